@@ -1,0 +1,1 @@
+"""Ranges, lanes, the offset map and translation: pure arithmetic on offsets."""

@@ -1,0 +1,52 @@
+"""What a plan says: the ranges with work and the partitions that cannot be copied."""
+
+from dataclasses import dataclass, field
+
+from mirror.errors import ErrorReport
+from mirror.offsets.partition import TopicPartition
+
+
+@dataclass(frozen=True)
+class Range:
+    """Source offsets `[start, end)` of one partition, as of planning.
+
+    `start` is where the plan believes the watermark is; a lane begins at the watermark of its ledger, whatever stands here. Only for a
+    partition that the ledger does not know (`reason` is `first sight`) does `start` decide, and it is committed even when the range is empty.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str
+    start: int
+    end: int
+    reason: str
+    skip_to: int | None = None
+    """With `mirror.on.gap=skip-and-record`: the log start up to which a lane may move the watermark without records."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition of the source that this range belongs to."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def offsets(self) -> int:
+        """The number of offsets between start and end: an upper bound of the records."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of one run of one flow."""
+
+    flow: str
+    ranges: tuple[Range, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+    notices: tuple[str, ...] = field(default=())
+    config_hash: str = ""
+    source_cluster_id: str = ""
+    target_cluster_id: str = ""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a copy job has anything to do."""
+        return bool(self.ranges)
