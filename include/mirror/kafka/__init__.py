@@ -1,0 +1,1 @@
+"""Thin adapters over the Kafka clients: the only place, beside the copy's engine, that imports them."""

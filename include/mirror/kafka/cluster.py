@@ -1,0 +1,196 @@
+"""One cluster, seen through the admin client: metadata, configs, offsets, creation. Every call has a deadline."""
+
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError, TopicCollection
+from confluent_kafka import TopicPartition as ClientTopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewPartitions, OffsetSpec
+from confluent_kafka.admin import NewTopic as ClientNewTopic
+
+from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.kafka.failures import Complaints, kafka_error, settings_with, translated
+from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
+from mirror.offsets.partition import TopicPartition
+
+Partitions = Iterable[TopicPartition]
+Errors = MutableMapping[str, MirrorError] | None
+_MISSING = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._NOENT,
+    KafkaError.UNKNOWN_TOPIC_ID,
+}
+
+
+class Cluster:
+    """The admin's view of one cluster. Raises the errors of `mirror.errors`, with the alias in their messages."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 30.0) -> None:
+        self.alias = alias
+        self.timeout = timeout
+        self._bootstrap = str(settings.get("bootstrap.servers", ""))
+        self._complaints = Complaints()
+        self._admin = AdminClient(settings_with(settings, self._complaints))
+        self._cluster_id: str | None = None
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the client; pending calls are over by then, for each of them was waited for."""
+        self._admin.poll(0)
+
+    def cluster_id(self) -> str:
+        """The cluster's own id; the cheapest question there is, so it also probes reachability and credentials."""
+        if self._cluster_id is None:
+            self._cluster_id = str(self._metadata().cluster_id)
+        return self._cluster_id
+
+    def topics(self, names: Iterable[str] | None = None, errors: Errors = None) -> dict[str, Topic]:
+        """Topics by name, with ids; those that do not exist are absent. Without names: all that are not internal to the brokers.
+
+        What fails for one topic alone (authorization) goes into `errors` by topic if it is given, and is raised otherwise.
+        """
+        wanted = sorted(set(names)) if names is not None else sorted(self._listed())
+        if not wanted:
+            return {}
+        answers = self._asked(
+            "describing topics", lambda: self._admin.describe_topics(TopicCollection(wanted), request_timeout=self.timeout)
+        )
+        found: dict[str, Topic] = {}
+        for name, answer in answers.items():
+            described = self._result(answer, "describing a topic", name, errors, operation="DESCRIBE")
+            if described is not None and not (names is None and described.is_internal):
+                found[name] = _topic(described)
+        return found
+
+    def configs(self, names: Iterable[str], errors: Errors = None) -> dict[str, dict[str, ConfigEntry]]:
+        """Every config entry of the given topics, by topic and entry name; a topic that does not exist is absent. `errors` as in `topics`."""
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(set(names))]
+        if not resources:
+            return {}
+        answers = self._asked("reading topic configs", lambda: self._admin.describe_configs(resources, request_timeout=self.timeout))
+        found: dict[str, dict[str, ConfigEntry]] = {}
+        for resource, answer in answers.items():
+            entries = self._result(answer, "reading topic configs", resource.name, errors, operation="DESCRIBE_CONFIGS")
+            if entries is not None:
+                found[resource.name] = {name: _entry(entry) for name, entry in entries.items()}
+        return found
+
+    def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, MirrorError | None]:
+        """Creates topics; the answer has, for each name, what went wrong, or None."""
+        new = [ClientNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.configs)) for t in topics]
+        if not new:
+            return {}
+        answers = self._asked("creating topics", lambda: self._admin.create_topics(new, request_timeout=self.timeout))
+        return self._outcomes(answers, "creating the topic", "CREATE")
+
+    def create_partitions(self, counts: Mapping[str, int]) -> dict[str, MirrorError | None]:
+        """Raises topics to the given partition counts; the answer has, for each name, what went wrong, or None."""
+        new = [NewPartitions(name, count) for name, count in sorted(counts.items())]
+        if not new:
+            return {}
+        answers = self._asked("adding partitions", lambda: self._admin.create_partitions(new, request_timeout=self.timeout))
+        return self._outcomes(answers, "adding partitions to the topic", "ALTER")
+
+    def offsets(self, partitions: Partitions, at: str, committed: bool = False, errors: Errors = None) -> dict[TopicPartition, int]:
+        """Log start (`at='earliest'`) or end (`'latest'`) of each partition; with `committed`, the end is the last stable offset.
+
+        A partition that is gone or without leader is absent; `errors` as in `topics`.
+        """
+        spec = OffsetSpec.earliest() if at == "earliest" else OffsetSpec.latest()
+        return {tp: offset for tp, offset in self._offsets(partitions, spec, committed, errors).items() if offset is not None}
+
+    def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
+        """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
+        return self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
+
+    # ------------------------------------------------------------ inside
+
+    def _offsets(self, partitions: Partitions, spec: Any, committed: bool, errors: Errors) -> dict[TopicPartition, int | None]:
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        request = {ClientTopicPartition(tp.topic, tp.partition): spec for tp in partitions}
+        if not request:
+            return {}
+        answers = self._asked(
+            "listing offsets", lambda: self._admin.list_offsets(request, isolation_level=isolation, request_timeout=self.timeout)
+        )
+        found: dict[TopicPartition, int | None] = {}
+        for asked, answer in answers.items():
+            listed = self._result(answer, "listing offsets", asked.topic, errors, operation="DESCRIBE")
+            if listed is not None:
+                found[TopicPartition(asked.topic, asked.partition)] = None if listed.offset < 0 else int(listed.offset)
+        return found
+
+    def _metadata(self) -> Any:
+        return self._asked("asking for metadata", lambda: self._admin.list_topics(timeout=self.timeout))
+
+    def _listed(self) -> list[str]:
+        return [name for name in self._metadata().topics if not name.startswith("__")]
+
+    def _asked(self, step: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except Exception as failure:
+            raise self._translated(failure, step) from failure
+
+    def _result(self, answer: "Future[Any]", step: str, topic: str, errors: Errors, operation: str) -> Any:
+        """What a future brings; None for something that does not exist, and for a refusal of this topic alone that `errors` takes."""
+        try:
+            return answer.result(self.timeout + 5)
+        except Exception as failure:
+            error = kafka_error(failure)
+            if error is not None and error.code() in _MISSING:
+                return None
+            ours = self._translated(failure, step, topic=topic, operation=operation)
+            if errors is None or not isinstance(ours, AuthorizationRefused):
+                raise ours from failure
+            errors[topic] = ours
+            return None
+
+    def _outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
+        outcomes: dict[str, MirrorError | None] = {}
+        for name, answer in answers.items():
+            try:
+                answer.result(self.timeout + 5)
+                outcomes[name] = None
+            except Exception as failure:
+                outcomes[name] = self._translated(failure, f"{step} {name}", topic=name, operation=operation)
+        return outcomes
+
+    def _translated(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
+        self._admin.poll(0)
+        return translated(
+            failure,
+            cluster=self.alias,
+            bootstrap=self._bootstrap,
+            step=step,
+            seconds=self.timeout,
+            complaints=self._complaints,
+            topic=topic,
+            operation=operation,
+        )
+
+
+def _topic(described: Any) -> Topic:
+    partitions = tuple(
+        Partition(
+            number=p.id,
+            leader=p.leader.id if p.leader is not None and p.leader.id >= 0 else None,
+            replicas=tuple(node.id for node in p.replicas),
+            isr=tuple(node.id for node in p.isr),
+        )
+        for p in sorted(described.partitions, key=lambda p: p.id)
+    )
+    return Topic(described.name, str(described.topic_id), partitions)
+
+
+def _entry(entry: Any) -> ConfigEntry:
+    return ConfigEntry(entry.name, entry.value, ConfigSource(entry.source).name, bool(entry.is_read_only), bool(entry.is_sensitive))

@@ -1,0 +1,49 @@
+"""Topics, partitions and config entries, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition in the cluster's metadata; `leader` is None while there is none."""
+
+    number: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic in the cluster's metadata. `id` is the topic id (KIP-516), which a topic of the same name created anew does not share."""
+
+    name: str
+    id: str
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True)
+class ConfigEntry:
+    """One topic config. `source` is the broker's word for where the value comes from, such as `DYNAMIC_TOPIC_CONFIG`."""
+
+    name: str
+    value: str | None
+    source: str
+    read_only: bool
+    sensitive: bool
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody set this value, on no level."""
+        return self.source == "DEFAULT_CONFIG"
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic to create. A replication factor of −1 leaves it to the broker."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
