@@ -9,7 +9,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
 
+# The client's background threads repeat each failed connection many times a second; what matters of it is in our errors. Whoever wants
+# the lines adds a handler to this logger.
 _log = logging.getLogger("mirror.librdkafka")
+_log.addHandler(logging.NullHandler())
+_log.propagate = False
 
 _AUTHENTICATION = {
     KafkaError._AUTHENTICATION,

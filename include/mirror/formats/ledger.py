@@ -1,0 +1,194 @@
+"""The ledger's records: what has been written of one source partition, and by whom.
+
+The ledger is a compacted topic on the target with one partition a lane. Its key is the JSON array `[topic, partition]`, its value a JSON
+object that begins with the format's version, so that any console consumer shows it readably. Field names and meanings are for keeps.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from mirror.errors import LedgerDamaged, LedgerTooNew
+from mirror.offsets.intervals import Interval
+from mirror.offsets.map import OffsetMap, decoded
+from mirror.offsets.partition import TopicPartition
+
+VERSION = 1
+MAX_INTERVALS = 64
+"""How many covered, skipped and history intervals a record keeps; the newest stay."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who wrote a record: the installation (mirror.installation), its host, the run, and when."""
+
+    installation: str
+    host: str
+    run: str
+    time: datetime
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """The record at which a partition is stuck: its offset, why, since when, and how often it was tried."""
+
+    offset: int
+    error: str
+    since: datetime
+    tries: int
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Source offsets `[start, end)` that were passed over without being copied, and why."""
+
+    start: int
+    end: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class LedgerRecord:
+    """The state of one source partition after the last committed transaction.
+
+    `watermark` is the next source offset to copy and `target_next` the end of the remote partition right behind our last record there.
+    `covered` are source offsets that are copied (or were aborted, compacted away, or control records), `records` and `bytes` running totals.
+    """
+
+    watermark: int
+    leader_epoch: int | None
+    source_topic_id: str
+    target_topic: str
+    target_topic_id: str
+    target_next: int
+    source_cluster_id: str
+    target_cluster_id: str
+    lanes: int
+    offset_map: OffsetMap
+    writer: Writer
+    covered: tuple[Interval, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    history: tuple[Interval, ...] = ()
+    records: int = 0
+    bytes: int = 0
+    blocked: Blocked | None = None
+
+
+def encode_key(partition: TopicPartition) -> bytes:
+    """The ledger key of a source partition."""
+    return json.dumps([partition.topic, partition.partition], separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode_key(key: bytes | None, where: str) -> TopicPartition:
+    """The source partition of a ledger key. Raises LedgerDamaged; `where` names the record in its message."""
+    try:
+        topic, partition = json.loads(key or b"")
+        if type(topic) is str and type(partition) is int:
+            return TopicPartition(topic, partition)
+    except (ValueError, TypeError):
+        pass
+    raise LedgerDamaged(where, f"its key {key!r} is not a JSON array of topic and partition")
+
+
+def encode(record: LedgerRecord) -> bytes:
+    """The ledger value of a record."""
+    value: dict[str, Any] = {
+        "v": VERSION,
+        "watermark": record.watermark,
+        "leader_epoch": record.leader_epoch,
+        "source_topic_id": record.source_topic_id,
+        "target_topic": record.target_topic,
+        "target_topic_id": record.target_topic_id,
+        "target_next": record.target_next,
+        "source_cluster_id": record.source_cluster_id,
+        "target_cluster_id": record.target_cluster_id,
+        "lanes": record.lanes,
+        "covered": record.covered[-MAX_INTERVALS:],
+        "skipped": [[s.start, s.end, s.reason] for s in record.skipped[-MAX_INTERVALS:]],
+        "history": record.history[-MAX_INTERVALS:],
+        "records": record.records,
+        "bytes": record.bytes,
+        "offset_map": record.offset_map.encoded(),
+        "writer": {
+            "installation": record.writer.installation,
+            "host": record.writer.host,
+            "run": record.writer.run,
+            "time": _text(record.writer.time),
+        },
+        "blocked": None,
+    }
+    if record.blocked:
+        stuck = record.blocked
+        value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": _text(stuck.since), "tries": stuck.tries}
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode(value: bytes, where: str) -> LedgerRecord:
+    """The record of a ledger value. Raises LedgerTooNew or LedgerDamaged; `where` names the record in their messages."""
+    try:
+        fields = json.loads(value)
+        version = fields["v"]
+    except (ValueError, TypeError, KeyError) as failure:
+        raise LedgerDamaged(where, f"it is not a JSON object with a version ({failure})") from failure
+    if type(version) is int and version > VERSION:
+        raise LedgerTooNew(where, version, VERSION)
+    try:
+        return _record(fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as failure:
+        raise LedgerDamaged(where, f"{type(failure).__name__}: {failure}") from failure
+
+
+def _record(fields: dict[str, Any]) -> LedgerRecord:
+    if fields["v"] != VERSION:
+        raise ValueError(f"version {fields['v']!r} does not exist")
+    writer, blocked = fields["writer"], fields["blocked"]
+    epoch = fields["leader_epoch"]
+    return LedgerRecord(
+        watermark=_count(fields, "watermark"),
+        leader_epoch=None if epoch is None else _count(fields, "leader_epoch"),
+        source_topic_id=_string(fields, "source_topic_id"),
+        target_topic=_string(fields, "target_topic"),
+        target_topic_id=_string(fields, "target_topic_id"),
+        target_next=_count(fields, "target_next"),
+        source_cluster_id=_string(fields, "source_cluster_id"),
+        target_cluster_id=_string(fields, "target_cluster_id"),
+        lanes=_count(fields, "lanes"),
+        offset_map=decoded(_string(fields, "offset_map")),
+        writer=Writer(_string(writer, "installation"), _string(writer, "host"), _string(writer, "run"), _time(writer["time"])),
+        covered=_intervals(fields["covered"]),
+        skipped=tuple(Skipped(int(start), int(end), str(reason)) for start, end, reason in fields["skipped"]),
+        history=_intervals(fields["history"]),
+        records=_count(fields, "records"),
+        bytes=_count(fields, "bytes"),
+        blocked=blocked and Blocked(_count(blocked, "offset"), _string(blocked, "error"), _time(blocked["since"]), _count(blocked, "tries")),
+    )
+
+
+def _count(fields: dict[str, Any], name: str) -> int:
+    number = fields[name]
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{name} is {number!r}, not a whole number from 0 up")
+    return number
+
+
+def _string(fields: dict[str, Any], name: str) -> str:
+    text = fields[name]
+    if type(text) is not str:
+        raise ValueError(f"{name} is {text!r}, not a string")
+    return text
+
+
+def _intervals(pairs: Any) -> tuple[Interval, ...]:
+    return tuple((int(start), int(end)) for start, end in pairs)
+
+
+def _text(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(f"the time {text!r} has no zone")
+    return time

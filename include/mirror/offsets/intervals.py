@@ -1,0 +1,16 @@
+"""Sets of offsets as sorted, disjoint, half-open intervals."""
+
+from collections.abc import Iterable
+
+Interval = tuple[int, int]
+
+
+def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The same offsets with touching and overlapping intervals joined and empty ones dropped."""
+    result: list[Interval] = []
+    for start, end in sorted(interval for interval in intervals if interval[0] < interval[1]):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        else:
+            result.append((start, end))
+    return tuple(result)

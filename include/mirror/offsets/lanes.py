@@ -1,0 +1,19 @@
+"""Lanes: the fixed number of writers that the partitions of a flow are spread over."""
+
+import zlib
+
+
+def lane_of(topic: str, partition: int, lanes: int) -> int:
+    """The lane that owns a source partition, from 0 to `lanes` − 1. It persists in users' clusters: it must never change.
+
+    Partitions of one topic fall on neighbouring lanes, so a topic with many of them is spread evenly.
+    """
+    return (zlib.crc32(topic.encode()) + partition) % lanes
+
+
+def transactional_id(source: str, lanes: int, lane: int) -> str:
+    """The transactional.id of a lane, the same in every attempt, so that `init_transactions` fences the earlier ones.
+
+    The length in front of the alias keeps ids apart whatever characters an alias has. It persists in users' clusters.
+    """
+    return f"mirror.{len(source)}.{source}.{lanes}.{lane}"

@@ -1,0 +1,157 @@
+"""The offset map of a partition: which source offset became which target offset.
+
+A run `(source, target, length)` says that source offsets source … source+length−1 were written at target … target+length−1. Runs are in
+order on both sides. The map is bounded, so old runs are thinned: a dropped run leaves the mark `thinned` on its successor, and a
+translation that falls between a kept run and a thinned one answers the position right behind the kept run, which is early, never late:
+
+    source   10 11 12 │ 20 21 │ 30 31          kept, dropped, kept (thinned)
+    target    5  6  7 │ 10 11 │ 14 15
+    translate(21) = 8: right behind target 7; the record itself is at 11, so three offsets are seen again and none is missed.
+"""
+
+import base64
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAX_ENCODED_BYTES = 1536
+"""How long an encoded map may be, before base64; 2,048 characters after it."""
+
+
+class Run(NamedTuple):
+    """Consecutive source offsets that became consecutive target offsets. `thinned`: runs in front of it were dropped."""
+
+    source: int
+    target: int
+    length: int
+    thinned: bool = False
+
+
+@dataclass(frozen=True)
+class Translation:
+    """Where a consumer of the remote partition should go on, and whether that is the very record or an earlier one."""
+
+    target: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class OffsetMap:
+    """The runs of one partition, oldest first."""
+
+    runs: tuple[Run, ...] = ()
+
+    def extended(self, runs: Iterable[Run]) -> "OffsetMap":
+        """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
+        joined = list(self.runs)
+        for run in runs:
+            last = joined[-1] if joined else None
+            if last and not run.thinned and last.source + last.length == run.source and last.target + last.length == run.target:
+                joined[-1] = last._replace(length=last.length + run.length)
+            else:
+                joined.append(run)
+        return OffsetMap(_bounded(joined))
+
+    def translate(self, source: int) -> Translation | None:
+        """The target position of the first mirrored record at or behind a source offset; None for an empty map.
+
+        Behind the last run: the position right behind its last record. In front of the first run: the first record.
+        """
+        if not self.runs:
+            return None
+        index = bisect_right(self.runs, source, key=lambda run: run.source) - 1
+        if index < 0:
+            return Translation(self.runs[0].target, True)
+        run = self.runs[index]
+        if source < run.source + run.length:
+            return Translation(run.target + source - run.source, True)
+        if index + 1 == len(self.runs):
+            return Translation(run.target + run.length, True)
+        following = self.runs[index + 1]
+        if following.thinned:
+            return Translation(run.target + run.length, False)
+        return Translation(following.target, True)
+
+    def encoded(self) -> str:
+        """The map as base64 of unsigned LEB128 numbers, three a run: distance in the source and in the target from the end of the run
+        before, and twice the length, plus one if thinned. The first run counts from 0. These bytes persist in users' clusters."""
+        return base64.b64encode(_encode(self.runs)).decode("ascii")
+
+
+def decoded(text: str) -> OffsetMap:
+    """The map in a ledger record. Raises ValueError for text that is not one."""
+    numbers = _numbers(base64.b64decode(text, validate=True))
+    if len(numbers) % 3:
+        raise ValueError("the offset map ends inside a run")
+    runs: list[Run] = []
+    source = target = 0
+    for ahead, target_ahead, length_and_mark in zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True):
+        run = Run(source + ahead, target + target_ahead, length_and_mark >> 1, bool(length_and_mark & 1))
+        if run.length < 1:
+            raise ValueError("the offset map has a run without offsets")
+        runs.append(run)
+        source, target = run.source + run.length, run.target + run.length
+    return OffsetMap(tuple(runs))
+
+
+def runs_of(sources: Sequence[int], targets: Sequence[int]) -> tuple[Run, ...]:
+    """Runs for records whose source and target offsets are given in order, pair by pair."""
+    if not sources:
+        return ()
+    length = len(sources)
+    if sources[-1] - sources[0] == length - 1 and targets[-1] - targets[0] == length - 1:
+        return (Run(sources[0], targets[0], length),)
+    runs: list[Run] = []
+    first = 0
+    for i in range(1, length + 1):
+        if i == length or sources[i] != sources[i - 1] + 1 or targets[i] != targets[i - 1] + 1:
+            runs.append(Run(sources[first], targets[first], i - first))
+            first = i
+    return tuple(runs)
+
+
+def _bounded(runs: list[Run]) -> tuple[Run, ...]:
+    """Drops every second run of the older half until the rest fits. The first run and the newest half are never touched, so the map gets
+    coarser with age, as a consumer's offset gets less likely there."""
+    while len(_encode(runs)) > MAX_ENCODED_BYTES:
+        half = max(len(runs) // 2, 3)
+        kept = runs[:1]
+        for index in range(1, half):
+            if index % 2:
+                runs[index + 1] = runs[index + 1]._replace(thinned=True)
+            else:
+                kept.append(runs[index])
+        runs = kept + runs[half:]
+    return tuple(runs)
+
+
+def _encode(runs: Sequence[Run]) -> bytes:
+    out = bytearray()
+    source = target = 0
+    for run in runs:
+        for number in (run.source - source, run.target - target, run.length << 1 | run.thinned):
+            _append(out, number)
+        source, target = run.source + run.length, run.target + run.length
+    return bytes(out)
+
+
+def _append(out: bytearray, number: int) -> None:
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+
+
+def _numbers(data: bytes) -> list[int]:
+    numbers: list[int] = []
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number = shift = 0
+    if shift:
+        raise ValueError("the offset map ends inside a number")
+    return numbers
