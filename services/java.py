@@ -1,0 +1,26 @@
+"""How a Java program of ours is started: Kafka's jars in libs/, small heap, logging to the console."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBS = ROOT / "libs"
+
+
+def java_command(main: str | Path, *arguments: str | Path, heap: str = "512m", options: Sequence[str] = ()) -> list[str]:
+    """The command line that runs a class of Kafka's jars, or a single Java source file against them."""
+    if not any(LIBS.glob("kafka-clients-*.jar")):
+        raise FileNotFoundError(f"Kafka's jars are not in {LIBS}; `make install` brings them.")
+    home = os.environ.get("JAVA_HOME")
+    return [
+        f"{home}/bin/java" if home else "java",
+        f"-Xmx{heap}",
+        "-XX:+UseSerialGC",
+        f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+        *options,
+        "-cp",
+        str(LIBS / "*"),
+        str(main),
+        *map(str, arguments),
+    ]

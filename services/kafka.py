@@ -1,0 +1,261 @@
+"""A real Kafka cluster on this machine: KRaft, every broker a process of its own, in a directory that it can be started from again.
+
+One broker is its own controller. With three, the controller is a fourth process, so that a test may kill any of the brokers and still
+see what the rest does.
+"""
+
+import secrets
+import signal
+import socket
+import subprocess
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from services.java import java_command
+from services.ports import LOOPBACK, free_ports, require_free
+from services.processes import Server, ServiceFailed
+
+_CONTROLLER = 100  # node id of the separate controller
+
+# What a small cluster needs to start fast, take little memory, and not wait: few internal partitions, no rebalance delay, no start delay
+# of the log cleaner, which otherwise also reserves 128 MB. A broker that was killed may not return before its session has ended.
+_TEST_SETTINGS = {
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "8",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+    "num.recovery.threads.per.data.dir": "1",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.cleaner.backoff.ms": "200",
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "1000",
+}
+
+
+class KafkaCluster:
+    """One cluster of one or three brokers, node ids from 1; `users` adds a SASL_PLAINTEXT/PLAIN listener with ACLs switched on.
+
+    The plain listener (`bootstrap`) stays open and may do everything; users of `secure_bootstrap` may do what ACLs allow.
+    `with_parent=False` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        alias: str,
+        brokers: int = 1,
+        properties: Mapping[str, str] | None = None,
+        *,
+        users: Mapping[str, str] | None = None,
+        ports: Sequence[int] = (),
+        with_parent: bool = True,
+    ) -> None:
+        self.alias = alias
+        self._directory = directory
+        self._properties = dict(properties or {})
+        self._users = dict(users or {})
+        self._ports_wanted = tuple(ports)
+        self._ids = tuple(range(1, brokers + 1))
+        self._nodes = self._ids if brokers == 1 else (*self._ids, _CONTROLLER)
+        self._servers = {node: Server(f"{alias}-{node}", directory, with_parent=with_parent) for node in self._nodes}
+
+    # ------------------------------------------------------------ where it answers
+
+    @property
+    def bootstrap(self) -> str:
+        """`bootstrap.servers` of the plain listener."""
+        return self._addresses("plain")
+
+    @property
+    def secure_bootstrap(self) -> str:
+        """`bootstrap.servers` of the SASL listener; only with `users`."""
+        return self._addresses("sasl")
+
+    @property
+    def running(self) -> bool:
+        """Whether every process of the cluster runs."""
+        return all(server.running for server in self._servers.values())
+
+    # ------------------------------------------------------------ start and stop
+
+    def start(self, broker: int | None = None, timeout: float = 60.0) -> None:
+        """Starts what does not run (or that one broker) and returns when all started brokers answer; formats the directory first if it is new."""
+        self.launch(broker)
+        self.wait_ready(timeout)
+
+    def launch(self, broker: int | None = None) -> None:
+        """Like start, without waiting: two clusters that are launched together are ready together."""
+        self._prepare()
+        for node in self._nodes if broker is None else (broker,):
+            server = self._servers[node]
+            if not server.running:
+                for port in self._ports(node):
+                    require_free(port, f"broker {node} of the cluster '{self.alias}'")
+                server.start(java_command("kafka.Kafka", self._file(node)))
+
+    def wait_ready(self, timeout: float = 60.0) -> None:
+        """Returns when every broker that runs is a member of the cluster; raises ServiceFailed with the end of its log."""
+        running = [node for node in self._ids if self._servers[node].running]
+        for node in running or self._ids[:1]:
+            self._servers[node].wait(lambda: self._listens(self._port(node, "plain")), timeout, "listen")
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0})
+        for node in running:
+            self._servers[node].wait(lambda: node in _members(client), timeout, "join its cluster")
+
+    def stop(self, broker: int | None = None) -> None:
+        """Stops all (or one broker) in order, controlled shutdown included; what does not end is killed."""
+        chosen = self._ids if broker is None else (broker,)
+        with ThreadPoolExecutor(len(self._ids)) as pool:
+            list(pool.map(lambda node: self._servers[node].stop(), chosen))
+        if broker is None and _CONTROLLER in self._servers:
+            self._servers[_CONTROLLER].stop()
+
+    def kill(self, broker: int = 1) -> None:
+        """kill -9."""
+        self._servers[broker].kill()
+
+    def pause(self, broker: int = 1) -> None:
+        """SIGSTOP: the broker keeps its connections and answers nothing."""
+        self._servers[broker].signal(signal.SIGSTOP)
+
+    def resume(self, broker: int = 1) -> None:
+        """SIGCONT after `pause`."""
+        self._servers[broker].signal(signal.SIGCONT)
+
+    def log_tail(self, lines: int = 30) -> str:
+        """The last lines of every node's log."""
+        return "\n".join(server.log_tail(lines) for server in self._servers.values())
+
+    @property
+    def logs(self) -> list[Path]:
+        """Every node's log file."""
+        return [server.log for server in self._servers.values()]
+
+    # ------------------------------------------------------------ the directory
+
+    def _prepare(self) -> None:
+        """Chooses ports, writes the properties files and formats, once for a directory."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        fresh = not self._ports_file.exists()
+        if fresh:
+            self._ports_file.write_text("\n".join(self._choose_ports()))
+        for node in self._nodes:
+            lines = (f"{name}={value}" for name, value in self._settings(node).items())
+            self._file(node).write_text("\n".join(lines) + "\n")
+        unformatted = [node for node in self._nodes if not (self._data(node) / "meta.properties").exists()]
+        if unformatted:
+            cluster_id = self._cluster_id()
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda node: _format(cluster_id, self._file(node)), unformatted))
+
+    @property
+    def _ports_file(self) -> Path:
+        return self._directory / "ports"
+
+    def _cluster_id(self) -> str:
+        file = self._directory / "cluster.id"
+        if not file.exists():
+            file.write_text(urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A"))
+        return file.read_text()
+
+    def _choose_ports(self) -> Iterable[str]:
+        names = [f"{node} {listener}" for node in self._nodes for listener in self._listeners(node)]
+        wanted = list(self._ports_wanted)
+        wanted += free_ports(len(names) - len(wanted)) if len(wanted) < len(names) else []
+        return (f"{name} {port}" for name, port in zip(names, wanted, strict=False))
+
+    def _port(self, node: int, listener: str) -> int:
+        if not self._ports_file.exists():
+            self._prepare()
+        for line in self._ports_file.read_text().splitlines():
+            known, name, port = line.split()
+            if (int(known), name) == (node, listener):
+                return int(port)
+        raise ServiceFailed(
+            f"The cluster '{self.alias}' in {self._directory} has no {listener} listener on node {node}; was it made with `users`?"
+        )
+
+    def _ports(self, node: int) -> list[int]:
+        return [self._port(node, listener) for listener in self._listeners(node)]
+
+    def _addresses(self, listener: str) -> str:
+        return ",".join(f"{LOOPBACK}:{self._port(node, listener)}" for node in self._ids)
+
+    def _file(self, node: int) -> Path:
+        return self._directory / f"{node}.properties"
+
+    def _data(self, node: int) -> Path:
+        return self._directory / f"data-{node}"
+
+    @staticmethod
+    def _listens(port: int) -> bool:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex((LOOPBACK, port)) == 0
+
+    # ------------------------------------------------------------ settings
+
+    def _listeners(self, node: int) -> list[str]:
+        if node == _CONTROLLER:
+            return ["controller"]
+        return ["plain", *(["sasl"] if self._users else []), *(["controller"] if len(self._ids) == 1 else [])]
+
+    def _settings(self, node: int) -> dict[str, str]:
+        listeners = {name: f"{name.upper()}://{LOOPBACK}:{self._port(node, name)}" for name in self._listeners(node)}
+        advertised = {name: address for name, address in listeners.items() if name != "controller"}
+        controller = self._nodes[-1]
+        copies = str(len(self._ids))
+        majority = str(len(self._ids) // 2 + 1)
+        settings = {
+            "process.roles": ",".join((["controller"] if "controller" in listeners else []) + (["broker"] if advertised else [])),
+            "node.id": str(node),
+            "controller.quorum.voters": f"{controller}@{LOOPBACK}:{self._port(controller, 'controller')}",
+            "listeners": ",".join(listeners.values()),
+            "listener.security.protocol.map": "PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self._data(node)),
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": majority,
+            "share.coordinator.state.topic.replication.factor": copies,
+            "share.coordinator.state.topic.min.isr": majority,
+        }
+        if advertised:
+            settings |= {"advertised.listeners": ",".join(advertised.values()), "inter.broker.listener.name": "PLAIN"}
+        return settings | _TEST_SETTINGS | self._security() | self._properties
+
+    def _security(self) -> dict[str, str]:
+        if not self._users:
+            return {}
+        accounts = " ".join(f'user_{name}="{password}"' for name, password in self._users.items())
+        return {
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl.plain.sasl.jaas.config": f"org.apache.kafka.common.security.plain.PlainLoginModule required {accounts};",
+        }
+
+
+def _members(client: AdminClient) -> set[int]:
+    """The ids of the brokers that are members of the cluster now."""
+    try:
+        return set(client.list_topics(timeout=1).brokers)
+    except KafkaException:
+        return set()
+
+
+def _format(cluster_id: str, properties: Path) -> None:
+    command = java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, options=("-XX:TieredStopAtLevel=1",))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        raise ServiceFailed(f"The storage for {properties} could not be formatted: {(done.stderr or done.stdout).strip()}")

@@ -1,0 +1,64 @@
+"""Ports on 127.0.0.1 for services: free ones, and who holds one that is not."""
+
+import random
+import socket
+from pathlib import Path
+
+import psutil
+
+LOOPBACK = "127.0.0.1"
+_RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+class PortInUse(RuntimeError):
+    """Raised when a port that a service needs belongs to another process."""
+
+    def __init__(self, port: int, service: str, holder: str) -> None:
+        super().__init__(f"Port {port} on {LOOPBACK}, which {service} needs, is in use{f' by {holder}' if holder else ''}.")
+        self.port = port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this port of 127.0.0.1 now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ports that nobody listens on.
+
+    They lie below the range that the kernel gives to outgoing connections: a client that retries a stopped service on a port inside
+    that range can end up connected to itself, and then the service cannot start again.
+    """
+    try:
+        ceiling = int(_RANGE_FILE.read_text().split()[0])
+    except OSError:
+        ceiling = 32768
+    candidates = range(15000, max(ceiling, 16000))
+    found: list[int] = []
+    while len(found) < count:
+        port = random.choice(candidates)  # noqa: S311 - no secret
+        if port not in found and is_free(port):
+            found.append(port)
+    return found
+
+
+def require_free(port: int, service: str) -> None:
+    """Raises PortInUse, with the process that holds the port, unless it is free."""
+    if not is_free(port):
+        raise PortInUse(port, service, _holder(port))
+
+
+def _holder(port: int) -> str:
+    try:
+        pids = {
+            c.pid for c in psutil.net_connections("inet") if c.laddr and c.laddr.port == port and c.status == psutil.CONN_LISTEN and c.pid
+        }
+        return ", ".join(f"{psutil.Process(pid).name()} (process {pid})" for pid in sorted(pids))
+    except psutil.Error:
+        return ""

@@ -1,0 +1,148 @@
+"""Server processes: each in a process group of its own, its output in a file, stopped politely and then for good.
+
+A process is known by its id *and* its start time, kept in a file beside its log: so a later command (`make stop`) finds it again, and an
+id that the system has given to somebody else is never signalled.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+
+
+class ServiceFailed(RuntimeError):
+    """Raised when a service did not start or did not answer; the message ends with what it logged last."""
+
+
+class Server:
+    """One server process, with `<name>.log` and `<name>.pid` in its directory."""
+
+    def __init__(self, name: str, directory: Path, *, with_parent: bool = True) -> None:
+        """`with_parent`: it ends when the thread that started it ends, however that happens; for tests, so that nothing is left behind."""
+        self.name = name
+        self.log = directory / f"{name}.log"
+        self._with_parent = with_parent
+        self._pid_file = directory / f"{name}.pid"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        user: int | None = None,
+    ) -> None:
+        """Starts the command unless it runs already; does not wait until it answers."""
+        if self.running:
+            return
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            self._child = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=None if env is None else dict(env),
+                cwd=cwd,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+                start_new_session=True,
+                preexec_fn=_die_with_parent if self._with_parent and sys.platform == "linux" else None,
+            )
+        created = psutil.Process(self._child.pid).create_time()
+        self._pid_file.write_text(json.dumps({"pid": self._child.pid, "created": created}))
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id; None if it does not run."""
+        process = self._process()
+        return process.pid if process else None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs, started by this Python process or by an earlier one."""
+        return self._process() is not None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to the whole process group."""
+        process = self._process()
+        if process:
+            os.killpg(process.pid, number)
+
+    def stop(self, timeout: float = 20.0) -> None:
+        """SIGTERM to the leader, which ends its children in its own order; after `timeout` seconds SIGKILL to what is left of the group."""
+        process = self._process()
+        if process:
+            os.killpg(process.pid, signal.SIGCONT)
+            process.terminate()
+            _wait(lambda: not self.running, timeout)
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group, and waits until the process is gone."""
+        group = self._recorded_pid()
+        if group is not None:
+            _kill_group(group)
+            _wait(lambda: not self.running, 10.0)
+        self._pid_file.unlink(missing_ok=True)
+
+    def wait(self, ready: Callable[[], bool], timeout: float, what: str = "") -> None:
+        """Returns when `ready()` is true; raises ServiceFailed when the process ends before, or after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while not ready():
+            if not self.running:
+                raise ServiceFailed(f"{self.name} ended while it was starting.\n{self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise ServiceFailed(f"{self.name} did not {what or 'answer'} within {timeout:g} s.\n{self.log_tail()}")
+            time.sleep(0.05)
+
+    def log_tail(self, lines: int = 30) -> str:
+        """The last lines that it logged, under the log's path."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "\n".join([f"--- {self.log}", *(text.splitlines()[-lines:] or ["(nothing was logged)"])])
+
+    def _process(self) -> psutil.Process | None:
+        if self._child is not None:
+            self._child.poll()  # reaps it, or a dead child would look alive
+        try:
+            known = json.loads(self._pid_file.read_text())
+            process = psutil.Process(known["pid"])
+            alive = process.create_time() == known["created"] and process.status() != psutil.STATUS_ZOMBIE
+        except (FileNotFoundError, psutil.NoSuchProcess):
+            return None
+        return process if alive else None
+
+    def _recorded_pid(self) -> int | None:
+        """The group to clean up: the process itself, or what it left behind while its own id is still unused."""
+        if not self._pid_file.exists():
+            return None
+        pid = int(json.loads(self._pid_file.read_text())["pid"])
+        return pid if self.running or not psutil.pid_exists(pid) else None
+
+
+def _kill_group(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _wait(done: Callable[[], bool], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
