@@ -1,0 +1,109 @@
+"""The interface of what moves a lane's records: one transaction at a time, from source offsets to target offsets.
+
+The protocol (`mirror.copy.lane`) decides what is copied, checked and recorded; an engine only moves records. Whatever goes wrong, the
+protocol closes the engine and opens a new one, so an engine never has to recover.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mirror.copy.model import LaneTask
+from mirror.errors import RecordNotCarried
+from mirror.offsets.map import Run
+from mirror.offsets.partition import TopicPartition
+
+
+@dataclass(frozen=True)
+class RecordLimits:
+    """What a remote topic takes, as far as it can be told before a record is sent. Timestamps are Unix milliseconds, None: no limit."""
+
+    max_message_bytes: int = 1_048_588
+    oldest_timestamp: int | None = None
+    newest_timestamp: int | None = None
+    needs_key: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """Source offsets `[start, end)` of one partition and where they go. `max_records` bounds one transaction's share."""
+
+    source: TopicPartition
+    remote: str
+    start: int
+    end: int
+    leader_epoch: int | None
+    limits: RecordLimits
+    max_records: int | None = None
+
+
+@dataclass(frozen=True)
+class TransactionLimits:
+    """When a transaction is large or old enough to be committed."""
+
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one transaction did to one partition.
+
+    `next_offset` is where the source goes on (past aborted records and markers), `target_next` the end right behind the last record
+    written, None if none was. `poison` is a record at `next_offset` that must not be sent, with the reason.
+    """
+
+    source: TopicPartition
+    next_offset: int
+    leader_epoch: int | None = None
+    runs: tuple[Run, ...] = ()
+    records: int = 0
+    bytes: int = 0
+    target_next: int | None = None
+    poison: "RecordNotCarried | PoisonRecord | None" = None
+
+
+@dataclass(frozen=True)
+class PoisonRecord:
+    """A record that the target would refuse: its source offset and why."""
+
+    offset: int
+    detail: str
+
+
+class BatchRefused(Exception):
+    """Raised when the broker refused records of a partition for what they are; which of them, it does not say.
+
+    `first` is the source offset of the first record that was refused, `records` how many of the partition the transaction held.
+    """
+
+    def __init__(self, source: TopicPartition, first: int, records: int, detail: str) -> None:
+        super().__init__(f"{source}@{first}: {detail}")
+        self.source = source
+        self.first = first
+        self.records = records
+        self.detail = detail
+
+
+class Engine(Protocol):
+    """Moves records of one lane. Opening one fences every earlier attempt at the lane and ends its open transaction."""
+
+    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+        """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
+        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer."""
+        ...
+
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Puts keyed records into the open transaction (beginning one if there is none), acknowledged."""
+        ...
+
+    def commit(self) -> None:
+        """Commits the open transaction. Raises Overtaken or TransactionTooSlow when the lane is no longer ours."""
+        ...
+
+    def close(self) -> None:
+        """Aborts what is open, as far as that is possible, and lets go of the clients."""
+        ...
+
+
+EngineFactory = Callable[[LaneTask], Engine]

@@ -1,0 +1,78 @@
+"""What a lane is given to do and what it answers: plain values that travel to a Spark worker and back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror.errors import ErrorReport
+from mirror.plan.model import Range
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Resolved librdkafka settings of both clusters. They hold secrets: never shown, logged or written to a file."""
+
+    source_admin: Mapping[str, Any] = field(repr=False)
+    source_consumer: Mapping[str, Any] = field(repr=False)
+    target_admin: Mapping[str, Any] = field(repr=False)
+    target_consumer: Mapping[str, Any] = field(repr=False)
+    target_producer: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class LaneTask:
+    """The work of one lane in one run. `remote_topics` maps source topics to remote topics.
+
+    `max_seconds` and `max_bytes` (−1: no limit) are the lane's share of the run's budget: no new transaction begins past them.
+    """
+
+    source: str
+    target: str
+    lane: int
+    lanes: int
+    ledger_topic: str
+    transactional_id: str
+    ranges: tuple[Range, ...]
+    remote_topics: Mapping[str, str]
+    append_to: frozenset[str]
+    """Source topics whose remote topic may hold records that the ledger does not explain (mirror.on.unexplained.target=append)."""
+    source_cluster_id: str
+    target_cluster_id: str
+    clients: ClientSettings
+    read_committed: bool = True
+    transaction_max_bytes: int = 32 * 1024 * 1024
+    transaction_timeout_ms: int = 60_000
+    max_seconds: float = 300.0
+    max_bytes: int = -1
+    installation: str = ""
+    run: str = ""
+    interval_seconds: int = 60
+    request_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """How far one partition came in this run: the next source offset, the end behind our last record, and what was copied."""
+
+    topic: str
+    partition: int
+    source_offset: int
+    target_offset: int
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class LaneResult:
+    """What one lane did. `errors` are of single partitions, or of the whole lane where topic is None."""
+
+    lane: int
+    watermarks: tuple[Watermark, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+    transactions: int = 0
+    seconds: float = 0.0
+
+    @property
+    def records(self) -> int:
+        """Records committed by this lane in this run."""
+        return sum(mark.records for mark in self.watermarks)

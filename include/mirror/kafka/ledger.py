@@ -1,0 +1,120 @@
+"""The ledger topic on the target: creating and checking it, and reading what it says."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Message
+
+from mirror.errors import DeadlineExceeded, LanesChanged, LedgerDamaged, LedgerUnsuitable, MirrorError
+from mirror.formats.ledger import LedgerRecord, decode, decode_key
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import NewTopic, Topic
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.partition import TopicPartition
+
+CONFIGS = {"cleanup.policy": "compact", "segment.ms": "300000"}
+_READ_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class LedgerView:
+    """What the ledger says: the newest record of each source partition, and the lanes that cannot be read, with the reason."""
+
+    records: Mapping[TopicPartition, LedgerRecord] = field(default_factory=dict)
+    unreadable: Mapping[int, MirrorError] = field(default_factory=dict)
+
+
+class Ledger:
+    """The ledger of one flow. Only a lane's protocol writes to it; this class reads."""
+
+    def __init__(self, topic: str, lanes: int, target: Cluster, settings: Mapping[str, Any]) -> None:
+        self.topic = topic
+        self.lanes = lanes
+        self._target = target
+        self._settings = settings
+
+    def exists(self) -> bool:
+        """Whether the topic is there. Raises LanesChanged or LedgerUnsuitable when its settings would endanger what it holds."""
+        topic = self._target.topics([self.topic]).get(self.topic)
+        if topic is None:
+            return False
+        self._check(topic)
+        return True
+
+    def create(self, replication_factor: int) -> None:
+        """Creates the topic and waits until every lane's partition has a leader. Does nothing harmful if someone else is faster."""
+        failure = self._target.create_topics([NewTopic(self.topic, self.lanes, replication_factor, CONFIGS)])[self.topic]
+        deadline = time.monotonic() + self._target.timeout
+        while time.monotonic() < deadline:
+            topic = self._target.topics([self.topic]).get(self.topic)
+            if topic is not None and all(p.leader is not None for p in topic.partitions):
+                self._check(topic)
+                return
+            if topic is None and failure is not None:
+                raise failure
+            time.sleep(0.05)
+        raise DeadlineExceeded(
+            f"The ledger topic {self.topic} was created, but has partitions without a leader after {self._target.timeout:g} s.",
+            topic=self.topic,
+            next="Look at the target's brokers; the next run goes on by itself.",
+        )
+
+    def read(self) -> LedgerView:
+        """All lanes. A lane whose partition holds something unreadable is in `unreadable`, and none of its records are given."""
+        return self._view(range(self.lanes))
+
+    def read_lane(self, lane: int) -> dict[TopicPartition, LedgerRecord]:
+        """One lane's records, to the partition's end as of now. After fencing, no open transaction can hide any of them."""
+        view = self._view([lane])
+        if lane in view.unreadable:
+            raise view.unreadable[lane]
+        return dict(view.records)
+
+    # ------------------------------------------------------------ inside
+
+    def _view(self, lanes: Any) -> LedgerView:
+        partitions = [TopicPartition(self.topic, lane) for lane in lanes]
+        ends = self._target.offsets(partitions, "latest")
+        reader = BoundedReader(self._target.alias, self._settings)
+        newest: dict[TopicPartition, tuple[Message, int]] = {}
+        unreadable: dict[int, MirrorError] = {}
+        for message in reader.read({tp: (0, end) for tp, end in ends.items()}, _READ_SECONDS):
+            lane = int(message.partition() or 0)
+            try:
+                newest[decode_key(_bytes(message.key()), self._where(message))] = (message, lane)
+            except MirrorError as damaged:
+                unreadable.setdefault(lane, damaged)
+        records: dict[TopicPartition, LedgerRecord] = {}
+        for tp, (message, lane) in newest.items():
+            try:
+                records[tp] = self._record(message)
+            except MirrorError as damaged:
+                unreadable.setdefault(lane, damaged)
+        readable = {tp: record for tp, record in records.items() if newest[tp][1] not in unreadable}
+        return LedgerView(readable, unreadable)
+
+    def _record(self, message: Message) -> LedgerRecord:
+        where = self._where(message)
+        value = _bytes(message.value())
+        if value is None:
+            raise LedgerDamaged(where, "it is a tombstone, which the mirror never writes")
+        record = decode(value, where)
+        if record.lanes != self.lanes:
+            raise LanesChanged(self.topic, record.lanes, self.lanes)
+        return record
+
+    def _where(self, message: Message) -> str:
+        return f"{message.topic()}-{message.partition()}@{message.offset()}"
+
+    def _check(self, topic: Topic) -> None:
+        if len(topic.partitions) != self.lanes:
+            raise LanesChanged(self.topic, len(topic.partitions), self.lanes)
+        policy = self._target.configs([self.topic])[self.topic]["cleanup.policy"].value or ""
+        if policy != "compact":
+            raise LedgerUnsuitable(self.topic, "cleanup.policy", policy, "compact")
+
+
+def _bytes(data: Any) -> bytes | None:
+    return None if data is None else bytes(data)

@@ -1,0 +1,103 @@
+"""Reading partitions between two offsets, to the very end of the range and not a record further."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientTopicPartition
+
+from mirror.errors import DeadlineExceeded
+from mirror.kafka.failures import Complaints, settings_with, translated
+from mirror.offsets.partition import TopicPartition
+
+_BATCH = 10_000
+_POLL_SECONDS = 0.2
+
+
+def reader_settings(settings: Mapping[str, Any], committed: bool) -> dict[str, Any]:
+    """Consumer settings for reading our own topics: nothing of the user's tuning but how to connect.
+
+    An explicit first offset with `earliest` behind it makes the first fetch start at once; asking for the beginning costs half a second.
+    """
+    return {
+        **settings,
+        "group.id": "mirror",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed" if committed else "read_uncommitted",
+        "check.crcs": True,
+        "allow.auto.create.topics": False,
+        "fetch.wait.max.ms": 10,
+        "fetch.queue.backoff.ms": 5,
+    }
+
+
+class BoundedReader:
+    """Reads `[start, end)` of partitions of one cluster and says so if it cannot reach an end in time."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool = True) -> None:
+        self._alias = alias
+        self._bootstrap = str(settings.get("bootstrap.servers", ""))
+        self._complaints = Complaints()
+        self._settings = settings_with(reader_settings(settings, committed), self._complaints)
+
+    def read(self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> Iterator[Message]:
+        """Yields the visible records of all ranges, in order within each partition.
+
+        An end-of-partition event ends a range only at or behind the range's end: right after a leader change a fetch may end early.
+        Raises DeadlineExceeded, naming what was not reached.
+        """
+        open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
+        if not open_ranges:
+            return
+        deadline = time.monotonic() + seconds
+        consumer = Consumer(self._settings)
+        try:
+            consumer.assign([ClientTopicPartition(tp.topic, tp.partition, ranges[tp][0]) for tp in open_ranges])
+            while open_ranges:
+                if time.monotonic() > deadline:
+                    raise self._late(open_ranges, seconds)
+                for message in consumer.consume(_BATCH, _POLL_SECONDS):
+                    if self._within(message, open_ranges, seconds):
+                        yield message
+        finally:
+            consumer.close()
+
+    def _within(self, message: Message, open_ranges: dict[TopicPartition, int], seconds: float) -> bool:
+        error = message.error()
+        tp = TopicPartition(message.topic() or "", -1 if message.partition() is None else message.partition())
+        offset = message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            if error.retriable():
+                return False
+            raise translated(
+                KafkaException(error),
+                cluster=self._alias,
+                bootstrap=self._bootstrap,
+                step=f"reading {tp}",
+                seconds=seconds,
+                complaints=self._complaints,
+                topic=tp.topic,
+                operation="READ",
+            )
+        end = open_ranges.get(tp)
+        if end is None or offset is None:
+            return False
+        if error is not None:
+            if offset >= end:
+                del open_ranges[tp]
+            return False
+        if offset + 1 >= end:
+            del open_ranges[tp]
+        return offset < end
+
+    def _late(self, open_ranges: Mapping[TopicPartition, int], seconds: float) -> DeadlineExceeded:
+        left = ", ".join(f"{tp}@{end}" for tp, end in sorted(open_ranges.items())[:5])
+        detail = self._complaints.detail()
+        return DeadlineExceeded(
+            f"Cluster '{self._alias}': the end of {left} was not reached within {seconds:g} s{': ' + detail if detail else ''}.",
+            next="Look at the brokers' load and the network; the next run goes on by itself.",
+        )
