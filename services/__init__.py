@@ -1,1 +1,1 @@
-"""The real services that the tests and the demo run on: Kafka, PostgreSQL, Airflow, and an independent comparer. The product never imports it."""
+"""The real services of tests and demo: Kafka, PostgreSQL, Airflow and an independent comparer. The product never imports it."""

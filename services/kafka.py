@@ -11,6 +11,7 @@ import subprocess
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -46,7 +47,7 @@ class KafkaCluster:
     """One cluster of one or three brokers, node ids from 1; `users` adds a SASL_PLAINTEXT/PLAIN listener with ACLs switched on.
 
     The plain listener (`bootstrap`) stays open and may do everything; users of `secure_bootstrap` may do what ACLs allow.
-    `with_parent=False` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
+    `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class KafkaCluster:
         *,
         users: Mapping[str, str] | None = None,
         ports: Sequence[int] = (),
-        with_parent: bool = True,
+        on_parent_death: signal.Signals | None = signal.SIGKILL,
     ) -> None:
         self.alias = alias
         self._directory = directory
@@ -67,7 +68,7 @@ class KafkaCluster:
         self._ports_wanted = tuple(ports)
         self._ids = tuple(range(1, brokers + 1))
         self._nodes = self._ids if brokers == 1 else (*self._ids, _CONTROLLER)
-        self._servers = {node: Server(f"{alias}-{node}", directory, with_parent=with_parent) for node in self._nodes}
+        self._servers = {node: Server(f"{alias}-{node}", directory, on_parent_death=on_parent_death) for node in self._nodes}
 
     # ------------------------------------------------------------ where it answers
 
@@ -89,7 +90,7 @@ class KafkaCluster:
     # ------------------------------------------------------------ start and stop
 
     def start(self, broker: int | None = None, timeout: float = 60.0) -> None:
-        """Starts what does not run (or that one broker) and returns when all started brokers answer; formats the directory first if it is new."""
+        """Starts what does not run (or that one broker) and returns when all that run answer; formats the directory first if it is new."""
         self.launch(broker)
         self.wait_ready(timeout)
 
@@ -106,11 +107,10 @@ class KafkaCluster:
     def wait_ready(self, timeout: float = 60.0) -> None:
         """Returns when every broker that runs is a member of the cluster; raises ServiceFailed with the end of its log."""
         running = [node for node in self._ids if self._servers[node].running]
-        for node in running or self._ids[:1]:
-            self._servers[node].wait(lambda: self._listens(self._port(node, "plain")), timeout, "listen")
         client = AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0})
         for node in running:
-            self._servers[node].wait(lambda: node in _members(client), timeout, "join its cluster")
+            self._servers[node].wait(partial(_listens, self._port(node, "plain")), timeout, "listen")
+            self._servers[node].wait(partial(_is_member, client, node), timeout, "join its cluster")
 
     def stop(self, broker: int | None = None) -> None:
         """Stops all (or one broker) in order, controlled shutdown included; what does not end is killed."""
@@ -181,9 +181,7 @@ class KafkaCluster:
             known, name, port = line.split()
             if (int(known), name) == (node, listener):
                 return int(port)
-        raise ServiceFailed(
-            f"The cluster '{self.alias}' in {self._directory} has no {listener} listener on node {node}; was it made with `users`?"
-        )
+        raise ServiceFailed(f"'{self.alias}' in {self._directory} has no {listener} listener on node {node}; was it made with `users`?")
 
     def _ports(self, node: int) -> list[int]:
         return [self._port(node, listener) for listener in self._listeners(node)]
@@ -196,12 +194,6 @@ class KafkaCluster:
 
     def _data(self, node: int) -> Path:
         return self._directory / f"data-{node}"
-
-    @staticmethod
-    def _listens(port: int) -> bool:
-        with socket.socket() as probe:
-            probe.settimeout(1)
-            return probe.connect_ex((LOOPBACK, port)) == 0
 
     # ------------------------------------------------------------ settings
 
@@ -246,16 +238,22 @@ class KafkaCluster:
         }
 
 
-def _members(client: AdminClient) -> set[int]:
-    """The ids of the brokers that are members of the cluster now."""
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def _is_member(client: AdminClient, node: int) -> bool:
     try:
-        return set(client.list_topics(timeout=1).brokers)
+        return node in client.list_topics(timeout=1).brokers
     except KafkaException:
-        return set()
+        return False
 
 
 def _format(cluster_id: str, properties: Path) -> None:
     command = java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, options=("-XX:TieredStopAtLevel=1",))
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if done.returncode:
-        raise ServiceFailed(f"The storage for {properties} could not be formatted: {(done.stderr or done.stdout).strip()}")
+        reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))
+        raise ServiceFailed(f"The storage for {properties} could not be formatted: {reason}")

@@ -56,9 +56,7 @@ def require_free(port: int, service: str) -> None:
 
 def _holder(port: int) -> str:
     try:
-        pids = {
-            c.pid for c in psutil.net_connections("inet") if c.laddr and c.laddr.port == port and c.status == psutil.CONN_LISTEN and c.pid
-        }
-        return ", ".join(f"{psutil.Process(pid).name()} (process {pid})" for pid in sorted(pids))
+        listeners = [c for c in psutil.net_connections("inet") if c.status == psutil.CONN_LISTEN and c.laddr and c.laddr.port == port]
+        return ", ".join(f"{psutil.Process(c.pid).name()} (process {c.pid})" for c in listeners if c.pid)
     except psutil.Error:
         return ""

@@ -26,11 +26,11 @@ class ServiceFailed(RuntimeError):
 class Server:
     """One server process, with `<name>.log` and `<name>.pid` in its directory."""
 
-    def __init__(self, name: str, directory: Path, *, with_parent: bool = True) -> None:
-        """`with_parent`: it ends when the thread that started it ends, however that happens; for tests, so that nothing is left behind."""
+    def __init__(self, name: str, directory: Path, *, on_parent_death: signal.Signals | None = signal.SIGKILL) -> None:
+        """`on_parent_death`: what it gets when the thread that started it ends, however that happens; None lets it live on (the demo)."""
         self.name = name
         self.log = directory / f"{name}.log"
-        self._with_parent = with_parent
+        self._on_parent_death = on_parent_death
         self._pid_file = directory / f"{name}.pid"
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -58,7 +58,7 @@ class Server:
                 group=user,
                 extra_groups=None if user is None else [],
                 start_new_session=True,
-                preexec_fn=_die_with_parent if self._with_parent and sys.platform == "linux" else None,
+                preexec_fn=self._tie_to_parent() if sys.platform == "linux" else None,
             )
         created = psutil.Process(self._child.pid).create_time()
         self._pid_file.write_text(json.dumps({"pid": self._child.pid, "created": created}))
@@ -112,16 +112,24 @@ class Server:
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "\n".join([f"--- {self.log}", *(text.splitlines()[-lines:] or ["(nothing was logged)"])])
 
+    def _tie_to_parent(self) -> Callable[[], None] | None:
+        """What runs in the child before its program: asks the kernel for the signal. The library is loaded here, before the fork."""
+        number = self._on_parent_death
+        prctl = ctypes.CDLL(None).prctl
+        return None if number is None else lambda: prctl(_PR_SET_PDEATHSIG, number)
+
     def _process(self) -> psutil.Process | None:
-        if self._child is not None:
-            self._child.poll()  # reaps it, or a dead child would look alive
         try:
             known = json.loads(self._pid_file.read_text())
             process = psutil.Process(known["pid"])
-            alive = process.create_time() == known["created"] and process.status() != psutil.STATUS_ZOMBIE
+            if process.create_time() != known["created"]:
+                return None
+            if self._child is not None and self._child.pid == process.pid:
+                # The leader of a killed process can be a zombie while its other threads still hold ports; only waitpid knows the end.
+                return process if self._child.poll() is None else None
+            return process if process.status() != psutil.STATUS_ZOMBIE else None
         except (FileNotFoundError, psutil.NoSuchProcess):
             return None
-        return process if alive else None
 
     def _recorded_pid(self) -> int | None:
         """The group to clean up: the process itself, or what it left behind while its own id is still unused."""
@@ -142,7 +150,3 @@ def _wait(done: Callable[[], bool], timeout: float) -> None:
     deadline = time.monotonic() + timeout
     while not done() and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
