@@ -42,7 +42,7 @@ def free_ports(count: int) -> list[int]:
     candidates = range(15000, max(ceiling, 16000))
     found: list[int] = []
     while len(found) < count:
-        port = random.choice(candidates)  # noqa: S311 - no secret
+        port = random.choice(candidates)
         if port not in found and is_free(port):
             found.append(port)
     return found
