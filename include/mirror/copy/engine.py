@@ -46,6 +46,14 @@ class TransactionLimits:
 
 
 @dataclass(frozen=True)
+class PoisonRecord:
+    """A record that the target would refuse: its source offset and why."""
+
+    offset: int
+    detail: str
+
+
+@dataclass(frozen=True)
 class Progress:
     """What one transaction did to one partition.
 
@@ -60,15 +68,7 @@ class Progress:
     records: int = 0
     bytes: int = 0
     target_next: int | None = None
-    poison: "RecordNotCarried | PoisonRecord | None" = None
-
-
-@dataclass(frozen=True)
-class PoisonRecord:
-    """A record that the target would refuse: its source offset and why."""
-
-    offset: int
-    detail: str
+    poison: RecordNotCarried | PoisonRecord | None = None
 
 
 class BatchRefused(Exception):
@@ -106,4 +106,5 @@ class Engine(Protocol):
         ...
 
 
-EngineFactory = Callable[[LaneTask], Engine]
+EngineFactory = Callable[[LaneTask, int], Engine]
+"""Opens an engine for a lane; the number is the smallest max.message.bytes of its remote topics, which no batch may exceed."""

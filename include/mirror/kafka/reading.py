@@ -35,6 +35,9 @@ def reader_settings(settings: Mapping[str, Any], committed: bool) -> dict[str, A
     }
 
 
+Ranges = Mapping[TopicPartition, tuple[int, int]]
+
+
 class BoundedReader:
     """Reads `[start, end)` of partitions of one cluster and says so if it cannot reach an end in time."""
 
@@ -44,13 +47,27 @@ class BoundedReader:
         self._complaints = Complaints()
         self._settings = settings_with(reader_settings(settings, committed), self._complaints)
 
-    def read(self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> Iterator[Message]:
+    def read(self, ranges: Ranges, seconds: float) -> Iterator[Message]:
         """Yields the visible records of all ranges, in order within each partition.
 
         An end-of-partition event ends a range only at or behind the range's end: right after a leader change a fetch may end early.
         Raises DeadlineExceeded, naming what was not reached.
         """
+        yield from self._read(ranges, {tp: end for tp, (start, end) in ranges.items() if start < end}, seconds)
+
+    def first_visible(self, ranges: Ranges, seconds: float) -> dict[TopicPartition, Message]:
+        """The first visible record of each range that has one; reads no further than that."""
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
+        found: dict[TopicPartition, Message] = {}
+        for message in self._read(ranges, open_ranges, seconds):
+            tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
+            found[tp] = message
+            open_ranges.pop(tp, None)
+        return found
+
+    # ------------------------------------------------------------ inside
+
+    def _read(self, ranges: Ranges, open_ranges: dict[TopicPartition, int], seconds: float) -> Iterator[Message]:
         if not open_ranges:
             return
         deadline = time.monotonic() + seconds

@@ -1,0 +1,70 @@
+"""What must hold of a remote partition before anything is written to it.
+
+                     log start            target_next      last stable offset = end
+    remote partition ────┼───────── ours ─────────┼── marker ──┼
+                                                  └─ window ───┘   no visible record may stand here
+
+Our own commit marker is the one entry that may follow our last record. If exactly one offset lies behind `target_next`, it is that
+marker, for the transaction is known to be committed; more than one may be aborted attempts or somebody else's records, so they are read.
+"""
+
+from dataclasses import dataclass
+
+from mirror.errors import MirrorError, TargetLostRecords, TargetMissing, TargetRecreated, TargetUnavailable
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.model import Topic
+from mirror.offsets.partition import TopicPartition
+
+UNKNOWN = -1
+"""An offset that no broker told."""
+
+
+@dataclass(frozen=True)
+class RemotePartition:
+    """A remote partition as found: its topic (None if there is none), log start, last stable offset and end."""
+
+    source: TopicPartition
+    remote: str
+    topic: Topic | None
+    min_insync: int = 1
+    log_start: int = 0
+    last_stable: int = 0
+    end: int = 0
+
+
+def availability(found: RemotePartition) -> MirrorError | None:
+    """Why a transaction must leave this partition out, if it must: a commit marker to it would block the whole lane."""
+    tp, remote = found.source, found.remote
+    if found.topic is None or tp.partition >= len(found.topic.partitions):
+        return TargetMissing(tp.topic, tp.partition, remote)
+    partition = found.topic.partitions[tp.partition]
+    if partition.leader is None or UNKNOWN in (found.log_start, found.last_stable, found.end):
+        return TargetUnavailable(tp.topic, tp.partition, remote, "it has no leader")
+    if len(partition.isr) < min(found.min_insync, len(partition.replicas)):
+        return TargetUnavailable(
+            tp.topic, tp.partition, remote, f"{len(partition.isr)} replicas are in sync and min.insync.replicas is {found.min_insync}"
+        )
+    return None
+
+
+def continuity(found: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+    """Whether the remote partition is the one the ledger speaks of, and still ends where it must."""
+    if record is None or found.topic is None:
+        return None
+    tp, remote = found.source, found.remote
+    if record.target_topic != remote:
+        return TargetRecreated(tp.topic, tp.partition, remote, f"name {record.target_topic}", remote)
+    if record.target_topic_id != found.topic.id:
+        return TargetRecreated(tp.topic, tp.partition, remote, f"topic id {record.target_topic_id}", found.topic.id)
+    if found.end < record.target_next:
+        return TargetLostRecords(tp.topic, tp.partition, remote, record.target_next, found.end)
+    return None
+
+
+def window(found: RemotePartition, record: LedgerRecord | None) -> tuple[int, int] | None:
+    """The target offsets in which no visible record may stand, if they have to be read to know that."""
+    start = found.log_start if record is None else max(found.log_start, record.target_next)
+    if start >= found.last_stable:
+        return None
+    only_our_marker = record is not None and record.records > 0 and found.last_stable == found.end == record.target_next + 1
+    return None if only_our_marker else (start, found.last_stable)

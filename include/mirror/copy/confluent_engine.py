@@ -1,0 +1,45 @@
+"""The engine that moves single records with confluent-kafka: a source consumer and a transactional producer."""
+
+import time
+from collections.abc import Sequence
+
+from mirror.copy.confluent_source import Source
+from mirror.copy.confluent_target import Target
+from mirror.copy.engine import Progress, TransactionLimits, Work
+from mirror.copy.model import LaneTask
+
+_CONSUME_RECORDS = 10_000
+_CONSUME_SECONDS = 0.1
+
+
+class ConfluentEngine:
+    """Copies record by record. Opening it fences the lane; the source is assigned with the first work."""
+
+    def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
+        self._target = Target(task, max_batch_bytes)
+        self._source = Source(task)
+
+    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+        """See `Engine.copy`."""
+        started = time.monotonic()
+        flows = self._source.assign(work, self._target)
+        self._target.begin()
+        while self._source.has_work() and self._target.bytes < limits.bytes and time.monotonic() - started < limits.seconds:
+            self._source.consume(_CONSUME_RECORDS, _CONSUME_SECONDS, self._target, limits.bytes)
+        self._target.flush()
+        for flow in flows:
+            flow.raise_if_refused()
+        return [flow.progress() for flow in flows if flow.moved()]
+
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """See `Engine.record`."""
+        self._target.record(topic, partition, entries)
+
+    def commit(self) -> None:
+        """See `Engine.commit`."""
+        self._target.commit()
+
+    def close(self) -> None:
+        """See `Engine.close`."""
+        self._source.close()
+        self._target.close()

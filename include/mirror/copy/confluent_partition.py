@@ -1,0 +1,104 @@
+"""One partition on its way through the engine: what was sent, what was acknowledged, where it stopped."""
+
+from typing import Any
+
+from confluent_kafka import KafkaError, Message
+
+from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
+from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
+from mirror.offsets.map import runs_of
+
+_REFUSALS = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than max.message.bytes",
+    KafkaError.INVALID_TIMESTAMP: "its timestamp is outside message.timestamp.before/after.max.ms",
+    KafkaError.INVALID_RECORD: "the broker calls it invalid (such as no key in a compacted topic)",
+}
+
+
+class PartitionFlow:
+    """The share of one partition in the open transaction.
+
+    Delivery reports come in the order of the records, so the nth report belongs to the nth source offset in `sources`.
+    """
+
+    __slots__ = (
+        "bytes",
+        "failure",
+        "last",
+        "next_offset",
+        "poison",
+        "sources",
+        "stopped",
+        "target_alias",
+        "targets",
+        "work",
+    )
+
+    def __init__(self, work: Work, target_alias: str) -> None:
+        self.work = work
+        self.next_offset = work.start
+        self.sources: list[int] = []
+        self.targets: list[int] = []
+        self.bytes = 0
+        self.failure: KafkaError | None = None
+        self.poison: PoisonRecord | RecordNotCarried | None = None
+        self.stopped = work.start >= work.end
+        self.last: Message | None = None
+        self.target_alias = target_alias
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        """The delivery report of the next record in order."""
+        if error is None and self.failure is None:
+            self.targets.append(message.offset())  # type: ignore[arg-type]
+        elif self.failure is None:
+            self.failure = error
+
+    def moved(self) -> bool:
+        """Whether this transaction changed anything for the partition."""
+        return self.next_offset > self.work.start or self.poison is not None
+
+    def raise_if_refused(self) -> None:
+        """Raises what the delivery reports say: BatchRefused for records that the broker would not have, other errors as they are."""
+        error = self.failure
+        if error is None:
+            if len(self.targets) != len(self.sources):
+                raise KafkaFailure(f"{self.work.source}: {len(self.sources) - len(self.targets)} records were not acknowledged in time.")
+            return
+        tp, first = self.work.source, self.sources[len(self.targets)]
+        if error.code() in _REFUSALS:
+            raise BatchRefused(tp, first, len(self.sources), f"{_REFUSALS[error.code()]} ({error.name()})")
+        raise self._other(error, first)
+
+    def progress(self) -> Progress:
+        """What the transaction did to this partition."""
+        return Progress(
+            source=self.work.source,
+            next_offset=self.next_offset,
+            leader_epoch=self.last.leader_epoch() if self.last is not None else None,
+            runs=runs_of(self.sources, self.targets),
+            records=len(self.sources),
+            bytes=self.bytes,
+            target_next=self.targets[-1] + 1 if self.targets else None,
+            poison=self.poison,
+        )
+
+    def _other(self, error: KafkaError, first: int) -> MirrorError:
+        tp, remote = self.work.source, self.work.remote
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return AuthorizationRefused(self.target_alias, "WRITE", f"topic {remote}", topic=tp.topic)
+        return KafkaFailure(
+            f"{tp}@{first}: writing to {remote}-{tp.partition} failed: {error.name()}: {error.str()}",
+            topic=tp.topic,
+            partition=tp.partition,
+            offset=first,
+            next="The next run goes on by itself.",
+        )
+
+
+def carried_headers(message: Message, flow: PartitionFlow) -> Any:
+    """The headers of a record. Raises RecordNotCarried for what the client cannot decode: a header key that is not UTF-8."""
+    try:
+        return message.headers()
+    except (SystemError, UnicodeDecodeError) as failure:
+        tp = flow.work.source
+        raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "it has a header key that is not UTF-8") from failure

@@ -1,0 +1,208 @@
+"""The source side of the engine: reads the lane's partitions between two offsets and hands each record to the target side."""
+
+import gc
+from collections.abc import Sequence
+from typing import Protocol
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientTopicPartition
+
+from mirror.copy.confluent_partition import PartitionFlow, carried_headers
+from mirror.copy.engine import PoisonRecord, Work
+from mirror.copy.model import LaneTask
+from mirror.errors import MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.kafka.failures import Complaints, settings_with, translated
+from mirror.offsets.partition import TopicPartition
+
+
+class Sink(Protocol):
+    """Where records go: the target side of the engine."""
+
+    alias: str
+    bytes: int
+
+    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: object) -> None:
+        """Sends one record into the open transaction."""
+        ...
+
+
+class Source:
+    """A consumer that is assigned partition by partition and never commits anything.
+
+    A partition that reached its end, or its share of a transaction, is paused: paused partitions give no events and are not fetched.
+    """
+
+    def __init__(self, task: LaneTask) -> None:
+        self._alias = task.source
+        self._bootstrap = str(task.clients.source_consumer.get("bootstrap.servers", ""))
+        self._seconds = task.request_seconds
+        self._complaints = Complaints()
+        self._consumer = Consumer(settings_with(_settings(task), self._complaints))
+        self._flows: dict[tuple[str, int], PartitionFlow] = {}
+        self._positions: dict[tuple[str, int], int] = {}
+        self._pending: list[Message] = []
+        self._open = 0
+
+    def assign(self, work: Sequence[Work], target: Sink) -> list[PartitionFlow]:
+        """Makes the given work what `consume` reads, each partition at its start, and returns the flows in the same order."""
+        self._flows = {work_item.source: PartitionFlow(work_item, target.alias) for work_item in work}
+        self._open = sum(not flow.stopped for flow in self._flows.values())
+        moved = [flow for key, flow in self._flows.items() if not flow.stopped and self._positions.get(key) != flow.work.start]
+        if moved:
+            known = [ClientTopicPartition(*flow.work.source) for flow in moved if flow.work.source in self._positions]
+            if known:
+                self._consumer.incremental_unassign(known)
+            self._consumer.incremental_assign([_start(flow.work) for flow in moved])
+            stale = {flow.work.source for flow in moved}
+            self._pending = [message for message in self._pending if _key(message) not in stale]
+            self._positions.update({flow.work.source: flow.work.start for flow in moved})
+        return list(self._flows.values())
+
+    def has_work(self) -> bool:
+        """Whether any partition has not reached its end or its share."""
+        return self._open > 0
+
+    def consume(self, records: int, seconds: float, target: Sink, max_bytes: int) -> None:
+        """Hands over what is there, at most about `max_bytes` in the transaction; what is left of a batch waits for the next one."""
+        messages = self._pending or self._consumer.consume(records, seconds)
+        self._pending = []
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for index, message in enumerate(messages):
+                if target.bytes >= max_bytes:
+                    self._pending = messages[index:]
+                    return
+                self._take(message, target)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def close(self) -> None:
+        """Closes the consumer."""
+        self._consumer.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _take(self, message: Message, target: Sink) -> None:
+        flow = self._flows.get(_key(message))
+        error = message.error()
+        if error is not None:
+            self._event(error, message, flow)
+            return
+        if flow is None or flow.stopped:
+            return
+        offset: int = message.offset()  # type: ignore[assignment]
+        if offset >= flow.work.end:
+            self._stop(flow, flow.work.end)
+            return
+        try:
+            timestamp = _timestamp(message, flow)
+            headers = carried_headers(message, flow)
+        except RecordNotCarried as failure:
+            self._stop(flow, offset, failure)
+            return
+        refusal = _refusal(message, timestamp, flow)
+        if refusal:
+            self._stop(flow, offset, PoisonRecord(offset, refusal))
+            return
+        target.send(flow, message, timestamp, headers)
+        flow.sources.append(offset)
+        flow.next_offset = offset + 1
+        self._positions[flow.work.source] = offset + 1
+        flow.last = message
+        if offset + 1 >= flow.work.end or len(flow.sources) == flow.work.max_records:
+            self._stop(flow, offset + 1)
+
+    def _stop(self, flow: PartitionFlow, next_offset: int, poison: PoisonRecord | RecordNotCarried | None = None) -> None:
+        flow.next_offset = max(flow.next_offset, next_offset)
+        flow.poison = poison
+        flow.stopped = True
+        self._open -= 1
+        self._consumer.pause([ClientTopicPartition(*flow.work.source)])
+        # What the consumer had fetched beyond this point is thrown away, so the next assignment has to start it anew.
+        self._positions[flow.work.source] = -1
+
+    def _event(self, error: KafkaError, message: Message, flow: PartitionFlow | None) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            # The event carries the position, past markers and aborted records. One in front of the end means nothing: a fetch may end
+            # early after a leader change.
+            if flow is not None and not flow.stopped and (message.offset() or 0) >= flow.work.end:
+                self._stop(flow, flow.work.end)
+            return
+        if error.retriable() and not error.fatal():
+            return
+        raise self._failure(error, flow)
+
+    def _failure(self, error: KafkaError, flow: PartitionFlow | None) -> MirrorError:
+        tp = flow.work.source if flow else None
+        if tp and flow and error.code() == KafkaError._LOG_TRUNCATION:
+            return SourceTruncated(tp.topic, tp.partition, flow.next_offset, flow.next_offset)
+        if tp and flow and error.code() == KafkaError._AUTO_OFFSET_RESET:
+            return SourceUnreadable(
+                f"{tp}@{flow.next_offset}: the source no longer has this offset: {error.str()}.",
+                topic=tp.topic,
+                partition=tp.partition,
+                offset=flow.next_offset,
+                next="The next run compares it with the log's start and end, and says which.",
+            )
+        return translated(
+            KafkaException(error),
+            cluster=self._alias,
+            bootstrap=self._bootstrap,
+            step=f"reading {tp or 'the source'}",
+            seconds=self._seconds,
+            complaints=self._complaints,
+            topic=tp.topic if tp else None,
+            operation="READ",
+        )
+
+
+def _settings(task: LaneTask) -> dict[str, object]:
+    """The user's consumer settings under those that correctness needs. A start that does not exist must be an error, never a jump."""
+    return {
+        "fetch.wait.max.ms": 100,
+        "queued.max.messages.kbytes": 32 * 1024,
+        **task.clients.source_consumer,
+        "group.id": "mirror",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed" if task.read_committed else "read_uncommitted",
+        "check.crcs": True,
+        "allow.auto.create.topics": False,
+        "fetch.queue.backoff.ms": 5,
+    }
+
+
+def _start(work: Work) -> ClientTopicPartition:
+    """Where to begin. With the leader epoch of the last copied record, the client notices a log that was truncated below it (KIP-320)."""
+    if work.leader_epoch is None:
+        return ClientTopicPartition(work.source.topic, work.source.partition, work.start)
+    return ClientTopicPartition(work.source.topic, work.source.partition, work.start, leader_epoch=work.leader_epoch)
+
+
+def _key(message: Message) -> TopicPartition:
+    return TopicPartition(message.topic(), message.partition())  # type: ignore[arg-type]
+
+
+def _timestamp(message: Message, flow: PartitionFlow) -> int:
+    """The record's own time in Unix milliseconds. The client takes 0 for «now», so a record stamped 0 cannot be carried."""
+    timestamp: int = message.timestamp()[1]
+    if timestamp == 0:
+        tp = flow.work.source
+        raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "its timestamp is 0")
+    return timestamp
+
+
+def _refusal(message: Message, timestamp: int, flow: PartitionFlow) -> str | None:
+    """Why the remote topic would refuse this record, as far as that can be told before it is sent."""
+    limits = flow.work.limits
+    if limits.needs_key and message.key() is None:
+        return "it has no key, and the remote topic is compacted"
+    if limits.newest_timestamp is not None and timestamp > limits.newest_timestamp:
+        return f"its timestamp {timestamp} is further ahead than message.timestamp.after.max.ms allows"
+    if limits.oldest_timestamp is not None and 0 <= timestamp < limits.oldest_timestamp:
+        return f"its timestamp {timestamp} is older than message.timestamp.before.max.ms allows"
+    return None

@@ -1,0 +1,175 @@
+"""The target side of the engine: a producer whose transactions carry a lane's records and their ledger entries."""
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from mirror.copy.confluent_partition import PartitionFlow
+from mirror.copy.model import LaneTask
+from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError, Overtaken, TransactionTooSlow
+from mirror.kafka.failures import Complaints, kafka_error, settings_with, translated
+
+_FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
+_BATCH_BYTES = 1_000_000
+_LARGEST_RECORD = 1_000_000_000
+_POLL_EVERY = 1000
+
+
+class Target:
+    """A transactional producer. `init_transactions` in the constructor fences every earlier attempt and ends its open transaction."""
+
+    def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
+        self.alias = task.target
+        self.bytes = 0
+        self._lane = task.lane
+        self._timeout = task.transaction_timeout_ms / 1000
+        self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
+        self._seconds = task.request_seconds
+        self._complaints = Complaints()
+        self._producer = Producer(settings_with(_settings(task, max_batch_bytes), self._complaints))
+        self._begun: float | None = None
+        self._lost = False
+        self._unpolled = 0
+        self._call("fencing earlier attempts", lambda: self._producer.init_transactions(self._seconds))
+
+    def begin(self) -> None:
+        """Begins a transaction unless one is open."""
+        if self._begun is None:
+            self._call("beginning a transaction", self._producer.begin_transaction)
+            self._begun = time.monotonic()
+            self.bytes = 0
+
+    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: object) -> None:
+        """Puts one source record into the transaction: same partition number, key, value, headers and timestamp."""
+        value, key = message.value(), message.key()
+        partition = flow.work.source.partition
+        while True:
+            try:
+                self._producer.produce(flow.work.remote, value, key, partition, flow.delivered, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
+                break
+            except BufferError:
+                self._producer.poll(0.05)
+            except KafkaException as failure:
+                raise self._failure("writing", failure) from failure
+        size = (len(value) if value else 0) + (len(key) if key else 0)
+        flow.bytes += size
+        self.bytes += size + 20
+        self._unpolled += 1
+        if self._unpolled >= _POLL_EVERY:
+            self._unpolled = 0
+            self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Waits until every record is acknowledged or refused."""
+        self._call("waiting for acknowledgements", self._flush)
+
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Puts keyed records into the transaction and waits until they are acknowledged."""
+        self.begin()
+        failures: list[KafkaError] = []
+        report = _FailureReport(failures)
+        for key, value in entries:
+            self._call("writing the ledger", lambda k=key, v=value: self._producer.produce(topic, v, k, partition, report))
+        self.flush()
+        if failures:
+            raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(failures[0]))
+
+    def commit(self) -> None:
+        """Commits. A commit that ends in doubt is not repeated here: the ledger, read after the next fencing, knows how it ended."""
+        self._call("committing", lambda: self._producer.commit_transaction(self._seconds))
+        self._begun = None
+
+    def close(self) -> None:
+        """Aborts an open transaction unless the lane was lost, and drops the producer."""
+        try:
+            if self._begun is not None and not self._lost:
+                self._producer.purge()
+                self._producer.abort_transaction(min(self._seconds, 10.0))
+        except KafkaException:
+            # The next attempt's fencing ends the transaction; nothing of it becomes visible before.
+            self._begun = None
+        finally:
+            self._producer.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _flush(self) -> None:
+        left = self._producer.flush(self._timeout)
+        if left:
+            raise DeadlineExceeded(
+                f"Cluster '{self.alias}': {left} records were not acknowledged within {self._timeout:g} s.",
+                next="Look at the brokers' load and the network; the next run goes on by itself.",
+            )
+
+    def _call(self, step: str, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except KafkaException as failure:
+            raise self._failure(step, failure) from failure
+
+    def _failure(self, step: str, failure: KafkaException) -> MirrorError:
+        error = kafka_error(failure)
+        if error is not None and (error.code() in _FENCED or (error.fatal() and "fenced" in error.str().lower())):
+            self._lost = True
+            return self._fenced()
+        if error is not None and error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            return KafkaFailure(
+                f"Cluster '{self.alias}' does not allow transactions of {self._timeout:g} s.",
+                next="Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms.",
+            )
+        self._producer.poll(0)
+        return translated(
+            failure,
+            cluster=self.alias,
+            bootstrap=self._bootstrap,
+            step=f"lane {self._lane}: {step}",
+            seconds=self._seconds,
+            complaints=self._complaints,
+        )
+
+    def _fenced(self) -> MirrorError:
+        """A transaction that the broker ended for its age looks exactly like a fence; only its age tells them apart."""
+        age = time.monotonic() - self._begun if self._begun is not None else 0.0
+        if age >= 0.8 * self._timeout:
+            return TransactionTooSlow(self._lane, age, self._timeout)
+        return Overtaken(self._lane)
+
+
+class _FailureReport:
+    """A delivery callback that keeps failures only."""
+
+    def __init__(self, failures: list[KafkaError]) -> None:
+        self._failures = failures
+
+    def __call__(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failures.append(error)
+
+
+def _settings(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:
+    """The user's producer settings under those that the guarantees need.
+
+    The client's own limit on a record is lifted, because a large record may be small once it is compressed; the broker decides. The batch
+    size stays below the smallest max.message.bytes of the lane's topics (set by the protocol): a batch is never split, and a batch that is
+    refused does not say for which record.
+    """
+    batch = min(int(task.clients.target_producer.get("batch.size", _BATCH_BYTES)), max_batch_bytes)
+    return {
+        "linger.ms": 5,
+        "compression.type": "lz4",
+        "batch.num.messages": 100_000,
+        "queue.buffering.max.messages": 200_000,
+        "queue.buffering.max.kbytes": 256 * 1024,
+        **task.clients.target_producer,
+        "batch.size": batch,
+        "message.max.bytes": _LARGEST_RECORD,
+        "transactional.id": task.transactional_id,
+        "transaction.timeout.ms": task.transaction_timeout_ms,
+        "message.timeout.ms": task.transaction_timeout_ms,
+        "enable.idempotence": True,
+        "acks": "all",
+        "allow.auto.create.topics": False,
+        "client.id": f"{task.source}->{task.target}|lane-{task.lane}@{socket.gethostname()}",
+    }

@@ -1,0 +1,87 @@
+"""The two files between whoever submits the Spark job and the job: the plan goes in, the results come out.
+
+Both are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration itself and
+resolves secrets where they are needed; the plan only carries the hash that says which configuration it was made with.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mirror.copy.model import LaneResult
+from mirror.copy.results import result_document, result_of
+from mirror.errors import ErrorReport, JobFailed, MirrorError, ReportedError
+from mirror.plan.encode import from_columns, to_columns
+from mirror.plan.model import Plan
+
+
+@dataclass(frozen=True)
+class JobFiles:
+    """Where the plan and the result of one job are; `directory` is theirs alone."""
+
+    directory: Path
+
+    @property
+    def plan(self) -> Path:
+        """The plan, written before the job starts."""
+        return self.directory / "plan.json"
+
+    @property
+    def result(self) -> Path:
+        """The results, written by the job at its end."""
+        return self.directory / "result.json"
+
+
+@contextmanager
+def job_files(plan: Plan) -> Iterator[JobFiles]:
+    """A private temporary directory with the plan in it; deleted with all that is in it at the end."""
+    with tempfile.TemporaryDirectory(prefix="mirror-copy-") as directory:
+        files = JobFiles(Path(directory))
+        write_private(files.plan, to_columns(plan))
+        yield files
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan that the submitter wrote."""
+    return from_columns(json.loads(path.read_text(encoding="utf-8")))
+
+
+def write_results(path: Path, results: Iterable[LaneResult]) -> None:
+    """Hands the lanes' results back to the submitter."""
+    write_private(path, {"results": [result_document(result) for result in results]})
+
+
+def write_failure(path: Path, error: MirrorError) -> None:
+    """Hands back the error that kept the job from copying anything."""
+    write_private(path, {"error": error.report().as_dict()})
+
+
+def read_results(path: Path, detail: str = "") -> list[LaneResult]:
+    """What the job handed back.
+
+    Raises ReportedError with the error that the job reported, and JobFailed (with `detail`, such as the end of its output) when it
+    ended without a word.
+    """
+    if not path.exists():
+        raise JobFailed(
+            f"The Spark job ended without a result{': ' + detail if detail else '.'}",
+            next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
+        )
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if "error" in document:
+        raise ReportedError(ErrorReport(**document["error"]))
+    return [result_of(result) for result in document["results"]]
+
+
+def write_private(path: Path, document: Any) -> None:
+    """Writes JSON that only its owner can read, and that is complete whenever it is there."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(document, file, separators=(",", ":"))
+    unfinished.rename(path)

@@ -1,0 +1,86 @@
+"""A lane's run: attempts at the protocol until its ranges are done, its budget is spent, or somebody else owns the lane."""
+
+import time
+from collections.abc import Sequence
+
+from mirror.copy.attempt import Attempt, LaneState
+from mirror.copy.engine import BatchRefused, EngineFactory
+from mirror.copy.model import LaneResult, LaneTask, Watermark
+from mirror.errors import ErrorReport, MirrorError, Overtaken, RecordRefused, TransactionTooSlow
+from mirror.plan.model import Range
+
+BLOCKED = "blocked"
+"""The reason of a range that begins with a record the target refused before; it is tried last and alone."""
+
+_MAX_FAILURES = 4
+_SMALLEST_TRANSACTION = 64 * 1024
+
+
+class LaneCopy:
+    """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
+
+    def __init__(self, task: LaneTask, open_engine: EngineFactory) -> None:
+        self._task = task
+        self._open_engine = open_engine
+        self._state = LaneState(task)
+        self._failures = 0
+        self._lane_error: ErrorReport | None = None
+
+    def run(self) -> LaneResult:
+        """Copies what the budget allows and says how far each partition came."""
+        started = time.monotonic()
+        for ranges in _phases(self._task.ranges):
+            if not self._until_done(ranges):
+                break
+        state = self._state
+        errors = [*state.errors.values(), *([self._lane_error] if self._lane_error else [])]
+        marks = [
+            Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
+            for tp, record in sorted(state.written.items())
+        ]
+        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, time.monotonic() - started)
+
+    def _until_done(self, ranges: Sequence[Range]) -> bool:
+        """Attempts until the ranges are done. False: leave the lane alone for this run."""
+        for planned in ranges:
+            if planned.reason == BLOCKED:
+                self._state.pacing.records[planned.topic_partition] = 1
+        while True:
+            try:
+                Attempt(self._task, self._state, ranges, self._open_engine).run()
+                return not self._state.budget_spent()
+            except BatchRefused as refusal:
+                self._narrow(refusal)
+            except MirrorError as error:
+                if not self._go_on(error):
+                    return False
+
+    def _narrow(self, refusal: BatchRefused) -> None:
+        tp, state = refusal.source, self._state
+        poison = state.pacing.refused(refusal, state.watermark(tp))
+        if poison is not None:
+            error = RecordRefused(tp.topic, tp.partition, poison.offset, self._task.remote_topics[tp.topic], poison.detail)
+            state.poisoned[tp] = (poison.offset, error)
+
+    def _go_on(self, error: MirrorError) -> bool:
+        """What an error means for the lane: leave out a partition or a topic, halve the transaction, try again later, or stop."""
+        state = self._state
+        if isinstance(error, TransactionTooSlow):
+            state.transaction_bytes = max(_SMALLEST_TRANSACTION, state.transaction_bytes // 2)
+        elif error.topic is not None and state.leave_out(error):
+            return True
+        elif not error.retriable or isinstance(error, Overtaken):
+            self._lane_error = error.report()
+            return False
+        self._failures += 1
+        if self._failures >= _MAX_FAILURES or state.budget_spent():
+            self._lane_error = error.report()
+            return False
+        time.sleep(min(0.25 * 2**self._failures, 5.0))
+        return True
+
+
+def _phases(ranges: Sequence[Range]) -> list[list[Range]]:
+    """First everything that is expected to go well together, then each partition that was stuck, by itself."""
+    well = [planned for planned in ranges if planned.reason != BLOCKED]
+    return [phase for phase in [well, *([planned] for planned in ranges if planned.reason == BLOCKED)] if phase]

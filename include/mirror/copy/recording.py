@@ -1,0 +1,57 @@
+"""The next ledger record of a partition, from the last one and what a transaction did."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from mirror.copy.engine import Progress
+from mirror.copy.model import LaneTask
+from mirror.formats.ledger import Blocked, LedgerRecord, Skipped, Writer
+from mirror.offsets.intervals import merged
+from mirror.offsets.map import OffsetMap
+from mirror.plan.model import Range
+
+
+def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_end: int, writer: Writer) -> LedgerRecord:
+    """The record of a partition seen for the first time: its start is committed even when there is nothing to copy yet, for otherwise
+    `latest` would be resolved anew in every plan, and records in between would be skipped."""
+    return LedgerRecord(
+        watermark=planned.start,
+        leader_epoch=None,
+        source_topic_id=planned.topic_id,
+        target_topic=task.remote_topics[planned.topic],
+        target_topic_id=target_topic_id,
+        target_next=target_end,
+        source_cluster_id=task.source_cluster_id,
+        target_cluster_id=task.target_cluster_id,
+        lanes=task.lanes,
+        offset_map=OffsetMap(),
+        writer=writer,
+    )
+
+
+def over_gap(record: LedgerRecord, skip_to: int) -> LedgerRecord:
+    """The record after source offsets that are gone for good were passed over (mirror.on.gap=skip-and-record)."""
+    gap = Skipped(record.watermark, skip_to, "gap: the source no longer has these offsets")
+    return replace(record, watermark=skip_to, leader_epoch=None, skipped=(*record.skipped, gap), blocked=None)
+
+
+def after(record: LedgerRecord, progress: Progress) -> LedgerRecord:
+    """The record after one transaction's progress."""
+    epoch = record.leader_epoch if progress.leader_epoch is None else progress.leader_epoch
+    return replace(
+        record,
+        watermark=progress.next_offset,
+        leader_epoch=epoch,
+        target_next=record.target_next if progress.target_next is None else progress.target_next,
+        offset_map=record.offset_map.extended(progress.runs),
+        covered=merged((*record.covered, (record.watermark, progress.next_offset))),
+        records=record.records + progress.records,
+        bytes=record.bytes + progress.bytes,
+        blocked=record.blocked if record.blocked and record.blocked.offset >= progress.next_offset else None,
+    )
+
+
+def stuck(record: LedgerRecord, offset: int, error: str, now: datetime) -> LedgerRecord:
+    """The record with a note that the partition is stuck at `offset`; since when, if it was stuck there before."""
+    before = record.blocked if record.blocked and record.blocked.offset == offset else None
+    return replace(record, blocked=Blocked(offset, error, before.since if before else now, (before.tries if before else 0) + 1))
