@@ -1,0 +1,102 @@
+"""How Spark is started for a job: master, program, properties file, environment. Imports no Spark.
+
+On a local master the job starts from the tuned Spark home (`make install` builds it with tools/tune_spark.py), if there is one. It is for
+local masters alone: its properties file binds to the loopback address, and `--properties-file` would hide a cluster's spark-defaults.conf.
+"""
+
+import importlib.util
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirror.errors import ConfigurationError, JobFailed, Problem
+
+LOCAL_MASTER = "local[*,4]"
+"""All cores of this host, and four attempts at a task as on a cluster (spark.task.maxFailures has no effect on a local master)."""
+
+INCLUDE = Path(__file__).resolve().parents[2]
+TUNED = Path(sys.prefix) / "share" / "mirror" / "spark"
+"""Belongs to the Python environment: the class-data archive in it fits this environment's jars and this Java alone."""
+
+
+@dataclass(frozen=True)
+class TunedSpark:
+    """A Spark home made for a quick start: `home` for SPARK_HOME, `properties` for --properties-file, `archive` of loaded classes."""
+
+    directory: Path
+
+    @property
+    def home(self) -> Path:
+        """A SPARK_HOME without pyspark.zip, so that Python takes the environment's compiled modules instead."""
+        return self.directory / "home"
+
+    @property
+    def archive(self) -> Path:
+        """The JVM's class-data archive."""
+        return self.directory / "spark.jsa"
+
+    @property
+    def properties(self) -> Path:
+        """The settings; written last, so where this file is the others are complete."""
+        return self.directory / "spark.properties"
+
+
+def tuned_spark(directory: Path = TUNED) -> TunedSpark | None:
+    """The tuned start, or None where the build step has not run (Spark then starts in twice the time)."""
+    tuned = TunedSpark(directory)
+    return tuned if tuned.properties.exists() else None
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and workers all run in this host's one JVM; `local-cluster[…]` is a cluster."""
+    return master == "local" or master.startswith("local[")
+
+
+def properties_file(master: str, configured: str, tuned: TunedSpark | None) -> str | None:
+    """The file for --properties-file: `mirror.spark.properties.file` if set, else the tuned one on a local master.
+
+    Raises ConfigurationError when the configured file does not exist.
+    """
+    if configured:
+        if not Path(configured).is_file():
+            raise ConfigurationError([Problem("mirror.spark.properties.file", "there is no such file", configured)])
+        return configured
+    return str(tuned.properties) if tuned and is_local(master) else None
+
+
+def spark_binary(master: str, tuned: TunedSpark | None) -> str:
+    """spark-submit: the tuned one on a local master; elsewhere the one on PATH, which a cluster's own Spark may have put there."""
+    if is_local(master) and tuned:
+        return str(tuned.home / "bin" / "spark-submit")
+    on_path = None if is_local(master) else shutil.which("spark-submit")
+    return on_path or str(installed_spark() / "bin" / "spark-submit")
+
+
+def installed_spark() -> Path:
+    """The Spark that came with this environment's pyspark, found without importing it. Raises JobFailed when there is none."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise JobFailed(f"pyspark is not installed in {sys.prefix}.", next="Install requirements.lock (make install).")
+    return Path(spec.origin).parent
+
+
+def environment(master: str, config: str, tuned: TunedSpark | None) -> dict[str, str]:
+    """What the job's process needs beyond our own environment. Holds no secret; `config` is the value for MIRROR_CONFIG ('': as it is).
+
+    On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON), the driver's is ours.
+    """
+    variables = {
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", "")))),
+    }
+    if config:
+        variables["MIRROR_CONFIG"] = config
+    if is_local(master):
+        variables["PYSPARK_PYTHON"] = sys.executable
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+        variables["SPARK_HOME"] = str(tuned.home if tuned else installed_spark())
+        # The JVM that only prints the command line of the one that works.
+        variables["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    return variables

@@ -1,0 +1,48 @@
+"""A copy by hand: the Spark job through spark-submit on this host, without Airflow."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from mirror.copy.job_files import JobFiles, job_files, read_results
+from mirror.copy.model import LaneResult
+from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, properties_file, spark_binary, tuned_spark
+from mirror.plan.model import Plan
+
+JOB = INCLUDE.parent / "jobs" / "copy_ranges.py"
+
+
+def arguments(files: JobFiles, flow: str) -> list[str]:
+    """The job's own arguments."""
+    return [str(files.plan), str(files.result), flow]
+
+
+def copy_with_spark(plan: Plan, *, properties: str = "", config: str = "") -> list[LaneResult]:
+    """Copies the plan's ranges through a Spark job on this host and returns what each lane did.
+
+    The job's output goes to our standard error. Raises what the job reports, and JobFailed when it ends without a result.
+    """
+    tuned = None if properties else tuned_spark()
+    file = properties_file(LOCAL_MASTER, properties, tuned)
+    with job_files(plan) as files:
+        command: Sequence[str] = [
+            spark_binary(LOCAL_MASTER, tuned),
+            *("--master", LOCAL_MASTER),
+            *("--name", f"mirror copy {plan.flow}"),
+            *(("--properties-file", file) if file else ()),
+            str(JOB),
+            *arguments(files, plan.flow),
+        ]
+        code = _run(command, {**os.environ, **environment(LOCAL_MASTER, config, tuned)})
+        return read_results(files.result, f"spark-submit ended with exit code {code}.")
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    with subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno()) as job:
+        try:
+            return job.wait()
+        except BaseException:
+            # Interrupted: the workers end with the JVM, and what they had not committed is aborted by the next run.
+            job.kill()
+            raise
