@@ -1,0 +1,87 @@
+"""Our own properties. Their names begin with `mirror.`; an unknown one is an error."""
+
+from mirror.config.per_topic import on_gap_words, on_unexplained_target_words, start_words
+from mirror.config.property import Property
+from mirror.config.values import between, factor
+
+GROUP = "mirror"
+
+MIRROR = (
+    Property("mirror.copy.interval.seconds", "LONG", 60, "The time between two copy runs.", GROUP, between(10)),
+    Property(
+        "mirror.lanes",
+        "INT",
+        16,
+        "The number of lanes of the flow: as many transactions can be written at once. It is fixed once the flow has a ledger.",
+        GROUP,
+        between(1, 256),
+    ),
+    Property(
+        "mirror.ledger.replication.factor",
+        "SHORT",
+        None,
+        "The replication factor of the ledger topic and the control topic on the target.",
+        GROUP,
+        factor(),
+        default_from="offset-syncs.topic.replication.factor",
+    ),
+    Property(
+        "mirror.start",
+        "PER-TOPIC",
+        (),
+        "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest.",
+        GROUP,
+        start_words(),
+    ),
+    Property(
+        "mirror.on.gap",
+        "PER-TOPIC",
+        (".*-repartition=skip-and-record", "fail"),
+        "What to do when the source lost records before they were copied; fail where no rule matches.",
+        GROUP,
+        on_gap_words(),
+    ),
+    Property(
+        "mirror.on.unexplained.target",
+        "PER-TOPIC",
+        ("fail",),
+        "What to do when a remote partition holds records that the ledger does not account for.",
+        GROUP,
+        on_unexplained_target_words(),
+    ),
+    Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
+    Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
+    Property("mirror.transaction.max.bytes", "LONG", 33554432, "About how many bytes one transaction holds.", GROUP, between(1)),
+    Property(
+        "mirror.transaction.timeout.ms",
+        "INT",
+        60000,
+        "After how long the target ends an open transaction; capped by its transaction.max.timeout.ms.",
+        GROUP,
+        between(1000),
+    ),
+    Property(
+        "mirror.installation",
+        "STRING",
+        "",
+        "The name of this installation. Set, it keeps a second one from writing the same flow.",
+        GROUP,
+    ),
+    Property(
+        "mirror.open.transaction.max.seconds",
+        "LONG",
+        900,
+        "For how long an open transaction on the source may hold back its partition before the run turns red.",
+        GROUP,
+        between(1),
+    ),
+    Property("mirror.strict", "BOOLEAN", False, "Whether a property that nobody knows is an error instead of a notice.", GROUP),
+    Property(
+        "mirror.spark.connection",
+        "STRING",
+        "",
+        "The Airflow connection of the Spark cluster; empty: local[*,4], for which no connection is needed.",
+        GROUP,
+    ),
+    Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
+)

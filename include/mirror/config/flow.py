@@ -1,0 +1,166 @@
+"""One flow: its flattened properties, and what the rest of the mirror asks of them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from mirror.config import flatten
+from mirror.config.catalogue import CATALOGUE
+from mirror.config.clients import client_settings
+from mirror.config.names import FlowName
+from mirror.config.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
+from mirror.config.property import Property
+from mirror.config.references import References, has_reference
+from mirror.config.setting import Setting, is_secret
+from mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
+
+Side = Literal["source", "target"]
+Role = Literal["admin", "consumer", "producer"]
+_FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail"}
+
+
+@dataclass(frozen=True, repr=False)
+class Flow(FlowName):
+    """An enabled, valid flow. Immutable; nothing in it is resolved before `value` or `client` asks, and its text shows no value."""
+
+    connector: Mapping[str, Setting]
+    """The connectors' map (§1.6 of the specification), each value with the key that the user wrote."""
+    worker_settings: Mapping[str, Setting]
+    """The Connect worker's map (§1.5), likewise."""
+    references: References
+    notices: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.config_hash})"
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.config_hash))
+
+    @cached_property
+    def properties(self) -> Mapping[str, str]:
+        """The flattened properties of the connectors, references unresolved. Literal secrets stand in it: never show it."""
+        return {name: setting.text for name, setting in self.connector.items()}
+
+    @cached_property
+    def worker(self) -> Mapping[str, str]:
+        """The flattened properties of the Connect worker, from which the data producer's come. Never show it either."""
+        return {name: setting.text for name, setting in self.worker_settings.items()}
+
+    @cached_property
+    def config_hash(self) -> str:
+        """12 hexadecimal digits that change with any property of the flow (not with what a reference leads to)."""
+        text = json.dumps([self.source, self.target, self.properties, self.worker], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+    def value(self, name: str) -> Any:
+        """The value of a property of the catalogue, typed, default applied, references resolved now.
+
+        Raises KeyError for a name not in the catalogue, ConfigurationError if a reference is unreadable or leads to a wrong value.
+        """
+        definition = CATALOGUE[name]
+        setting = self.connector.get(name)
+        if setting is None:
+            return self.value(definition.default_from) if definition.default_from else definition.default
+        return self._parsed(definition, setting)
+
+    def per_topic(self, name: str, topic: str) -> Any:
+        """The word that a per-topic property has for a topic; a StartPosition for mirror.start. Raises as `value`."""
+        word = word_for(self.value(name), topic)
+        if name == "mirror.start":
+            return start_position(word) if word is not None else self._start_by_reset()
+        return word if word is not None else _FALLBACK_WORDS[name]
+
+    def client(self, side: Side, role: Role) -> dict[str, Any]:
+        """librdkafka's settings for one of the flow's clients, references resolved now; ('target', 'producer') writes the records.
+
+        They hold secrets: never log them, never put them into XCom. Raises ConfigurationError with everything that is wrong with them.
+        """
+        resolved: dict[str, Setting] = {}
+        problems: list[Problem] = []
+        for name, setting in self.java_settings(side, role).items():
+            try:
+                resolved[name] = setting._replace(text=self.references.resolve(setting), hidden=has_reference(setting.text))
+            except ConfigurationError as error:
+                problems += error.problems
+        mapped = client_settings(resolved, self.name, side, role)
+        if problems or mapped.problems:
+            raise ConfigurationError([*problems, *mapped.problems], flow=self.name)
+        return mapped.settings
+
+    def java_settings(self, side: Side, role: Role) -> Mapping[str, Setting]:
+        """The settings of a client by their Java names, unresolved, as MM2 would give them to it."""
+        if (side, role) == ("target", "producer"):
+            return flatten.data_producer_properties(self.worker_settings, self.connector)
+        return flatten.client_properties(self.connector, side, role)
+
+    def bootstrap(self, side: Side) -> str:
+        """The bootstrap servers of a side, for messages. Raises ConfigurationError if a reference in them cannot be read."""
+        setting = self.connector.get(f"{side}.cluster.bootstrap.servers")
+        return self.references.resolve(setting) if setting else ""
+
+    def _parsed(self, definition: Property, setting: Setting) -> Any:
+        text = self.references.resolve(setting)
+        try:
+            return definition.parse(text)
+        except ValueError as error:
+            # What a reference led to may be a secret, and the complaint may quote it.
+            hidden = text != setting.text or is_secret(setting.origin)
+            message = f"what the reference leads to cannot be used as {definition.type}" if hidden else str(error)
+            raise ConfigurationError([Problem(setting.origin, message, None if hidden else text)], flow=self.name) from None
+
+    def _start_by_reset(self) -> StartPosition:
+        setting = self.java_settings("source", "consumer").get("auto.offset.reset")
+        if setting is None:
+            return EARLIEST
+        try:
+            return reset_position(self.references.resolve(setting).strip())
+        except ValueError as error:
+            raise ConfigurationError([Problem(setting.origin, str(error))], flow=self.name) from None
+
+
+@dataclass(frozen=True)
+class InvalidFlow(FlowName):
+    """A flow that is enabled but cannot run; it keeps its DAG ids, so that its DAGs can say so."""
+
+    error: ConfigurationError
+    namesake: int = 0
+    """With several flows of one id: which of them this is, so that even then no two DAGs share an id."""
+
+    @property
+    def airflow_name(self) -> str:
+        """As of a valid flow, but numbered if another flow has the same."""
+        return super().airflow_name + (f"_{self.namesake + 1}" if self.namesake else "")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Everything the files say: the enabled flows, valid and invalid, and what to tell the user."""
+
+    flows: tuple[Flow, ...]
+    invalid: tuple[InvalidFlow, ...]
+    notices: tuple[str, ...]
+
+    def flow(self, name: str) -> Flow:
+        """The flow of this name ('east->west'). Raises its ConfigurationError if it is invalid, UsageError if there is none."""
+        for flow in self.flows:
+            if flow.name == name:
+                return flow
+        for invalid in self.invalid:
+            if invalid.name == name:
+                raise invalid.error
+        raise _unknown(name, [each.name for each in (*self.flows, *self.invalid)])
+
+
+def _unknown(name: str, known: list[str]) -> MirrorError:
+    from mirror.config.suggest import nearest
+
+    near = nearest(name, known)
+    hint = f"Did you mean '{near}'? " if near else ""
+    return UsageError(
+        f"There is no enabled flow '{name}'.",
+        next=hint
+        + (f"The enabled flows are: {', '.join(known)}." if known else "No flow is enabled; set '<source>-><target>.enabled=true'."),
+    )
