@@ -70,8 +70,12 @@ class Target:
         self.begin()
         failures: list[KafkaError] = []
         report = _FailureReport(failures)
-        for key, value in entries:
-            self._call("writing the ledger", lambda k=key, v=value: self._producer.produce(topic, v, k, partition, report))
+
+        def send() -> None:
+            for key, value in entries:
+                self._producer.produce(topic, value, key, partition, report)
+
+        self._call("writing the ledger", send)
         self.flush()
         if failures:
             raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(failures[0]))
@@ -143,7 +147,7 @@ class _FailureReport:
     def __init__(self, failures: list[KafkaError]) -> None:
         self._failures = failures
 
-    def __call__(self, error: KafkaError | None, message: Message) -> None:
+    def __call__(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             self._failures.append(error)
 

@@ -7,10 +7,7 @@ from mirror.copy.attempt import Attempt, LaneState
 from mirror.copy.engine import BatchRefused, EngineFactory
 from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import ErrorReport, MirrorError, Overtaken, RecordRefused, TransactionTooSlow
-from mirror.plan.model import Range
-
-BLOCKED = "blocked"
-"""The reason of a range that begins with a record the target refused before; it is tried last and alone."""
+from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
 _SMALLEST_TRANSACTION = 64 * 1024

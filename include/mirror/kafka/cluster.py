@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewPartitions, OffsetSpec
 from confluent_kafka.admin import NewTopic as ClientNewTopic
@@ -53,12 +53,16 @@ class Cluster:
             self._cluster_id = str(self._metadata().cluster_id)
         return self._cluster_id
 
+    def names(self) -> list[str]:
+        """The names of all topics that we may describe and that are not internal to the brokers."""
+        return sorted(name for name in self._metadata().topics if not name.startswith("__"))
+
     def topics(self, names: Iterable[str] | None = None, errors: Errors = None) -> dict[str, Topic]:
         """Topics by name, with ids; those that do not exist are absent. Without names: all that are not internal to the brokers.
 
         What fails for one topic alone (authorization) goes into `errors` by topic if it is given, and is raised otherwise.
         """
-        wanted = sorted(set(names)) if names is not None else sorted(self._listed())
+        wanted = sorted(set(names)) if names is not None else self.names()
         if not wanted:
             return {}
         answers = self._asked(
@@ -72,7 +76,7 @@ class Cluster:
         return found
 
     def configs(self, names: Iterable[str], errors: Errors = None) -> dict[str, dict[str, ConfigEntry]]:
-        """Every config entry of the given topics, by topic and entry name; a topic that does not exist is absent. `errors` as in `topics`."""
+        """Every config entry of the given topics, by topic and entry name; a missing topic is absent. `errors` as in `topics`."""
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(set(names))]
         if not resources:
             return {}
@@ -132,9 +136,6 @@ class Cluster:
     def _metadata(self) -> Any:
         return self._asked("asking for metadata", lambda: self._admin.list_topics(timeout=self.timeout))
 
-    def _listed(self) -> list[str]:
-        return [name for name in self._metadata().topics if not name.startswith("__")]
-
     def _asked(self, step: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
@@ -161,7 +162,7 @@ class Cluster:
             try:
                 answer.result(self.timeout + 5)
                 outcomes[name] = None
-            except Exception as failure:
+            except (KafkaException, TimeoutError) as failure:
                 outcomes[name] = self._translated(failure, f"{step} {name}", topic=name, operation=operation)
         return outcomes
 

@@ -41,6 +41,7 @@ class Complaints:
         self._errors: deque[KafkaError] = deque(maxlen=20)
 
     def __call__(self, error: KafkaError) -> None:
+        """Takes an error from the client's background threads."""
         self._errors.append(error)
 
     def authentication(self) -> KafkaError | None:

@@ -85,7 +85,8 @@ class BoundedReader:
 
     def _within(self, message: Message, open_ranges: dict[TopicPartition, int], seconds: float) -> bool:
         error = message.error()
-        tp = TopicPartition(message.topic() or "", -1 if message.partition() is None else message.partition())
+        number = message.partition()
+        tp = TopicPartition(message.topic() or "", -1 if number is None else number)
         offset = message.offset()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
             if error.retriable():

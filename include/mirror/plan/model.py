@@ -5,13 +5,19 @@ from dataclasses import dataclass, field
 from mirror.errors import ErrorReport
 from mirror.offsets.partition import TopicPartition
 
+FIRST_SIGHT = "first sight"
+BEHIND = "behind"
+GAP = "gap"
+BLOCKED = "blocked"
+
 
 @dataclass(frozen=True)
 class Range:
     """Source offsets `[start, end)` of one partition, as of planning.
 
     `start` is where the plan believes the watermark is; a lane begins at the watermark of its ledger, whatever stands here. Only for a
-    partition that the ledger does not know (`reason` is `first sight`) does `start` decide, and it is committed even when the range is empty.
+    partition that the ledger does not know (`reason` is `first sight`) does `start` decide, and it is committed even if the range is empty.
+    A range that is `blocked` begins with a record that the target refused before: it is tried last and alone.
     """
 
     topic: str

@@ -1,0 +1,109 @@
+"""From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
+
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from mirror.config import Flow
+from mirror.copy.confluent_engine import ConfluentEngine
+from mirror.copy.lane import LaneCopy
+from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.errors import ErrorReport, MirrorError, PlanMismatch
+from mirror.offsets.lanes import lane_of, transactional_id
+from mirror.plan.model import Plan, Range
+from mirror.policy import replication_policy, topic_selection
+
+IN_PROCESS_LANES = 4
+"""How many lanes this process copies at once; most of a small lane's time is waiting for brokers."""
+
+
+def lane_tasks(flow: Flow, plan: Plan, run: str = "", at_once: int = IN_PROCESS_LANES) -> list[LaneTask]:
+    """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
+
+    The run's budget is shared by the lanes: with `at_once` of them side by side, each gets its part of the seconds, and an equal part of
+    the bytes. Raises PlanMismatch if the plan was made with another configuration.
+    """
+    if plan.config_hash != flow.config_hash:
+        raise PlanMismatch(plan.config_hash, flow.config_hash)
+    by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
+    if not by_lane:
+        return []
+    rounds = -(-len(by_lane) // at_once)
+    max_bytes = flow.value("mirror.run.max.bytes")
+    common = _Common(flow, plan, run, flow.value("mirror.run.max.seconds") / rounds, max_bytes // len(by_lane) if max_bytes >= 0 else -1)
+    return [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
+
+
+def copy_lane(task: LaneTask) -> LaneResult:
+    """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
+    try:
+        return LaneCopy(task, ConfluentEngine).run()
+    except MirrorError as error:
+        return LaneResult(task.lane, errors=(error.report(),))
+    except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
+        where = traceback.extract_tb(failure.__traceback__)[-1]
+        message = f"Lane {task.lane} failed unexpectedly: {type(failure).__name__}: {failure} ({where.name}, line {where.lineno})."
+        return LaneResult(
+            task.lane, errors=(ErrorReport("Unexpected", message, next="Report it with this message; the ledger is consistent."),)
+        )
+
+
+def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
+    """Copies all lanes in this process, a few at a time."""
+    tasks = lane_tasks(flow, plan, run)
+    with ThreadPoolExecutor(max_workers=IN_PROCESS_LANES, thread_name_prefix="lane") as threads:
+        return list(threads.map(copy_lane, tasks))
+
+
+def _by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
+    by_lane: dict[int, list[Range]] = {}
+    for planned in ranges:
+        by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)
+    return by_lane
+
+
+class _Common:
+    """What the tasks of one run share."""
+
+    def __init__(self, flow: Flow, plan: Plan, run: str, max_seconds: float, max_bytes: int) -> None:
+        self._flow = flow
+        self._plan = plan
+        self._run = run
+        self._max_seconds = max_seconds
+        self._max_bytes = max_bytes
+        self._ledger_topic = replication_policy(flow).ledger_topic(flow.source)
+        self._selection = topic_selection(flow)
+        self._clients = ClientSettings(
+            source_admin=flow.client("source", "admin"),
+            source_consumer=flow.client("source", "consumer"),
+            target_admin=flow.client("target", "admin"),
+            target_consumer=flow.client("target", "consumer"),
+            target_producer=flow.client("target", "producer"),
+        )
+
+    def task(self, lane: int, ranges: tuple[Range, ...]) -> LaneTask:
+        flow, topics = self._flow, {planned.topic for planned in ranges}
+        lanes = flow.value("mirror.lanes")
+        return LaneTask(
+            source=flow.source,
+            target=flow.target,
+            lane=lane,
+            lanes=lanes,
+            ledger_topic=self._ledger_topic,
+            transactional_id=transactional_id(flow.source, lanes, lane),
+            ranges=ranges,
+            remote_topics={topic: self._selection.remote(topic) for topic in topics},
+            append_to=frozenset(t for t in topics if flow.per_topic("mirror.on.unexplained.target", t) == "append"),
+            source_cluster_id=self._plan.source_cluster_id,
+            target_cluster_id=self._plan.target_cluster_id,
+            clients=self._clients,
+            read_committed=self._clients.source_consumer.get("isolation.level") != "read_uncommitted",
+            transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
+            transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
+            max_seconds=self._max_seconds,
+            max_bytes=self._max_bytes,
+            installation=flow.value("mirror.installation"),
+            run=self._run,
+            interval_seconds=flow.value("mirror.copy.interval.seconds"),
+            request_seconds=flow.value("admin.timeout.ms") / 1000,
+        )

@@ -1,0 +1,32 @@
+"""A flow's two clusters, connected with its resolved client settings."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mirror.config import Flow
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.ledger import Ledger
+from mirror.policy import replication_policy
+
+
+@contextmanager
+def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
+    """The flow's source and target. Every call to them ends within `admin.timeout.ms`; nothing is sent before the first call."""
+    seconds = flow.value("admin.timeout.ms") / 1000
+    with (
+        Cluster(flow.source, flow.client("source", "admin"), seconds) as source,
+        Cluster(flow.target, flow.client("target", "admin"), seconds) as target,
+    ):
+        yield source, target
+
+
+def ledger_of(flow: Flow, target: Cluster) -> Ledger:
+    """The flow's ledger on its target."""
+    topic = replication_policy(flow).ledger_topic(flow.source)
+    return Ledger(topic, flow.value("mirror.lanes"), target, flow.client("target", "consumer"))
+
+
+def ledger_replication_factor(flow: Flow) -> int:
+    """`mirror.ledger.replication.factor`, which unset is that of the offset-syncs topic."""
+    own = flow.value("mirror.ledger.replication.factor")
+    return int(flow.value("offset-syncs.topic.replication.factor") if own is None else own)

@@ -1,0 +1,86 @@
+"""What to do with one partition: a range to copy, nothing, or an error of this partition alone.
+
+             log start                watermark          last stable offset      end
+source  ─────────┼──────── copied ────────┼──── the range ────────┼─ open transaction ─┤
+                 └─ behind the watermark: a gap                   └─ nothing committed is readable from here on
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mirror.config.per_topic import StartPosition
+from mirror.errors import ErrorReport, SourceGap, SourceRecreated, SourceTruncated
+from mirror.formats.ledger import Blocked, LedgerRecord
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
+
+_LONGEST_PAUSE = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class SourcePartition:
+    """One source partition as found. `readable_end` is the last stable offset, or the end where uncommitted records are mirrored too."""
+
+    tp: TopicPartition
+    topic_id: str
+    log_start: int
+    readable_end: int
+    end: int
+    time_offset: int | None = None
+    """The first offset at or after the configured start time, where one is configured and there is such a record."""
+
+
+def first_sight(found: SourcePartition, start: StartPosition) -> Range:
+    """The range of a partition that the ledger does not know. Its start is committed even if there is nothing to copy."""
+    position = found.log_start
+    if start.kind == "latest" or (start.kind == "timestamp" and found.time_offset is None):
+        position = found.readable_end
+    elif start.kind == "timestamp" and found.time_offset is not None:
+        position = found.time_offset
+    elif start.kind == "offset" and start.value is not None:
+        position = start.value
+    position = max(found.log_start, min(position, found.readable_end))
+    return Range(found.tp.topic, found.tp.partition, found.topic_id, position, found.readable_end, FIRST_SIGHT)
+
+
+def next_range(
+    found: SourcePartition, record: LedgerRecord, skip_gaps: bool, now: datetime, interval: timedelta
+) -> Range | ErrorReport | None:
+    """What is owed to a partition that the ledger knows; None if nothing is."""
+    tp, watermark = found.tp, record.watermark
+    if record.source_topic_id != found.topic_id:
+        return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, found.topic_id).report()
+    if found.end < watermark:
+        return SourceTruncated(tp.topic, tp.partition, watermark, found.end).report()
+    if watermark < found.log_start:
+        if not skip_gaps:
+            return SourceGap(tp.topic, tp.partition, watermark, found.log_start).report()
+        end = max(found.readable_end, found.log_start)
+        return Range(tp.topic, tp.partition, found.topic_id, found.log_start, end, GAP, skip_to=found.log_start)
+    if watermark >= found.readable_end:
+        return None
+    blocked = record.blocked
+    if blocked is None or blocked.offset != watermark:
+        return Range(tp.topic, tp.partition, found.topic_id, watermark, found.readable_end, BEHIND)
+    if now < record.writer.time + pause(blocked, interval):
+        return still_blocked(tp, blocked)
+    return Range(tp.topic, tp.partition, found.topic_id, watermark, found.readable_end, BLOCKED)
+
+
+def pause(blocked: Blocked, interval: timedelta) -> timedelta:
+    """How long a refused record is left alone before it is tried again: the copy's interval, doubled with each try, at most an hour."""
+    return min(interval * (1 << min(blocked.tries, 12)), _LONGEST_PAUSE)
+
+
+def still_blocked(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
+    """The error of a partition that is left alone for now, in the words of the run that found it."""
+    code, _, message = blocked.error.partition(": ")
+    return ErrorReport(
+        code,
+        f"{message} Stuck since {blocked.since:%Y-%m-%d %H:%M:%S} UTC, tried {blocked.tries} times.",
+        tp.topic,
+        tp.partition,
+        blocked.offset,
+        False,
+        "Remove the cause that is named; the record is tried again by itself, at the latest every hour.",
+    )

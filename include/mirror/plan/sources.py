@@ -1,0 +1,64 @@
+"""The source as a plan finds it: the partitions to look at, with their offsets, and how old an open transaction is."""
+
+import time
+from collections.abc import Iterable, Mapping, MutableMapping
+
+from mirror.config import Flow
+from mirror.config.per_topic import StartPosition
+from mirror.errors import BlockedByOpenTransaction, MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import Topic
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition
+
+
+def source_partitions(
+    source: Cluster,
+    topics: Mapping[str, Topic],
+    wanted: Iterable[TopicPartition],
+    committed: bool,
+    errors: MutableMapping[str, MirrorError],
+) -> dict[TopicPartition, SourcePartition]:
+    """The wanted partitions with their offsets. One without a leader is absent: it is looked at again in the next run."""
+    listed = list(wanted)
+    # The end is asked for last: it never lies in front of the last stable offset or the log start that were read before.
+    starts = source.offsets(listed, "earliest", errors=errors)
+    readable = source.offsets(listed, "latest", committed=True, errors=errors) if committed else None
+    ends = source.offsets(listed, "latest", errors=errors)
+    found: dict[TopicPartition, SourcePartition] = {}
+    for tp in listed:
+        if tp in starts and tp in ends and (readable is None or tp in readable):
+            found[tp] = SourcePartition(tp, topics[tp.topic].id, starts[tp], ends[tp] if readable is None else readable[tp], ends[tp])
+    return found
+
+
+def offsets_by_time(source: Cluster, starts: Mapping[TopicPartition, StartPosition]) -> dict[TopicPartition, int | None]:
+    """The first offset at or after the start time of each partition whose start is a time."""
+    by_time: dict[int, list[TopicPartition]] = {}
+    for tp, start in starts.items():
+        if start.kind == "timestamp" and start.value is not None:
+            by_time.setdefault(start.value, []).append(tp)
+    offsets: dict[TopicPartition, int | None] = {}
+    for timestamp, partitions in by_time.items():
+        offsets.update(source.offsets_for_time(partitions, timestamp))
+    return offsets
+
+
+def open_transactions(flow: Flow, partitions: Iterable[SourcePartition]) -> dict[TopicPartition, BlockedByOpenTransaction]:
+    """The given partitions whose last stable offset has been held by one transaction for too long.
+
+    The record at the last stable offset is the first of the oldest open transaction, so its timestamp tells for how long it is open.
+    """
+    held = {found.tp: found for found in partitions if found.readable_end < found.end}
+    if not held:
+        return {}
+    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=False)
+    seconds = flow.value("admin.timeout.ms") / 1000
+    first = reader.first_visible({tp: (found.readable_end, found.end) for tp, found in held.items()}, seconds)
+    blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
+    for tp, message in first.items():
+        age = time.time() - message.timestamp()[1] / 1000
+        if age > flow.value("mirror.open.transaction.max.seconds"):
+            blocked[tp] = BlockedByOpenTransaction(tp.topic, tp.partition, held[tp].readable_end, held[tp].end, age)
+    return blocked

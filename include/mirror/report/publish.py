@@ -1,0 +1,48 @@
+"""What the ledger says after a copy. The ledger is the truth; what the job reported is only compared with it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mirror.config import Flow
+from mirror.copy.model import LaneResult, Watermark
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.connect import clusters, ledger_of
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan
+
+
+@dataclass(frozen=True)
+class Published:
+    """The watermarks of the planned partitions as the ledger has them, with what this run copied, and where the job said otherwise."""
+
+    watermarks: tuple[Watermark, ...] = ()
+    disagreements: tuple[str, ...] = ()
+
+    def watermark(self, tp: TopicPartition) -> int | None:
+        """The next source offset of a partition; None if the ledger does not know it."""
+        return next((mark.source_offset for mark in self.watermarks if (mark.topic, mark.partition) == tp), None)
+
+
+def publish(flow: Flow, plan: Plan, results: Iterable[LaneResult] = ()) -> Published:
+    """Reads the ledger and compares it with what the job reported. Works as well when the job ended without a result."""
+    with clusters(flow) as (_, target):
+        records = ledger_of(flow, target).read().records
+    return compared(plan, results, records)
+
+
+def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> Published:
+    """The ledger's watermarks of the planned partitions beside the reported ones. Where the ledger is ahead, another attempt went on;
+    where it is behind, the report was wrong: both are said."""
+    reported = {TopicPartition(mark.topic, mark.partition): mark for result in results for mark in result.watermarks}
+    marks: list[Watermark] = []
+    disagreements: list[str] = []
+    for planned in plan.ranges:
+        tp = planned.topic_partition
+        record, said = records.get(tp), reported.get(tp)
+        if record is not None:
+            copied, size = (said.records, said.bytes) if said else (0, 0)
+            marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, copied, size))
+        ledger_says = record.watermark if record is not None else None
+        if said is not None and said.source_offset != ledger_says:
+            disagreements.append(f"{tp}: the job reported {said.source_offset}, the ledger says {ledger_says}; the ledger counts.")
+    return Published(tuple(marks), tuple(disagreements))

@@ -1,0 +1,75 @@
+"""Whether a run was good: by the ledger, not by what attempts said about themselves."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mirror.copy.model import LaneResult
+from mirror.errors import ErrorReport, NothingMoved
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan, Range
+from mirror.report.publish import Published
+
+DONE, NOTHING_TO_DO, FAILED = "done", "nothing to do", "failed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`state` is done, nothing to do, or failed. `owed` are source offsets that were planned and are left for the next run."""
+
+    state: str
+    errors: tuple[ErrorReport, ...] = ()
+    notices: tuple[str, ...] = ()
+    records: int = 0
+    bytes: int = 0
+    owed: int = 0
+
+    @property
+    def retriable(self) -> bool:
+        """Whether every error may mend itself when the run is simply repeated."""
+        return all(error.retriable for error in self.errors)
+
+    def __str__(self) -> str:
+        owed = f", {self.owed} offsets left for the next run" if self.owed else ""
+        errors = "".join(f"\n- {error}" for error in self.errors)
+        return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
+
+
+def verdict(plan: Plan, results: Iterable[LaneResult], published: Published) -> Verdict:
+    """Judges a run. A lane's error does not count where the planned ends were reached all the same, by whichever attempt."""
+    results = list(results)
+    reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
+    left = [planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end]
+    errors = [*plan.errors, *_still_true(results, plan, left)]
+    records = sum(mark.records for mark in published.watermarks)
+    moved = any(reached.get(p.topic_partition, p.start) > p.start for p in plan.ranges)
+    if left and not moved and not errors:
+        errors.append(_nothing_moved(left).report())
+    state = FAILED if errors else DONE if plan.ranges else NOTHING_TO_DO
+    return Verdict(
+        state=state,
+        errors=tuple(dict.fromkeys(errors)),
+        notices=(*plan.notices, *published.disagreements),
+        records=records,
+        bytes=sum(mark.bytes for mark in published.watermarks),
+        owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in left),
+    )
+
+
+def _still_true(results: list[LaneResult], plan: Plan, left: list[Range]) -> list[ErrorReport]:
+    """The errors of partitions that are behind, and those of whole lanes, topics or the ledger if anything is behind."""
+    planned = {each.topic_partition for each in plan.ranges}
+    behind = {each.topic_partition for each in left}
+    errors: list[ErrorReport] = []
+    for error in (error for result in results for error in result.errors):
+        tp = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)
+        if tp in behind or (tp not in planned and behind):
+            errors.append(error)
+    return errors
+
+
+def _nothing_moved(left: list[Range]) -> NothingMoved:
+    shown = ", ".join(f"{planned.topic_partition}@{planned.start}" for planned in left[:5])
+    return NothingMoved(
+        f"{len(left)} partitions had work and none of them moved ({shown}{' …' if len(left) > 5 else ''}).",
+        next="Look at the copy task's log; the next run tries again.",
+    )
