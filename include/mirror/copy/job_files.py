@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mirror.copy.model import LaneResult
-from mirror.copy.results import result_document, result_of
+from mirror.copy.results import results_from_columns, results_to_columns
 from mirror.errors import ErrorReport, JobFailed, MirrorError, ReportedError
 from mirror.plan.encode import from_columns, to_columns
 from mirror.plan.model import Plan
@@ -53,7 +53,7 @@ def read_plan(path: Path) -> Plan:
 
 def write_results(path: Path, results: Iterable[LaneResult]) -> None:
     """Hands the lanes' results back to the submitter."""
-    write_private(path, {"results": [result_document(result) for result in results]})
+    write_private(path, {"results": results_to_columns(results)})
 
 
 def write_failure(path: Path, error: MirrorError) -> None:
@@ -75,7 +75,7 @@ def read_results(path: Path, detail: str = "") -> list[LaneResult]:
     document = json.loads(path.read_text(encoding="utf-8"))
     if "error" in document:
         raise ReportedError(ErrorReport(**document["error"]))
-    return [result_of(result) for result in document["results"]]
+    return results_from_columns(document["results"])
 
 
 def write_private(path: Path, document: Any) -> None:

@@ -1,4 +1,4 @@
-"""Lane results as JSON: what a job hands back, and the columns that stand in XCom."""
+"""Lane results as JSON takes them: columns, in the job's result file and in XCom alike."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,37 +6,37 @@ from typing import Any
 from mirror.copy.model import LaneResult, Watermark
 from mirror.errors import ErrorReport
 
-WATERMARK_COLUMNS = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
+_WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
+_LANE = ("lane", "watermarks", "errors", "transactions", "seconds")
 
 
-def watermark_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
+def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
     """The watermarks as one list a field, all of one length: far smaller than a list of objects."""
     marks = list(watermarks)
-    return {name: [getattr(mark, name) for mark in marks] for name in WATERMARK_COLUMNS}
+    return {name: [getattr(mark, name) for mark in marks] for name in _WATERMARK}
 
 
-def watermarks_of(columns: Mapping[str, list[Any]]) -> tuple[Watermark, ...]:
-    """The opposite of `watermark_columns`."""
-    return tuple(Watermark(*row) for row in zip(*(columns[name] for name in WATERMARK_COLUMNS), strict=True))
+def watermarks_from_columns(columns: Mapping[str, list[Any]]) -> tuple[Watermark, ...]:
+    """The opposite of `watermarks_to_columns`."""
+    return tuple(Watermark(*row) for row in zip(*(columns[name] for name in _WATERMARK), strict=True))
 
 
-def result_document(result: LaneResult) -> dict[str, Any]:
-    """One lane's result as JSON takes it."""
+def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
+    """All lanes' watermarks in one table and all errors in one list, in the lanes' order; `lanes` says how many of them are whose."""
+    results = list(results)
+    rows = [(each.lane, len(each.watermarks), len(each.errors), each.transactions, round(each.seconds, 3)) for each in results]
     return {
-        "lane": result.lane,
-        "watermarks": watermark_columns(result.watermarks),
-        "errors": [error.as_dict() for error in result.errors],
-        "transactions": result.transactions,
-        "seconds": round(result.seconds, 3),
+        "watermarks": watermarks_to_columns(mark for each in results for mark in each.watermarks),
+        "errors": [error.as_dict() for each in results for error in each.errors],
+        "lanes": {name: [row[place] for row in rows] for place, name in enumerate(_LANE)},
     }
 
 
-def result_of(document: Mapping[str, Any]) -> LaneResult:
-    """The opposite of `result_document`."""
-    return LaneResult(
-        lane=document["lane"],
-        watermarks=watermarks_of(document["watermarks"]),
-        errors=tuple(ErrorReport(**error) for error in document["errors"]),
-        transactions=document["transactions"],
-        seconds=document["seconds"],
-    )
+def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
+    """The opposite of `results_to_columns`."""
+    marks = iter(watermarks_from_columns(document["watermarks"]))
+    errors = iter([ErrorReport(**error) for error in document["errors"]])
+    return [
+        LaneResult(lane, tuple(next(marks) for _ in range(reached)), tuple(next(errors) for _ in range(failed)), transactions, seconds)
+        for lane, reached, failed, transactions, seconds in zip(*(document["lanes"][name] for name in _LANE), strict=True)
+    ]

@@ -13,15 +13,16 @@ from mirror.plan.model import Plan
 JOB = INCLUDE.parent / "jobs" / "copy_ranges.py"
 
 
-def arguments(files: JobFiles, flow: str) -> list[str]:
-    """The job's own arguments."""
-    return [str(files.plan), str(files.result), flow]
+def arguments(files: JobFiles, flow: str, run: str) -> list[str]:
+    """The job's own arguments. `run` names the run in the ledger."""
+    return [str(files.plan), str(files.result), flow, run]
 
 
-def copy_with_spark(plan: Plan, *, properties: str = "", config: str = "") -> list[LaneResult]:
+def copy_with_spark(plan: Plan, *, run: str = "", properties: str = "", config: str = "") -> list[LaneResult]:
     """Copies the plan's ranges through a Spark job on this host and returns what each lane did.
 
-    The job's output goes to our standard error. Raises what the job reports, and JobFailed when it ends without a result.
+    `properties` is mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we have there). The job's
+    output goes to our standard error. Raises what the job reports, and JobFailed when it ends without a result.
     """
     tuned = None if properties else tuned_spark()
     file = properties_file(LOCAL_MASTER, properties, tuned)
@@ -32,7 +33,7 @@ def copy_with_spark(plan: Plan, *, properties: str = "", config: str = "") -> li
             *("--name", f"mirror copy {plan.flow}"),
             *(("--properties-file", file) if file else ()),
             str(JOB),
-            *arguments(files, plan.flow),
+            *arguments(files, plan.flow, run),
         ]
         code = _run(command, {**os.environ, **environment(LOCAL_MASTER, config, tuned)})
         return read_results(files.result, f"spark-submit ended with exit code {code}.")
