@@ -1,0 +1,135 @@
+"""The ledger's bytes: written down, and kept through reading and writing."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.errors import LedgerDamaged, LedgerTooNew
+from mirror.formats.ledger import Blocked, LedgerRecord, Skipped, Writer, decode, decode_key, encode, encode_key
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.partition import TopicPartition
+
+AT = datetime(2026, 11, 21, 8, 0, 0, 123000, tzinfo=UTC)
+RECORD = LedgerRecord(
+    watermark=102,
+    leader_epoch=3,
+    source_topic_id="AAAA",
+    target_topic="east.orders",
+    target_topic_id="BBBB",
+    target_next=101,
+    source_cluster_id="CCCC",
+    target_cluster_id="DDDD",
+    lanes=16,
+    offset_map=OffsetMap((Run(0, 0, 100),)),
+    writer=Writer("prod", "host-1", "scheduled__1", AT),
+    covered=((0, 102),),
+    skipped=(Skipped(5, 7, "gap"),),
+    history=((0, 1),),
+    records=100,
+    bytes=1000,
+    blocked=Blocked(102, "RecordRefused: too large", AT, 2),
+)
+
+offsets = st.integers(0, 2**62)
+times = st.integers(0, 7_000_000_000_000).map(lambda ms: datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000))
+records = st.builds(
+    LedgerRecord,
+    watermark=offsets,
+    leader_epoch=st.none() | st.integers(0, 2**31 - 1),
+    source_topic_id=st.text(),
+    target_topic=st.text(),
+    target_topic_id=st.text(),
+    target_next=offsets,
+    source_cluster_id=st.text(),
+    target_cluster_id=st.text(),
+    lanes=st.integers(1, 256),
+    offset_map=st.lists(st.integers(1, 50), max_size=20).map(
+        lambda lengths: OffsetMap().extended([Run(100 * i, 90 * i, length) for i, length in enumerate(lengths)])
+    ),
+    writer=st.builds(Writer, st.text(), st.text(), st.text(), times),
+    covered=st.lists(st.tuples(offsets, offsets), max_size=5).map(tuple),
+    skipped=st.lists(st.builds(Skipped, offsets, offsets, st.text()), max_size=5).map(tuple),
+    history=st.lists(st.tuples(offsets, offsets), max_size=5).map(tuple),
+    records=offsets,
+    bytes=offsets,
+    blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000)),
+)
+
+
+def test_the_bytes_are_for_keeps():
+    assert encode(RECORD) == (
+        b'{"v":1,"watermark":102,"leader_epoch":3,"source_topic_id":"AAAA","target_topic":"east.orders","target_topic_id":"BBBB",'
+        b'"target_next":101,"source_cluster_id":"CCCC","target_cluster_id":"DDDD","lanes":16,"covered":[[0,102]],"skipped":[[5,7,"gap"]],'
+        b'"history":[[0,1]],"records":100,"bytes":1000,"offset_map":"AADIAQ==","writer":{"installation":"prod","host":"host-1",'
+        b'"run":"scheduled__1","time":"2026-11-21T08:00:00.123Z"},"blocked":{"offset":102,"error":"RecordRefused: too large",'
+        b'"since":"2026-11-21T08:00:00.123Z","tries":2}}'
+    )
+    assert encode_key(TopicPartition("orders", 3)) == b'["orders",3]'
+
+
+@given(records)
+def test_a_record_survives_its_encoding(record):
+    assert decode(encode(record), "here") == record
+
+
+@given(st.text(min_size=1), st.integers(0, 2**31 - 1))
+def test_a_key_survives_its_encoding(topic, partition):
+    assert decode_key(encode_key(TopicPartition(topic, partition)), "here") == TopicPartition(topic, partition)
+
+
+def test_the_version_comes_first():
+    assert encode(RECORD).startswith(b'{"v":1,')
+
+
+def test_a_newer_version_is_refused_by_name():
+    value = json.dumps({**json.loads(encode(RECORD)), "v": 2}).encode()
+    with pytest.raises(LedgerTooNew, match="version 2"):
+        decode(value, "ledger-3@7")
+
+
+@pytest.mark.parametrize("field", [name for name in json.loads(encode(RECORD)) if name != "v"])
+def test_a_record_that_lacks_a_field_is_damaged(field):
+    fields = json.loads(encode(RECORD))
+    del fields[field]
+    with pytest.raises(LedgerDamaged, match="ledger-3@7"):
+        decode(json.dumps(fields).encode(), "ledger-3@7")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("watermark", -1),
+        ("watermark", "7"),
+        ("watermark", True),
+        ("lanes", 1.5),
+        ("offset_map", "?"),
+        ("covered", [[1]]),
+        ("writer", 3),
+        ("v", 0),
+    ],
+)
+def test_a_record_with_a_wrong_value_is_damaged(field, value):
+    fields = {**json.loads(encode(RECORD)), field: value}
+    with pytest.raises(LedgerDamaged):
+        decode(json.dumps(fields).encode(), "ledger-3@7")
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_damaged_and_nothing_else(garbage):
+    with pytest.raises((LedgerDamaged, LedgerTooNew)):
+        decode(garbage, "here")
+
+
+@pytest.mark.parametrize("key", [None, b"", b"[]", b'["orders"]', b'["orders","0"]', b"[1,0]", b'["orders",true]', b"{}", b"\xff"])
+def test_a_wrong_key_is_damaged(key):
+    with pytest.raises(LedgerDamaged):
+        decode_key(key, "here")
+
+
+def test_only_the_newest_intervals_are_kept():
+    many = tuple((10 * i, 10 * i + 5) for i in range(100))
+    assert decode(encode(replace(RECORD, covered=many)), "here").covered == many[-64:]

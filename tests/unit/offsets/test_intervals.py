@@ -1,0 +1,25 @@
+"""Merging intervals keeps the very same offsets."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.offsets.intervals import merged
+
+interval = st.tuples(st.integers(0, 100), st.integers(0, 100))
+
+
+def offsets(intervals):
+    return {offset for start, end in intervals for offset in range(start, end)}
+
+
+@given(st.lists(interval))
+def test_merging_keeps_the_offsets_and_leaves_disjoint_sorted_intervals(intervals):
+    result = merged(intervals)
+    assert offsets(result) == offsets(intervals)
+    assert all(before[1] < after[0] for before, after in pairwise(result))
+
+
+def test_touching_intervals_become_one():
+    assert merged([(5, 9), (0, 5)]) == ((0, 9),)

@@ -1,0 +1,107 @@
+"""The offset map against a plain list of pairs."""
+
+import base64
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirror.offsets.map import MAX_ENCODED_BYTES, OffsetMap, Run, decoded, runs_of
+
+steps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)), max_size=60)
+
+
+def pairs_of(gaps):
+    """Source and target offsets of runs given by the gaps in front of them and their lengths."""
+    sources, targets = [], []
+    source = target = -1
+    for source_gap, target_gap, length in gaps:
+        source, target = source + source_gap, target + target_gap
+        for _ in range(length):
+            sources.append(source)
+            targets.append(target)
+            source, target = source + 1, target + 1
+        source, target = source - 1, target - 1
+    return sources, targets
+
+
+def true_position(sources, targets, offset):
+    """The target position of the first mirrored record at or behind a source offset."""
+    index = bisect_left(sources, offset)
+    return targets[index] if index < len(sources) else targets[-1] + 1
+
+
+@given(steps)
+def test_translation_is_exact_while_nothing_was_thinned(gaps):
+    sources, targets = pairs_of(gaps)
+    built = OffsetMap().extended(runs_of(sources, targets))
+    if not sources:
+        assert built.translate(0) is None
+        return
+    for offset in range(sources[-1] + 3):
+        translation = built.translate(offset)
+        assert (translation.target, translation.exact) == (true_position(sources, targets, offset), True)
+
+
+@settings(max_examples=25)
+@given(st.integers(1000, 4000), st.integers(1, 3), st.integers(1, 3), st.data())
+def test_translation_is_early_and_never_late_when_thinned(count, source_gap, target_gap, data):
+    sources, targets = pairs_of([(source_gap + 1, target_gap, 1 + index % 3) for index in range(count)])
+    built = OffsetMap()
+    cut = data.draw(st.integers(1, len(sources) - 1))
+    for first, last in ((0, cut), (cut, len(sources))):
+        built = built.extended(runs_of(sources[first:last], targets[first:last]))
+    for offset in data.draw(st.lists(st.integers(0, sources[-1] + 2), min_size=50, max_size=50)):
+        translation, true = built.translate(offset), true_position(sources, targets, offset)
+        assert translation.target <= true
+        if translation.exact:
+            assert translation.target == true
+
+
+def test_the_first_run_and_the_newest_survive_thinning():
+    sources, targets = pairs_of([(2, 2, 1)] * 5000)
+    built = OffsetMap()
+    for index in range(0, len(sources), 100):
+        built = built.extended(runs_of(sources[index : index + 100], targets[index : index + 100]))
+    assert built.runs[0] == Run(sources[0], targets[0], 1)
+    assert built.translate(sources[-1]).exact
+    newest = sources[-100:]
+    assert all(built.translate(offset).exact for offset in newest)
+    assert any(run.thinned for run in built.runs)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 3000), st.integers(0, 2**40))
+def test_the_encoded_map_stays_within_its_bound(count, base):
+    runs = [Run(base + 3 * index, base + 5 * index, 1) for index in range(count)]
+    built = OffsetMap().extended(runs)
+    assert len(base64.b64decode(built.encoded())) <= MAX_ENCODED_BYTES
+    assert decoded(built.encoded()) == built
+
+
+@given(steps)
+def test_the_map_survives_its_encoding(gaps):
+    built = OffsetMap().extended(runs_of(*pairs_of(gaps)))
+    assert decoded(built.encoded()) == built
+
+
+def test_runs_that_touch_are_joined():
+    built = OffsetMap((Run(0, 0, 5),)).extended([Run(5, 5, 3), Run(8, 9, 1)])
+    assert built.runs == (Run(0, 0, 8), Run(8, 9, 1))
+
+
+def test_a_thinned_map_answers_right_behind_the_kept_run():
+    thinned = OffsetMap((Run(10, 5, 3), Run(30, 14, 2, True)))
+    translation = thinned.translate(21)
+    assert (translation.target, translation.exact) == (8, False)
+
+
+def test_the_encoding_is_for_keeps():
+    assert OffsetMap((Run(0, 0, 100), Run(102, 101, 3, True))).encoded() == "AADIAQIBBw=="
+
+
+@pytest.mark.parametrize("text", ["AA==", "AAA=", "gA==", "not base64!", "AAAA"])
+def test_text_that_is_no_map_is_refused(text):
+    with pytest.raises(ValueError, match=r"."):
+        decoded(text)
