@@ -8,8 +8,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBS = ROOT / "libs"
 
 
-def java_command(main: str | Path, *arguments: str | Path, heap: str = "512m", options: Sequence[str] = ()) -> list[str]:
-    """The command line that runs a class of Kafka's jars, or a single Java source file against them."""
+def java_command(
+    main: str, *arguments: str | Path, heap: str = "512m", options: Sequence[str] = (), class_path: Sequence[Path] = ()
+) -> list[str]:
+    """The command line that runs a class of Kafka's jars, or one in `class_path` that uses them."""
     if not any(LIBS.glob("kafka-clients-*.jar")):
         raise FileNotFoundError(f"Kafka's jars are not in {LIBS}; `make install` brings them.")
     home = os.environ.get("JAVA_HOME")
@@ -20,7 +22,7 @@ def java_command(main: str | Path, *arguments: str | Path, heap: str = "512m", o
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
         *options,
         "-cp",
-        str(LIBS / "*"),
-        str(main),
+        os.pathsep.join(map(str, (*class_path, LIBS / "*"))),
+        main,
         *map(str, arguments),
     ]

@@ -1,0 +1,183 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.acl.AccessControlEntry;
+import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.acl.AclPermissionType;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.resource.PatternType;
+import org.apache.kafka.common.resource.ResourcePattern;
+import org.apache.kafka.common.resource.ResourceType;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** What tests do to a cluster. Topic changes return when metadata shows them, so that the next step does not meet the old state. */
+final class Administrator {
+    interface Action {
+        JsonNode run(Admin admin) throws Exception;
+    }
+
+    /** One client for each cluster, for as long as the process lives: making one costs more than most of what is done with it. */
+    private static final Map<Map<String, Object>, Admin> CLIENTS = new HashMap<>();
+
+    static JsonNode createTopic(JsonNode request) throws Exception {
+        Map<String, String> configs = strings(request.path("configs"));
+        int partitions = request.path("partitions").asInt(1);
+        NewTopic topic = new NewTopic(topic(request), Optional.of(partitions), Optional.of((short) request.path("replication").asInt(1)));
+        return with(request, admin -> {
+            admin.createTopics(List.of(topic.configs(configs))).all().get();
+            return awaitLeaders(request, admin, partitions);
+        });
+    }
+
+    static JsonNode deleteTopic(JsonNode request) throws Exception {
+        return with(request, admin -> {
+            admin.deleteTopics(List.of(topic(request))).all().get();
+            return await(request, admin, description -> description == null);
+        });
+    }
+
+    static JsonNode describeTopic(JsonNode request) throws Exception {
+        return with(request, admin -> await(request, admin, description -> true));
+    }
+
+    static JsonNode createPartitions(JsonNode request) throws Exception {
+        int count = request.required("partitions").asInt();
+        return with(request, admin -> {
+            admin.createPartitions(Map.of(topic(request), NewPartitions.increaseTo(count))).all().get();
+            return awaitLeaders(request, admin, count);
+        });
+    }
+
+    /** Deletes what stands before the given offset of each partition ({partition: offset}, -1 for everything); gives the new log starts. */
+    static JsonNode deleteRecords(JsonNode request) throws Exception {
+        Map<TopicPartition, RecordsToDelete> before = new HashMap<>();
+        request.required("before").properties().forEach(entry -> before.put(
+            new TopicPartition(topic(request), Integer.parseInt(entry.getKey())), RecordsToDelete.beforeOffset(entry.getValue().asLong())));
+        return with(request, admin -> {
+            ObjectNode starts = Oracle.JSON.createObjectNode();
+            for (var deleted : admin.deleteRecords(before).lowWatermarks().entrySet()) {
+                starts.put(Integer.toString(deleted.getKey().partition()), deleted.getValue().get().lowWatermark());
+            }
+            return starts;
+        });
+    }
+
+    /** `resource`: a topic's name, or a broker's id with type BROKER. A config of null goes back to its default. */
+    static JsonNode alterConfigs(JsonNode request) throws Exception {
+        ConfigResource.Type type = ConfigResource.Type.valueOf(request.path("type").asText("TOPIC"));
+        List<AlterConfigOp> changes = new ArrayList<>();
+        request.required("configs").properties().forEach(entry -> changes.add(new AlterConfigOp(
+            new ConfigEntry(entry.getKey(), entry.getValue().isNull() ? null : entry.getValue().asText()),
+            entry.getValue().isNull() ? AlterConfigOp.OpType.DELETE : AlterConfigOp.OpType.SET)));
+        Map<ConfigResource, Collection<AlterConfigOp>> wanted = Map.of(new ConfigResource(type, request.required("resource").asText()), changes);
+        return with(request, admin -> {
+            admin.incrementalAlterConfigs(wanted).all().get();
+            return Oracle.JSON.createObjectNode();
+        });
+    }
+
+    static JsonNode createAcls(JsonNode request) throws Exception {
+        return with(request, admin -> {
+            admin.createAcls(bindings(request)).all().get();
+            return Oracle.JSON.createObjectNode();
+        });
+    }
+
+    static JsonNode deleteAcls(JsonNode request) throws Exception {
+        return with(request, admin -> {
+            admin.deleteAcls(bindings(request).stream().map(AclBinding::toFilter).toList()).all().get();
+            return Oracle.JSON.createObjectNode();
+        });
+    }
+
+    private static List<AclBinding> bindings(JsonNode request) {
+        List<AclBinding> bindings = new ArrayList<>();
+        for (JsonNode acl : request.required("acls")) {
+            PatternType pattern = PatternType.valueOf(acl.path("pattern").asText("LITERAL"));
+            AclPermissionType permission = AclPermissionType.valueOf(acl.path("permission").asText("ALLOW"));
+            AclOperation operation = AclOperation.valueOf(acl.required("operation").asText());
+            bindings.add(new AclBinding(
+                new ResourcePattern(ResourceType.valueOf(acl.required("type").asText()), acl.required("name").asText(), pattern),
+                new AccessControlEntry(acl.required("principal").asText(), "*", operation, permission)));
+        }
+        return bindings;
+    }
+
+    /**
+     * Metadata names a leader before that broker leads; only an answered ListOffsets shows that it does. A producer that comes in between
+     * gets NOT_LEADER_OR_FOLLOWER, and Kafka's idempotent producer was seen to lose its sequence numbers over that for good.
+     */
+    private static JsonNode awaitLeaders(JsonNode request, Admin admin, int partitions) throws Exception {
+        JsonNode row = await(request, admin, description -> description != null && description.partitions().size() == partitions
+            && description.partitions().stream().allMatch(partition -> partition.leader() != null));
+        Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+        for (int p = 0; p < partitions; p++) {
+            ends.put(new TopicPartition(topic(request), p), OffsetSpec.latest());
+        }
+        admin.listOffsets(ends).all().get();
+        return row;
+    }
+
+    private static JsonNode await(JsonNode request, Admin admin, java.util.function.Predicate<TopicDescription> reached) throws Exception {
+        Deadline deadline = new Deadline(request);
+        TopicDescription description = describe(admin, topic(request));
+        while (!reached.test(description)) {
+            deadline.check(() -> topic(request) + " did not get into the state that was asked for");
+            Thread.sleep(10);
+            description = describe(admin, topic(request));
+        }
+        return row(description);
+    }
+
+    private static TopicDescription describe(Admin admin, String topic) throws Exception {
+        boolean exists = admin.listTopics().names().get().contains(topic);
+        return exists ? admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic) : null;
+    }
+
+    private static ObjectNode row(TopicDescription description) {
+        ObjectNode row = Oracle.JSON.createObjectNode().put("exists", description != null);
+        if (description != null) {
+            row.put("id", description.topicId().toString());
+            ArrayNode leaders = row.putArray("leaders");
+            description.partitions().forEach(partition -> leaders.add(partition.leader() == null ? -1 : partition.leader().id()));
+        }
+        return row;
+    }
+
+    private static String topic(JsonNode request) {
+        return request.required("topic").asText();
+    }
+
+    private static Map<String, String> strings(JsonNode object) {
+        Map<String, String> strings = new HashMap<>();
+        object.properties().forEach(entry -> strings.put(entry.getKey(), entry.getValue().asText()));
+        return strings;
+    }
+
+    private static JsonNode with(JsonNode request, Action action) throws Exception {
+        Map<String, Object> settings = Client.settings(request);
+        settings.put("request.timeout.ms", 10_000);
+        settings.put("default.api.timeout.ms", 30_000);
+        return action.run(CLIENTS.computeIfAbsent(settings, Admin::create));
+    }
+
+    private Administrator() {
+    }
+}
