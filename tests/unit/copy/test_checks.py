@@ -1,0 +1,85 @@
+"""What must hold of a remote partition before anything is written to it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mirror.copy.checks import RemotePartition, availability, continuity, window
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.kafka.model import Partition, Topic
+from mirror.offsets.map import OffsetMap
+from mirror.offsets.partition import TopicPartition
+
+TOPIC = Topic("east.orders", "topic-id", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
+FOUND = RemotePartition(TopicPartition("orders", 0), "east.orders", TOPIC, min_insync=2, log_start=0, last_stable=101, end=101)
+RECORD = LedgerRecord(
+    watermark=100,
+    leader_epoch=0,
+    source_topic_id="s",
+    target_topic="east.orders",
+    target_topic_id="topic-id",
+    target_next=100,
+    source_cluster_id="a",
+    target_cluster_id="b",
+    lanes=16,
+    offset_map=OffsetMap(),
+    writer=Writer("", "h", "r", datetime.now(UTC)),
+    records=100,
+)
+
+
+def with_partition(**changes):
+    return replace(FOUND, topic=replace(TOPIC, partitions=(replace(TOPIC.partitions[0], **changes),)))
+
+
+def test_a_healthy_partition_may_be_written():
+    assert availability(FOUND) is None
+    assert continuity(FOUND, RECORD) is None
+
+
+def test_a_missing_topic_or_partition_is_said():
+    assert availability(replace(FOUND, topic=None)).code == "TargetMissing"
+    assert availability(replace(FOUND, source=TopicPartition("orders", 1))).code == "TargetMissing"
+
+
+def test_a_partition_without_leader_is_left_out():
+    assert availability(with_partition(leader=None)).code == "TargetUnavailable"
+    assert availability(replace(FOUND, end=-1)).code == "TargetUnavailable"
+
+
+def test_a_partition_below_min_insync_is_left_out():
+    assert "min.insync.replicas is 2" in availability(with_partition(isr=(1,))).message
+
+
+def test_another_name_or_topic_id_is_a_recreated_target():
+    assert continuity(FOUND, replace(RECORD, target_topic="old.orders")).code == "TargetRecreated"
+    assert continuity(FOUND, replace(RECORD, target_topic_id="old")).code == "TargetRecreated"
+
+
+def test_an_end_below_what_was_written_is_lost_records():
+    error = continuity(replace(FOUND, end=99), RECORD)
+    assert (error.code, error.offset) == ("TargetLostRecords", 99)
+
+
+def test_our_own_commit_marker_needs_no_look():
+    assert window(FOUND, RECORD) is None
+
+
+def test_anything_more_than_one_marker_is_looked_at():
+    assert window(replace(FOUND, last_stable=102, end=102), RECORD) == (100, 102)
+
+
+def test_one_entry_is_looked_at_where_we_never_wrote():
+    assert window(FOUND, replace(RECORD, records=0)) == (100, 101)
+
+
+def test_one_entry_is_looked_at_while_a_transaction_is_open_behind_it():
+    assert window(replace(FOUND, last_stable=101, end=105), RECORD) == (100, 101)
+
+
+def test_an_unknown_partition_is_looked_at_whole():
+    assert window(replace(FOUND, log_start=7), None) == (7, 101)
+
+
+def test_an_empty_or_expired_partition_needs_no_look():
+    assert window(replace(FOUND, log_start=101), None) is None
+    assert window(replace(FOUND, log_start=101), RECORD) is None

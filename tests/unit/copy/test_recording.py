@@ -1,0 +1,59 @@
+"""The next ledger record, from the last one and what a transaction did."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from mirror.copy.engine import Progress
+from mirror.copy.recording import after, over_gap, stuck
+from mirror.formats.ledger import Blocked, LedgerRecord, Skipped, Writer
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.partition import TopicPartition
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+TP = TopicPartition("orders", 0)
+RECORD = LedgerRecord(
+    100,
+    4,
+    "s",
+    "east.orders",
+    "t",
+    90,
+    "a",
+    "b",
+    16,
+    OffsetMap((Run(0, 0, 90),)),
+    Writer("", "h", "r", NOW),
+    ((0, 100),),
+    records=90,
+    bytes=900,
+)
+
+
+def test_a_transaction_moves_watermark_map_and_totals():
+    moved = after(RECORD, Progress(TP, 110, 5, (Run(100, 91, 10),), 10, 100, 101))
+    assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records, moved.bytes) == (110, 5, 101, 100, 1000)
+    assert moved.covered == ((0, 110),)
+    assert moved.offset_map.translate(105).target == 96
+
+
+def test_markers_alone_move_the_watermark_and_nothing_on_the_target():
+    moved = after(RECORD, Progress(TP, 103))
+    assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records) == (103, 4, 90, 90)
+
+
+def test_a_gap_is_recorded_and_not_covered():
+    moved = over_gap(RECORD, 150)
+    assert moved.watermark == 150
+    assert moved.skipped == (Skipped(100, 150, "gap: the source no longer has these offsets"),)
+    assert after(moved, Progress(TP, 160)).covered == ((0, 100), (150, 160))
+
+
+def test_a_stuck_partition_remembers_since_when_and_counts_tries():
+    first = stuck(RECORD, 100, "too large", NOW)
+    again = stuck(first, 100, "too large", NOW + timedelta(hours=1))
+    assert again.blocked == Blocked(100, "too large", NOW, 2)
+
+
+def test_a_partition_that_passed_the_record_is_not_stuck_any_more():
+    assert after(stuck(RECORD, 100, "too large", NOW), Progress(TP, 101)).blocked is None
+    assert after(stuck(replace(RECORD, watermark=90), 100, "x", NOW), Progress(TP, 100)).blocked is not None

@@ -1,0 +1,44 @@
+"""Rules about the ledger as a whole."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirror.errors import ForeignWriter, OtherCluster
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.offsets.map import OffsetMap
+from mirror.plan.checks import check_clusters, check_writer
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+RECORD = LedgerRecord(
+    1, 0, "s", "t", "i", 1, "source-id", "target-id", 16, OffsetMap(), Writer("theirs", "h", "r", NOW - timedelta(seconds=599))
+)
+
+
+def test_the_clusters_of_the_ledger_are_accepted():
+    check_clusters([RECORD], "east", "source-id", "west", "target-id")
+
+
+@pytest.mark.parametrize(("source", "target", "alias"), [("other", "target-id", "east"), ("source-id", "other", "west")])
+def test_another_cluster_behind_an_alias_is_named(source, target, alias):
+    with pytest.raises(OtherCluster, match=alias):
+        check_clusters([RECORD], "east", source, "west", target)
+
+
+def test_a_recent_record_by_another_installation_keeps_us_out():
+    with pytest.raises(ForeignWriter, match="theirs"):
+        check_writer([RECORD], "ledger", 3, "ours", 60, NOW)
+
+
+@pytest.mark.parametrize(
+    ("installation", "record"),
+    [
+        ("", RECORD),
+        ("theirs", RECORD),
+        ("ours", replace(RECORD, writer=replace(RECORD.writer, installation=""))),
+        ("ours", replace(RECORD, writer=replace(RECORD.writer, time=NOW - timedelta(seconds=600)))),
+    ],
+)
+def test_our_own_unnamed_and_long_silent_writers_do_not(installation, record):
+    check_writer([record], "ledger", 3, installation, 60, NOW)

@@ -1,0 +1,111 @@
+"""What is done with one partition: a range, nothing, or an error that names offsets."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.config.per_topic import StartPosition
+from mirror.errors import ErrorReport
+from mirror.formats.ledger import Blocked, LedgerRecord, Writer
+from mirror.offsets.map import OffsetMap
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition, first_sight, next_range, pause
+from mirror.plan.model import Range
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+TP = TopicPartition("orders", 3)
+FOUND = SourcePartition(TP, "id", log_start=10, readable_end=100, end=120)
+RECORD = LedgerRecord(
+    watermark=50,
+    leader_epoch=0,
+    source_topic_id="id",
+    target_topic="east.orders",
+    target_topic_id="t",
+    target_next=40,
+    source_cluster_id="s",
+    target_cluster_id="t",
+    lanes=16,
+    offset_map=OffsetMap(),
+    writer=Writer("", "host", "run", NOW - MINUTE),
+)
+
+
+def chosen(found=FOUND, record=RECORD, skip_gaps=False, now=NOW):
+    return next_range(found, record, skip_gaps, now, MINUTE)
+
+
+def test_the_range_goes_from_the_watermark_to_the_last_stable_offset():
+    assert chosen() == Range("orders", 3, "id", 50, 100, "behind")
+
+
+def test_nothing_is_owed_at_the_last_stable_offset():
+    assert chosen(record=replace(RECORD, watermark=100)) is None
+
+
+def test_a_log_start_behind_the_watermark_is_a_gap_that_names_both():
+    error = chosen(found=replace(FOUND, log_start=60))
+    assert (error.code, error.offset, error.retriable) == ("SourceGap", 50, False)
+    assert "[50, 60)" in error.message
+    assert "mirror.on.gap" in error.next
+
+
+def test_a_gap_is_passed_over_where_that_is_configured():
+    assert chosen(found=replace(FOUND, log_start=60), skip_gaps=True) == Range("orders", 3, "id", 60, 100, "gap", skip_to=60)
+
+
+def test_a_gap_up_to_an_empty_log_is_passed_over_too():
+    emptied = replace(FOUND, log_start=120, readable_end=120)
+    assert chosen(found=emptied, skip_gaps=True) == Range("orders", 3, "id", 120, 120, "gap", skip_to=120)
+
+
+def test_an_end_below_the_watermark_is_a_truncated_source():
+    error = chosen(found=replace(FOUND, readable_end=40, end=40))
+    assert (error.code, error.offset) == ("SourceTruncated", 50)
+
+
+def test_a_last_stable_offset_below_the_watermark_is_no_truncation():
+    assert chosen(found=replace(FOUND, readable_end=40, end=120)) is None
+
+
+def test_another_topic_id_is_a_recreated_topic_whatever_its_offsets_say():
+    error = chosen(found=replace(FOUND, topic_id="other", log_start=60))
+    assert error.code == "SourceRecreated"
+
+
+def test_a_refused_record_is_left_alone_for_a_while_and_then_tried_alone():
+    stuck = replace(RECORD, blocked=Blocked(50, "RecordRefused: too large", NOW - timedelta(hours=2), 3))
+    waiting = chosen(record=stuck)
+    assert isinstance(waiting, ErrorReport)
+    assert (waiting.code, waiting.offset) == ("RecordRefused", 50)
+    assert "too large" in waiting.message
+    assert chosen(record=stuck, now=NOW + timedelta(minutes=8)).reason == "blocked"
+
+
+def test_a_note_about_a_record_that_was_passed_since_means_nothing():
+    assert chosen(record=replace(RECORD, blocked=Blocked(49, "RecordRefused: x", NOW, 1))).reason == "behind"
+
+
+@given(st.integers(0, 10_000))
+def test_the_pause_grows_and_never_exceeds_an_hour(tries):
+    assert MINUTE <= pause(Blocked(0, "", NOW, tries), MINUTE) <= timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("start", "time_offset", "expected"),
+    [
+        (StartPosition("earliest"), None, 10),
+        (StartPosition("latest"), None, 100),
+        (StartPosition("timestamp", 1), 70, 70),
+        (StartPosition("timestamp", 1), None, 100),
+        (StartPosition("timestamp", 1), 110, 100),
+        (StartPosition("offset", 42), None, 42),
+        (StartPosition("offset", 0), None, 10),
+        (StartPosition("offset", 1000), None, 100),
+    ],
+)
+def test_a_first_sight_starts_where_it_is_told_within_the_log(start, time_offset, expected):
+    assert first_sight(replace(FOUND, time_offset=time_offset), start) == Range("orders", 3, "id", expected, 100, "first sight")

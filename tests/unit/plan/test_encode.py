@@ -1,0 +1,36 @@
+"""A plan survives XCom and the job's file."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.errors import ErrorReport
+from mirror.plan.encode import from_columns, to_columns
+from mirror.plan.model import Plan, Range
+
+numbers = st.integers(0, 2**62)
+ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), st.none() | numbers)
+errors = st.builds(
+    ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers, st.none() | numbers, st.booleans(), st.text()
+)
+plans = st.builds(
+    Plan,
+    st.text(),
+    st.lists(ranges).map(tuple),
+    st.lists(errors).map(tuple),
+    st.lists(st.text()).map(tuple),
+    st.text(),
+    st.text(),
+    st.text(),
+)
+
+
+@given(plans)
+def test_a_plan_survives_json(plan):
+    assert from_columns(json.loads(json.dumps(to_columns(plan)))) == plan
+
+
+def test_the_columns_are_those_that_readers_of_xcom_know():
+    columns = to_columns(Plan("a->b", (Range("t", 0, "id", 1, 2, "behind"),)))["ranges"]
+    assert columns == {"topic": ["t"], "partition": [0], "topic_id": ["id"], "start": [1], "end": [2], "reason": ["behind"]}

@@ -1,0 +1,62 @@
+"""Whether a run was good, judged by the ledger."""
+
+from mirror.copy.model import LaneResult, Watermark
+from mirror.errors import ErrorReport, Overtaken
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan, Range
+from mirror.report.publish import Published, compared
+from mirror.report.verdict import verdict
+
+PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"), Range("orders", 1, "id", 5, 9, "behind")))
+
+
+def published(*offsets):
+    return Published(tuple(Watermark("orders", partition, offset, offset, 1, 10) for partition, offset in enumerate(offsets)))
+
+
+def test_all_ends_reached_is_done():
+    judged = verdict(PLAN, [], published(20, 9))
+    assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 2)
+
+
+def test_no_ranges_is_nothing_to_do():
+    assert verdict(Plan("east->west"), [], Published()).state == "nothing to do"
+
+
+def test_a_budget_that_left_work_is_still_good():
+    judged = verdict(PLAN, [], published(15, 9))
+    assert (judged.state, judged.owed) == ("done", 5)
+
+
+def test_owed_work_and_nothing_moved_is_red():
+    judged = verdict(PLAN, [LaneResult(0)], published(10, 5))
+    assert judged.state == "failed"
+    assert [error.code for error in judged.errors] == ["NothingMoved"]
+    assert "orders-0@10" in judged.errors[0].message
+
+
+def test_being_overtaken_does_not_count_when_the_other_attempt_did_the_work():
+    overtaken = [LaneResult(3, errors=(Overtaken(3).report(),))]
+    assert verdict(PLAN, overtaken, published(20, 9)).state == "done"
+    left = verdict(PLAN, overtaken, published(15, 9))
+    assert (left.state, left.retriable) == ("failed", True)
+
+
+def test_the_error_of_a_partition_that_stands_is_in_the_verdict_and_the_others_counted():
+    refused = ErrorReport("RecordRefused", "too large", "orders", 1, 7)
+    judged = verdict(PLAN, [LaneResult(0, errors=(refused,))], published(20, 7))
+    assert (judged.state, judged.errors, judged.retriable) == ("failed", (refused,), False)
+
+
+def test_an_error_of_the_plan_makes_the_run_red_though_all_else_is_done():
+    gap = ErrorReport("SourceGap", "gone", "payments", 0, 7)
+    judged = verdict(Plan("east->west", PLAN.ranges, (gap,)), [], published(20, 9))
+    assert (judged.state, judged.errors) == ("failed", (gap,))
+
+
+def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():
+    said = LaneResult(0, (Watermark("orders", 0, 20, 20, 10, 100),))
+    found = compared(PLAN, [said], {})
+    assert found.watermark(TopicPartition("orders", 0)) is None
+    assert "the ledger counts" in found.disagreements[0]
+    assert verdict(PLAN, [said], found).state == "failed"
