@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import regex
+
 from mirror.policy.java_syntax import translate
 
 
