@@ -144,9 +144,22 @@ class DeadlineExceeded(MirrorError):
 
 
 class KafkaFailure(MirrorError):
-    """Raised when a broker or the client failed in a way that a new attempt may mend."""
+    """Raised when a broker or the client failed in a way that a new attempt may mend. `reason` is Kafka's name for it, if it has one."""
 
     retriable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        next: str = "",
+    ) -> None:
+        super().__init__(message, topic=topic, partition=partition, offset=offset, next=next)
+        self.reason = reason
 
 
 # ---------------------------------------------------------------- the source
@@ -381,6 +394,26 @@ class TargetUnavailable(MirrorError):
             partition=partition,
             next="Bring the target's brokers back; the next run goes on by itself.",
         )
+        self.remote = remote
+
+
+class RemoteNameUnusable(MirrorError):
+    """Raised when a topic's remote name is one that Kafka does not take, or that another topic has too."""
+
+    def __init__(self, topic: str, remote: str, detail: str) -> None:
+        super().__init__(
+            f"{topic}: its remote name '{remote}' {detail}. The topic is not mirrored; the others are.",
+            topic=topic,
+            next="Name remote topics in another way (replication.policy.*, or a shorter alias), or put the topic into topics.exclude.",
+        )
+        self.remote = remote
+
+
+class RemoteTopicRefused(MirrorError):
+    """Raised when the target refuses to create or extend a remote topic, and would refuse it again."""
+
+    def __init__(self, topic: str, remote: str, detail: str, next: str) -> None:
+        super().__init__(f"{topic}: the target refuses the remote topic {remote}: {detail} It was left as it is.", topic=topic, next=next)
         self.remote = remote
 
 

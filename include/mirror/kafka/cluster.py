@@ -88,20 +88,24 @@ class Cluster:
                 found[resource.name] = {name: _entry(entry) for name, entry in entries.items()}
         return found
 
-    def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, MirrorError | None]:
-        """Creates topics; the answer has, for each name, what went wrong, or None."""
+    def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
+        """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request."""
         new = [ClientNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.configs)) for t in topics]
         if not new:
             return {}
-        answers = self._asked("creating topics", lambda: self._admin.create_topics(new, request_timeout=self.timeout))
+        answers = self._asked(
+            "creating topics", lambda: self._admin.create_topics(new, request_timeout=self.timeout, validate_only=dry_run)
+        )
         return self._outcomes(answers, "creating the topic", "CREATE")
 
-    def create_partitions(self, counts: Mapping[str, int]) -> dict[str, MirrorError | None]:
-        """Raises topics to the given partition counts; the answer has, for each name, what went wrong, or None."""
+    def create_partitions(self, counts: Mapping[str, int], dry_run: bool = False) -> dict[str, MirrorError | None]:
+        """Raises topics to the given partition counts; answer and `dry_run` as in `create_topics`."""
         new = [NewPartitions(name, count) for name, count in sorted(counts.items())]
         if not new:
             return {}
-        answers = self._asked("adding partitions", lambda: self._admin.create_partitions(new, request_timeout=self.timeout))
+        answers = self._asked(
+            "adding partitions", lambda: self._admin.create_partitions(new, request_timeout=self.timeout, validate_only=dry_run)
+        )
         return self._outcomes(answers, "adding partitions to the topic", "ALTER")
 
     def offsets(self, partitions: Partitions, at: str, committed: bool = False, errors: Errors = None) -> dict[TopicPartition, int]:

@@ -96,7 +96,7 @@ def translated(
         return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail())
     if code in (KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT):
         return _timed_out(cluster, bootstrap, step, seconds, complaints)
-    return KafkaFailure(f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str()}", topic=topic)
+    return KafkaFailure(f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str()}", reason=error.name(), topic=topic)
 
 
 def _timed_out(cluster: str, bootstrap: str, step: str, seconds: float, complaints: Complaints) -> MirrorError:
