@@ -4,11 +4,12 @@ It produces awkward records, does what the Python clients cannot, and compares a
 mirror's code takes part in what it says.
 """
 
+import contextlib
 import hashlib
 import json
 import queue
-import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -79,8 +80,7 @@ class Oracle:
 
     def start(self) -> None:
         """Compiles its sources if they changed, and starts it; it ends by itself when this process does."""
-        compile_sources()
-        command = java_command("Oracle", heap="1g", class_path=(CLASSES,))
+        command = java_command("Oracle", heap="1g", class_path=(compiled_classes(),))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -234,20 +234,22 @@ class Oracle:
         self._answers.put("")
 
 
-def compile_sources() -> None:
-    """Brings the classes up to date with the Java sources; nothing to do when they are."""
+def compiled_classes() -> Path:
+    """The directory of the compiled Java sources, named by what they contain; compiles them if it does not exist yet."""
     sources = sorted(SOURCES.glob("*.java"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    stamp = CLASSES / "sources.sha256"
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    shutil.rmtree(CLASSES, ignore_errors=True)
-    CLASSES.mkdir(parents=True)
-    command = ["javac", "-Xlint:all", "-Werror", "-d", str(CLASSES), "-cp", str(LIBS / "*"), *map(str, sources)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise OracleError(f"The oracle's sources do not compile:\n{done.stdout}{done.stderr}")
-    stamp.write_text(digest)
+    classes = CLASSES / digest[:16]
+    if not classes.exists():
+        CLASSES.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CLASSES) as fresh:
+            output = Path(fresh) / "classes"
+            command = ["javac", "-Xlint:all", "-Werror", "-d", str(output), "-cp", str(LIBS / "*"), *map(str, sources)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise OracleError(f"The oracle's sources do not compile:\n{done.stdout}{done.stderr}")
+            with contextlib.suppress(OSError):  # somebody else was faster, with the same result
+                output.rename(classes)
+    return classes
 
 
 def _rows(records: Iterable[Record]) -> list[dict[str, Any]]:

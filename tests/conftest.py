@@ -1,0 +1,117 @@
+"""Real services for the tests that ask for them: started once, when first needed; their logs stay when a test failed."""
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+
+_started: dict[str, KafkaCluster] = {}
+
+
+@pytest.fixture(scope="session")
+def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Where the session's services live; removed at the end, but for the logs if a test failed."""
+    directory = Path(tempfile.mkdtemp(prefix="mirror-tests-"))
+    yield directory
+    if not request.session.testsfailed:
+        shutil.rmtree(directory, ignore_errors=True)
+        return
+    for data in directory.glob("*/data-*"):
+        shutil.rmtree(data, ignore_errors=True)
+    print(f"\nThe services' logs are in {directory}")
+
+
+@pytest.fixture(scope="session")
+def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
+    """East and west, launched together: that takes hardly longer than one."""
+    clusters = {alias: KafkaCluster(services_directory / alias, alias) for alias in ("east", "west")}
+    _started.update(clusters)
+    try:
+        for cluster in clusters.values():
+            cluster.launch()
+        for cluster in clusters.values():
+            cluster.wait_ready()
+        yield clusters
+    finally:
+        for cluster in clusters.values():
+            cluster.stop()
+            _started.pop(cluster.alias)
+
+
+@pytest.fixture(scope="session")
+def east(_clusters: dict[str, KafkaCluster]) -> KafkaCluster:
+    """A cluster of one broker that all tests share; a test that hurts brokers makes its own with `make_cluster`."""
+    return _clusters["east"]
+
+
+@pytest.fixture(scope="session")
+def west(_clusters: dict[str, KafkaCluster]) -> KafkaCluster:
+    """The other cluster that all tests share."""
+    return _clusters["west"]
+
+
+@pytest.fixture
+def make_cluster(tmp_path: Path) -> Iterator[Callable[..., KafkaCluster]]:
+    """Starts a cluster of the test's own: `make_cluster("east", brokers=3, properties={...}, users={...})`; stopped at its end."""
+    made: list[KafkaCluster] = []
+
+    def make(alias: str, brokers: int = 1, *, start: bool = True, **options: Any) -> KafkaCluster:
+        cluster = KafkaCluster(tmp_path / f"kafka-{alias}", alias, brokers, **options)
+        made.append(cluster)
+        _started[f"{alias} (of this test)"] = cluster
+        if start:
+            cluster.start()
+        return cluster
+
+    yield make
+    for cluster in made:
+        cluster.stop()
+        _started.pop(f"{cluster.alias} (of this test)", None)
+        shutil.rmtree(tmp_path / f"kafka-{cluster.alias}", ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def oracle(services_directory: Path) -> Iterator[Oracle]:
+    """The independent witness: one Java process for all tests."""
+    with Oracle(services_directory / "oracle.log") as running:
+        yield running
+
+
+@pytest.fixture
+def make_pair(tmp_path: Path) -> Callable[[KafkaCluster, KafkaCluster], ClusterPair]:
+    """A pair of given clusters under aliases of its own: `make_pair(source, target)`."""
+
+    def make(source: KafkaCluster, target: KafkaCluster) -> ClusterPair:
+        mark = uuid.uuid4().hex[:6]
+        return ClusterPair(f"{source.alias}{mark}", f"{target.alias}{mark}", source.bootstrap, target.bootstrap, mark, tmp_path)
+
+    return make
+
+
+@pytest.fixture
+def pair(east: KafkaCluster, west: KafkaCluster, make_pair: Callable[..., ClusterPair]) -> ClusterPair:
+    """East and west under aliases that are this test's alone: `pair.topic("orders")`, `pair.remote(topic)`, `pair.flow`."""
+    return make_pair(east, west)
+
+
+@pytest.fixture
+def mm2_properties(pair: ClusterPair) -> Callable[..., Path]:
+    """Writes the pair's mm2.properties: `mm2_properties(topics=..., extra={"source->target.mirror.lanes": "4"})` gives its path."""
+    return pair.properties
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shows the end of the brokers' logs with a failed test that had brokers."""
+    report = yield
+    if report.failed:
+        report.sections += [(f"log of the cluster {name}", cluster.log_tail(12)) for name, cluster in _started.items()]
+    return report

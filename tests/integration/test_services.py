@@ -1,0 +1,83 @@
+"""The services that other tests rely on, tested themselves: what they cannot show, no test above them can."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+from services.oracle import Oracle, Record, Side
+
+RECORD = Record(b"k", b"v", (("a", b"1"), ("a", None)), 1_700_000_000_000)
+SAME = [replace(RECORD, value=str(n).encode()) for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("mirrored", "difference"),
+    [
+        ([*SAME[:3], replace(SAME[3], key=b"x"), *SAME[4:]], "key"),
+        ([*SAME[:3], replace(SAME[3], value=b""), *SAME[4:]], "value"),
+        ([*SAME[:3], replace(SAME[3], value=None), *SAME[4:]], "value"),
+        ([*SAME[:3], replace(SAME[3], headers=(("a", None), ("a", b"1"))), *SAME[4:]], "headers"),
+        ([*SAME[:3], replace(SAME[3], headers=(("a", b"1"), ("a", b""))), *SAME[4:]], "headers"),
+        ([*SAME[:3], replace(SAME[3], headers=(("a", b"1"),)), *SAME[4:]], "headers"),
+        ([*SAME[:3], replace(SAME[3], timestamp=1_700_000_000_001), *SAME[4:]], "timestamp"),
+        ([*SAME[:3], SAME[4], SAME[3], SAME[5]], "value"),
+        ([*SAME[:3], *SAME[2:]], "value"),
+        (SAME[:3], "only on the source"),
+        ([*SAME, SAME[0]], "only on the target"),
+        (SAME, None),
+    ],
+)
+def test_comparer_names_what_differs(oracle: Oracle, pair: ClusterPair, mirrored: list[Record], difference: str | None) -> None:
+    source, target = pair.topic("source"), pair.topic("target")
+    for bootstrap, topic, records in ((pair.source_bootstrap, source, SAME), (pair.target_bootstrap, target, mirrored)):
+        oracle.create_topic(bootstrap, topic)
+        oracle.produce_records(bootstrap, topic, records)
+    comparison = oracle.compare(Side(pair.source_bootstrap, source), Side(pair.target_bootstrap, target))
+    assert comparison.partitions[0].difference == difference
+    assert comparison.equal == (difference is None)
+    assert comparison.partitions[0].equal == (3 if difference not in (None, "only on the target") else 6)
+
+
+def test_comparer_sees_a_record_in_the_wrong_partition(oracle: Oracle, pair: ClusterPair) -> None:
+    source, target = pair.topic("source"), pair.topic("target")
+    for bootstrap, topic, partition in ((pair.source_bootstrap, source, 0), (pair.target_bootstrap, target, 1)):
+        oracle.create_topic(bootstrap, topic, 2)
+        oracle.produce_records(bootstrap, topic, [replace(RECORD, partition=partition)])
+    comparison = oracle.compare(Side(pair.source_bootstrap, source), Side(pair.target_bootstrap, target))
+    assert [p.difference for p in comparison.partitions] == ["only on the source", "only on the target"]
+
+
+def test_generated_records_are_the_same_for_the_same_seed_and_aborted_ones_stay_hidden(oracle: Oracle, pair: ClusterPair) -> None:
+    east, west = pair.source_bootstrap, pair.target_bootstrap
+    options = {"seed": 3, "timestamp": 1_700_000_000_000, "partition": 0}
+    plain, mixed = pair.topic("plain"), pair.topic("mixed")
+    for bootstrap, codec in ((east, "none"), (west, "zstd")):
+        oracle.create_topic(bootstrap, plain)
+        oracle.produce(bootstrap, plain, 300, codec=codec, **options)
+    oracle.assert_mirrored(Side(east, plain), Side(west, plain))
+    oracle.create_topic(east, mixed)
+    sent = oracle.produce(east, mixed, 300, transactions=10, producers=3, **options)
+    assert sent["aborted"] > 0
+    assert [count.records for count in oracle.count(east, mixed)] == [sent["committed"]]
+    assert [count.records for count in oracle.count(east, mixed, "read_uncommitted")] == [300]
+
+
+def test_what_no_client_writes_is_written_raw(oracle: Oracle, pair: ClusterPair) -> None:
+    topic = pair.topic("raw")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce_raw(pair.source_bootstrap, topic, [Record(None, b"", timestamp=-1)], raw_header_keys=[b"\xff"])
+    [record] = oracle.dump(pair.source_bootstrap, topic)
+    assert (record.key, record.value, record.timestamp, record.headers) == (None, b"", -1, (("\ufffd", b""),))
+
+
+def test_killed_broker_comes_back_with_its_records(oracle: Oracle, make_cluster: Callable[..., KafkaCluster]) -> None:
+    cluster = make_cluster("lone")
+    oracle.create_topic(cluster.bootstrap, "kept")
+    oracle.produce_records(cluster.bootstrap, "kept", SAME)
+    cluster.kill()
+    assert not cluster.running
+    cluster.start()
+    assert [record.value for record in oracle.dump(cluster.bootstrap, "kept")] == [record.value for record in SAME]
