@@ -24,9 +24,3 @@ def ledger_of(flow: Flow, target: Cluster) -> Ledger:
     """The flow's ledger on its target."""
     topic = replication_policy(flow).ledger_topic(flow.source)
     return Ledger(topic, flow.value("mirror.lanes"), target, flow.client("target", "consumer"))
-
-
-def ledger_replication_factor(flow: Flow) -> int:
-    """`mirror.ledger.replication.factor`, which unset is that of the offset-syncs topic."""
-    own = flow.value("mirror.ledger.replication.factor")
-    return int(flow.value("offset-syncs.topic.replication.factor") if own is None else own)

@@ -9,7 +9,7 @@ from mirror.config.per_topic import EARLIEST, StartPosition
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters, ledger_of, ledger_replication_factor
+from mirror.kafka.connect import clusters, ledger_of
 from mirror.kafka.ledger import LedgerView
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
@@ -45,7 +45,7 @@ def _ledger(flow: Flow, target: Cluster, dry_run: bool) -> LedgerView:
     if ledger.exists():
         return ledger.read()
     if not dry_run:
-        ledger.create(ledger_replication_factor(flow))
+        ledger.create(flow.value("mirror.ledger.replication.factor"))
     return LedgerView()
 
 
