@@ -4,11 +4,14 @@ The members of a list are joined by `|` and have to match the whole name, an exc
 MirrorMaker 2, an inline flag or an open group in one member therefore reaches into the next.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from mirror.errors import ConfigurationError, Problem
 from mirror.policy.java_regex import JavaPattern, compile_java
+
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class TopicFilter(ABC):
@@ -17,6 +20,11 @@ class TopicFilter(ABC):
     @abstractmethod
     def should_replicate(self, topic: str) -> bool:
         """Whether a topic of the source is mirrored."""
+
+    @property
+    def literal_names(self) -> tuple[str, ...]:
+        """The topics that the configuration spells out, if it does; they are expected to be visible on the source."""
+        return ()
 
 
 class GroupFilter(ABC):
@@ -55,6 +63,12 @@ class DefaultTopicFilter(_NameFilter, TopicFilter):
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         super().__init__(*_patterns(("topics", include), ("topics.exclude", exclude)))
+        self._literal_names = tuple(member for member in include if _TOPIC_NAME.fullmatch(member))
+
+    @property
+    def literal_names(self) -> tuple[str, ...]:
+        """The members of `topics` that are written like a name (a dot in them is taken for a dot)."""
+        return self._literal_names
 
 
 class DefaultGroupFilter(_NameFilter, GroupFilter):

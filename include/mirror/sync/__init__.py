@@ -1,0 +1,1 @@
+"""What is kept the same on both clusters beside the records: one file for each thing."""

@@ -1,0 +1,151 @@
+"""Brings the remote topics of a flow up to date: creates them, adds partitions, reports what was deleted (`refresh-topics`)."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
+from mirror.kafka.model import NewTopic, Topic
+from mirror.plan.discover import SourceTopics, discover
+from mirror.policy import config_property_filter, topic_selection
+from mirror.sync.topic_changes import TopicChange, TopicChanges, configs_to_create, orphans, plan_topics, unusable
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+    from mirror.kafka.cluster import Cluster
+
+# What a broker calls it when another run was faster.
+_OVERTAKEN = {"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS"}
+
+# What a broker answers again and again, with what a person can do about it.
+_REFUSALS = {
+    "INVALID_REPLICATION_FACTOR": "Set replication.factor to no more than the number of the target's brokers, or to -1 for their default.",
+    "INVALID_CONFIG": "Put the named config into config.properties.exclude, or correct it on the source topic.",
+    "POLICY_VIOLATION": "Change the named setting of the source topic, or the create.topic.policy of the target.",
+    "TOPIC_EXCEPTION": "Choose another remote name (replication.policy.*); Kafka takes '.' and '_' in names for the same.",
+    "INVALID_REQUEST": "Create the remote topic by hand; the next run takes it as it is.",
+}
+
+_VISIBLE_WITHIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class TopicsRefreshed:
+    """What was done on the target (or would be, in a dry run). All names are remote names."""
+
+    created: Mapping[str, int]
+    """New remote topics with their partition counts."""
+    extended: Mapping[str, int]
+    """Remote topics that got more partitions, with the new counts."""
+    deleted_at_source: tuple[str, ...]
+    """Remote topics whose upstream is gone. They are only reported: nothing is ever deleted."""
+    unchanged: tuple[str, ...]
+    errors: tuple[ErrorReport, ...]
+
+
+def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicsRefreshed:
+    """Creates missing remote topics and adds missing partitions; what concerns one topic is in `errors` and does not stop the others.
+
+    With `dry_run` nothing is written: the target's brokers check the requests and the answer is the same. May run twice at once. Raises
+    what concerns a whole cluster, and ConfigurationError.
+    """
+    return _Refresh(flow, source, target, dry_run).run()
+
+
+class _Refresh:
+    """One pass over a flow's topics, collecting what was done and the errors by source topic."""
+
+    def __init__(self, flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._dry_run = dry_run
+        self._selection = topic_selection(flow)
+        self._errors: dict[str, MirrorError] = {}
+
+    def run(self) -> TopicsRefreshed:
+        """Looks at both clusters, writes, and looks again where another run was faster."""
+        found = discover(self._selection, self._source)
+        self._errors |= found.errors
+        changes = self._changes(found.topics)
+        deleted = self._deleted(found)
+        created, overtaken = self._settled(changes.create, self._create(changes.create))
+        extended, also_overtaken = self._settled(changes.extend, self._extend(changes.extend))
+        caught_up = self._look_again((*created, *extended), {**overtaken, **also_overtaken})
+        return TopicsRefreshed(
+            created={change.remote: change.partitions for change in created},
+            extended={change.remote: change.partitions for change in extended},
+            deleted_at_source=deleted,
+            unchanged=tuple(sorted((*changes.unchanged, *caught_up))),
+            errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
+        )
+
+    def _changes(self, topics: Mapping[str, Topic]) -> TopicChanges:
+        remote_names = {name: self._selection.remote(name) for name in topics}
+        refused: dict[str, MirrorError] = {}
+        remote_topics = self._target.topics([remote for remote in remote_names.values() if not unusable(remote)], refused)
+        hidden = {name: refused[remote] for name, remote in remote_names.items() if remote in refused}
+        changes = plan_topics({name: topic for name, topic in topics.items() if name not in hidden}, remote_topics, remote_names)
+        self._errors |= {**hidden, **changes.errors}
+        return changes
+
+    def _deleted(self, found: SourceTopics) -> tuple[str, ...]:
+        """Remote topics without upstream. The source does not list what it hides either, so it is asked for each of them by name."""
+        candidates = orphans(self._selection, found.names, self._target.names())
+        refused: dict[str, MirrorError] = {}
+        hidden_or_new = self._source.topics(candidates.values(), refused)
+        self._errors |= refused
+        return tuple(remote for remote, upstream in candidates.items() if upstream not in hidden_or_new and upstream not in refused)
+
+    def _create(self, changes: Iterable[TopicChange]) -> dict[str, MirrorError | None]:
+        refused: dict[str, MirrorError] = {}
+        configs = self._source.configs([change.topic for change in changes], refused)
+        self._errors |= refused
+        config_filter = config_property_filter(self._flow)
+        factor = self._flow.value("replication.factor")
+        return self._target.create_topics(
+            [
+                NewTopic(change.remote, change.partitions, factor, configs_to_create(configs[change.topic], config_filter))
+                for change in changes
+                if change.topic in configs
+            ],
+            self._dry_run,
+        )
+
+    def _extend(self, changes: Iterable[TopicChange]) -> dict[str, MirrorError | None]:
+        return self._target.create_partitions({change.remote: change.partitions for change in changes}, self._dry_run)
+
+    def _settled(
+        self, changes: Iterable[TopicChange], outcomes: Mapping[str, MirrorError | None]
+    ) -> tuple[list[TopicChange], dict[TopicChange, MirrorError]]:
+        """The changes that were made, and those in which another run was faster; what failed is kept as an error."""
+        made: list[TopicChange] = []
+        overtaken: dict[TopicChange, MirrorError] = {}
+        for change in changes:
+            if change.remote not in outcomes:
+                continue
+            error = outcomes[change.remote]
+            reason = error.reason if isinstance(error, KafkaFailure) else ""
+            if error is None:
+                made.append(change)
+            elif reason in _OVERTAKEN:
+                overtaken[change] = error
+            elif reason in _REFUSALS:
+                self._errors[change.topic] = RemoteTopicRefused(change.topic, change.remote, error.message, _REFUSALS[reason])
+            else:
+                self._errors[change.topic] = error
+        return made, overtaken
+
+    def _look_again(self, made: Iterable[TopicChange], overtaken: Mapping[TopicChange, MirrorError]) -> list[str]:
+        """Waits until the brokers show what was written, so that a copy may follow at once; gives what another run made as it should be."""
+        waiting = {*overtaken} if self._dry_run else {*made, *overtaken}
+        deadline = time.monotonic() + _VISIBLE_WITHIN_SECONDS
+        while waiting:
+            seen = self._target.topics([change.remote for change in waiting], {})
+            waiting = {change for change in waiting if change.remote not in seen or len(seen[change.remote].partitions) < change.partitions}
+            if not waiting or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        self._errors |= {change.topic: error for change, error in overtaken.items() if change in waiting}
+        return [change.remote for change in overtaken if change not in waiting]
