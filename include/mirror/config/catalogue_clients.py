@@ -90,7 +90,7 @@ _MAPPED = (
     ClientProperty("retry.backoff.max.ms", ALL, "retry.backoff.max.ms", number(1, 300_000)),
     ClientProperty("enable.metrics.push", ALL, "enable.metrics.push", boolean),
     ClientProperty("fetch.min.bytes", CONSUMER, "fetch.min.bytes", number(1, 100_000_000)),
-    ClientProperty("fetch.max.bytes", CONSUMER, "fetch.max.bytes", number(0, 2_147_483_135)),
+    ClientProperty("fetch.max.bytes", CONSUMER, "fetch.max.bytes", number(1000, 2_147_483_135)),
     ClientProperty("max.partition.fetch.bytes", CONSUMER, "max.partition.fetch.bytes", number(1, 1_000_000_000)),
     ClientProperty("fetch.max.wait.ms", CONSUMER, "fetch.wait.max.ms", number(0, 290_000)),
     ClientProperty("check.crcs", CONSUMER, "check.crcs", boolean),

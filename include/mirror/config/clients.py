@@ -1,51 +1,44 @@
 """From the settings of a Java client to those of librdkafka."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mirror.config.catalogue_clients import CLIENT_PROPERTIES, ClientProperty
 from mirror.config.client_keys import CLIENT_KEYS
+from mirror.config.mapped import Mapped
 from mirror.config.security import security_settings
 from mirror.config.setting import Setting
 from mirror.config.values import parse_list
-from mirror.errors import Problem
 
 _CODECS = ("gzip", "lz4", "zstd")
 # `admin.timeout.ms`, `consumer.poll.timeout.ms` and `<role>.override.*` belong to connectors; MM2 hands them to its clients all the same.
 _CONNECTORS_OWN = ("timeout.ms", "poll.timeout.ms")
 
 
-@dataclass
-class Mapped:
-    """What a Java client's settings became."""
+@dataclass(frozen=True)
+class Client:
+    """Which client of a flow it is. `files`: whether files that the settings name may be opened."""
 
-    settings: dict[str, Any] = field(default_factory=dict, repr=False)
-    problems: list[Problem] = field(default_factory=list)
-    without_effect: dict[str, str] = field(default_factory=dict)
-    """Key of the user -> why it has no meaning here."""
-
-    def take(self, name: str, setting: Setting, convert: Callable[[str], Any]) -> None:
-        """Set `name` to the converted text, or note why that is impossible; what is not resolved yet is left for later."""
-        if setting.unresolved:
-            return
-        try:
-            self.settings[name] = convert(setting.text)
-        except ValueError as error:
-            self.problems.append(Problem(setting.origin, str(error), setting.shown))
+    flow: str
+    alias: str
+    side: str
+    role: str
+    transaction_timeout_ms: int = 60_000
+    files: bool = False
 
 
-def client_settings(settings: Mapping[str, Setting], flow: str, side: str, role: str, transaction_timeout_ms: int = 60000) -> Mapped:
+def client_settings(settings: Mapping[str, Setting], client: Client) -> Mapped:
     """librdkafka's settings for a client, by the Java settings that MM2 would give it. Never raises: problems are in the result."""
-    mapped = Mapped()
-    _bootstrap(mapped, settings.get("bootstrap.servers"), flow, side)
-    security_settings(mapped, settings)
+    mapped = Mapped(client.files)
+    _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
+    security_settings(mapped, settings, client.alias)
     for name, setting in settings.items():
         known = CLIENT_PROPERTIES.get(name)
-        if known and role in known.roles:
+        if known and client.role in known.roles:
             _one(mapped, known, setting)
-    _agree(mapped, role, transaction_timeout_ms)
-    _defaults(mapped, flow, side, role)
+    _agree(mapped.settings, client)
+    _defaults(mapped.settings, client)
     return mapped
 
 
@@ -61,15 +54,14 @@ def _one(mapped: Mapped, known: ClientProperty, setting: Setting) -> None:
     elif known.refuse and not setting.unresolved:
         complaint = known.refuse(setting.text)
         if complaint:
-            mapped.problems.append(Problem(setting.origin, complaint, setting.shown))
+            mapped.refuse(setting, complaint)
     elif known.effect not in ("", "-"):
         mapped.without_effect[setting.origin] = known.effect
 
 
-def _bootstrap(mapped: Mapped, setting: Setting | None, flow: str, side: str) -> None:
+def _bootstrap(mapped: Mapped, setting: Setting | None, alias: str) -> None:
     if setting is None:
-        alias = flow.split("->")[0 if side == "source" else 1]
-        mapped.problems.append(Problem(f"{alias}.bootstrap.servers", "is missing: where are the brokers of this cluster?"))
+        mapped.refuse(f"{alias}.bootstrap.servers", "is missing; it has to say where the brokers of this cluster are: host:port, …")
         return
     mapped.take("bootstrap.servers", setting, _addresses)
 
@@ -85,33 +77,38 @@ def _addresses(text: str) -> str:
     return ",".join(addresses)
 
 
-def _agree(mapped: Mapped, role: str, transaction_timeout_ms: int) -> None:
+def _agree(found: dict[str, Any], client: Client) -> None:
     """Settings that librdkafka wants to agree with each other, where Java's client does not mind or adapts them itself."""
-    found = mapped.settings
     levels = {codec: found.pop(codec) for codec in _CODECS if codec in found}
     if found.get("compression.type") in levels:
         found["compression.level"] = levels[found["compression.type"]]
     for least, most in (("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")):
         if least in found:
             found[most] = max(found.get(most, 0), found[least])
-    if role == "consumer" and "fetch.wait.max.ms" in found:
+    if "fetch.wait.max.ms" in found:
         found["socket.timeout.ms"] = max(found.get("socket.timeout.ms", 60_000), found["fetch.wait.max.ms"] + 1_000)
-    if role == "producer" and "socket.timeout.ms" in found:
-        found["socket.timeout.ms"] = min(found["socket.timeout.ms"], transaction_timeout_ms)
+    if "fetch.max.bytes" in found:
+        # A limit of librdkafka's producers, which its consumers compare all the same.
+        found["message.max.bytes"] = min(found["fetch.max.bytes"], 1_000_000)
+    if client.role == "producer" and "socket.timeout.ms" in found:
+        found["socket.timeout.ms"] = min(found["socket.timeout.ms"], client.transaction_timeout_ms)
 
 
-def _defaults(mapped: Mapped, flow: str, side: str, role: str) -> None:
-    found = mapped.settings
-    own = f"{flow}|mirror|{side}-{role}"
-    if (side, role) != ("target", "producer") and found.get("client.id"):
-        own = f"{found['client.id']}|{own}"
-    found["client.id"] = own if (side, role) != ("target", "producer") else found.get("client.id") or own
-    if role == "consumer":
-        # librdkafka's Python client insists on a group, but offsets are never committed to it.
+def _defaults(found: dict[str, Any], client: Client) -> None:
+    own = f"{client.flow}|mirror|{client.side}-{client.role}"
+    configured = found.get("client.id")
+    # As in MM2: a connector's clients put theirs behind the configured one, the producer of the records takes it as it is.
+    if configured and (client.side, client.role) != ("target", "producer"):
+        own = f"{configured}|{own}"
+    elif configured:
+        own = configured
+    found["client.id"] = own
+    if client.role == "consumer":
+        # librdkafka's Python client insists on a group, but none is joined and no offset is committed to it.
         found |= {"group.id": "mirror", "enable.auto.commit": False, "enable.auto.offset.store": False, "allow.auto.create.topics": False}
         found.setdefault("isolation.level", "read_committed")
         found.setdefault("check.crcs", True)
-    if role == "producer":
+    if client.role == "producer":
         found |= {"acks": "all", "enable.idempotence": True}
         found.setdefault("compression.type", "lz4")
         # How large a record may be is for the target's topic to say, not for this client.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from mirror.config.client_keys import CLIENT_KEYS, ROLES
-from mirror.config.setting import Setting
+from mirror.config.setting import DEFAULT, Setting
 
 Settings = dict[str, Setting]
 
@@ -24,7 +24,6 @@ WORKER_PREFIXES = (
 )
 BYTE_ARRAY_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _ROLE_PREFIX = re.compile("consumer|producer|admin")
-_DEFAULT = "(default)"
 
 
 def cluster_properties(raw: Mapping[str, Setting], cluster: str) -> Settings:
@@ -98,4 +97,4 @@ def _under(settings: Mapping[str, Setting], prefix: str) -> Settings:
 
 
 def _with_defaults(settings: Settings, defaults: Mapping[str, str]) -> Settings:
-    return {key: Setting(text, _DEFAULT) for key, text in defaults.items() if key not in settings} | settings
+    return {key: Setting(text, DEFAULT) for key, text in defaults.items() if key not in settings} | settings

@@ -2,19 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from mirror.config import flatten
 from mirror.config.catalogue import CATALOGUE
-from mirror.config.clients import client_settings
+from mirror.config.clients import Client, client_settings
 from mirror.config.names import FlowName
 from mirror.config.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
-from mirror.config.property import Property
 from mirror.config.references import References, has_reference
-from mirror.config.setting import Setting, is_secret
+from mirror.config.setting import Setting
 from mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
 
 Side = Literal["source", "target"]
@@ -64,7 +63,7 @@ class Flow(FlowName):
         setting = self.connector.get(name)
         if setting is None:
             return self.value(definition.default_from) if definition.default_from else definition.default
-        return self._parsed(definition, setting)
+        return self._parsed(setting, definition.parse)
 
     def per_topic(self, name: str, topic: str) -> Any:
         """The word that a per-topic property has for a topic; a StartPosition for mirror.start. Raises as `value`."""
@@ -82,13 +81,21 @@ class Flow(FlowName):
         problems: list[Problem] = []
         for name, setting in self.java_settings(side, role).items():
             try:
-                resolved[name] = setting._replace(text=self.references.resolve(setting), hidden=has_reference(setting.text))
+                resolved[name] = self._resolved(setting)
             except ConfigurationError as error:
                 problems += error.problems
-        mapped = client_settings(resolved, self.name, side, role)
-        if problems or mapped.problems:
-            raise ConfigurationError([*problems, *mapped.problems], flow=self.name)
+        # What could not be read is reported as such, and not as missing.
+        if not problems:
+            mapped = client_settings(resolved, self.as_client(side, role, files=True))
+            problems = mapped.problems
+        if problems:
+            raise ConfigurationError(problems, flow=self.name)
         return mapped.settings
+
+    def as_client(self, side: Side, role: Role, files: bool = False) -> Client:
+        """How the mapping of settings knows a client of this flow."""
+        timeout = self.value("mirror.transaction.timeout.ms") if files else 60_000
+        return Client(self.name, self.source if side == "source" else self.target, side, role, timeout, files)
 
     def java_settings(self, side: Side, role: Role) -> Mapping[str, Setting]:
         """The settings of a client by their Java names, unresolved, as MM2 would give them to it."""
@@ -101,24 +108,21 @@ class Flow(FlowName):
         setting = self.connector.get(f"{side}.cluster.bootstrap.servers")
         return self.references.resolve(setting) if setting else ""
 
-    def _parsed(self, definition: Property, setting: Setting) -> Any:
-        text = self.references.resolve(setting)
+    def _parsed(self, setting: Setting, parse: Callable[[str], Any]) -> Any:
+        resolved = self._resolved(setting)
         try:
-            return definition.parse(text)
+            return parse(resolved.text)
         except ValueError as error:
-            # What a reference led to may be a secret, and the complaint may quote it.
-            hidden = text != setting.text or is_secret(setting.origin)
-            message = f"what the reference leads to cannot be used as {definition.type}" if hidden else str(error)
-            raise ConfigurationError([Problem(setting.origin, message, None if hidden else text)], flow=self.name) from None
+            # The complaint may quote the text, and what a reference leads to may be a secret.
+            complaint = "what its reference leads to is not a valid value" if resolved.hidden else str(error)
+            raise ConfigurationError([Problem(setting.origin, complaint, resolved.shown)], flow=self.name) from None
+
+    def _resolved(self, setting: Setting) -> Setting:
+        return setting._replace(text=self.references.resolve(setting), hidden=has_reference(setting.text))
 
     def _start_by_reset(self) -> StartPosition:
         setting = self.java_settings("source", "consumer").get("auto.offset.reset")
-        if setting is None:
-            return EARLIEST
-        try:
-            return reset_position(self.references.resolve(setting).strip())
-        except ValueError as error:
-            raise ConfigurationError([Problem(setting.origin, str(error))], flow=self.name) from None
+        return EARLIEST if setting is None else self._parsed(setting, reset_position)
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ class InvalidFlow(FlowName):
     """A flow that is enabled but cannot run; it keeps its DAG ids, so that its DAGs can say so."""
 
     error: ConfigurationError
+    notices: tuple[str, ...] = ()
     namesake: int = 0
     """With several flows of one id: which of them this is, so that even then no two DAGs share an id."""
 

@@ -1,49 +1,58 @@
 """Reading `mm2.properties`: files in, flows out."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mirror.config import flatten
 from mirror.config.catalogue import TOP_LEVEL
+from mirror.config.file import ConfigurationFile, Pair, enabled_pairs, read
 from mirror.config.flow import Configuration, Flow, InvalidFlow
+from mirror.config.identity import identity_cycles
+from mirror.config.known import Unknown, unknown_keys
 from mirror.config.names import FlowName
-from mirror.config.properties import parse_bytes
-from mirror.config.references import References, references
-from mirror.config.setting import Setting
-from mirror.config.validate import flow_findings
-from mirror.config.values import parse_list
+from mirror.config.validate import validate
 from mirror.errors import ConfigurationError, Problem
 
 _DEFAULT_PATH = Path(__file__).parents[2] / "mm2.properties"
 
 
-@dataclass(frozen=True)
-class Source:
-    """One file, read: its settings as they stand there, its providers, its clusters."""
-
-    path: str
-    raw: Mapping[str, Setting]
-    references: References
-    clusters: tuple[str, ...]
-
-
 def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None = None) -> Configuration:
-    """The configuration of one or more files; default: those of MIRROR_CONFIG, else the shipped `mm2.properties`.
+    """The configuration of one or more files; default: those of MIRROR_CONFIG (comma-separated), else the shipped `mm2.properties`.
 
     A flow that cannot be used is in `invalid` with everything that is wrong with it. Raises ConfigurationError only for a file that cannot
-    be read or has no clusters. Secrets are not resolved; only `clusters` and `…enabled` are.
+    be read or has no clusters. Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
     """
-    found = [_read(path, environ) for path in (paths if paths is not None else _configured(environ))]
-    flows: list[Flow] = []
-    invalid: list[InvalidFlow] = []
+    files = [read(path, environ) for path in (_configured(environ) if paths is None else paths)]
+    found: dict[str, _Found] = {}
     notices: list[str] = []
-    for source in found:
-        for name in _enabled(source):
-            made = _flow(source, name)
-            (flows if isinstance(made, Flow) else invalid).append(made)  # type: ignore[arg-type]
-    return Configuration(tuple(flows), tuple(invalid), tuple(notices))
+    for file in files:
+        pairs, told = enabled_pairs(file)
+        unknown = list(unknown_keys(file.raw, file.clusters))
+        notices += [f"{file.path}: {each}" for each in (*told, *_file_notices(file, pairs, unknown))]
+        for pair in pairs:
+            each = found.setdefault(FlowName(pair.source, pair.target).name, _Found(FlowName(pair.source, pair.target)))
+            each.paths.append(file.path)
+            _add(each, file, pair, unknown)
+    _between_flows(list(found.values()))
+    if not found:
+        notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
+    good = tuple(each.flow for each in found.values() if each.flow and not each.problems)
+    return Configuration(good, _invalid([each for each in found.values() if each.problems]), tuple(notices))
+
+
+@dataclass
+class _Found:
+    """An enabled flow while it is judged."""
+
+    name: FlowName
+    paths: list[str] = field(default_factory=list)
+    flow: Flow | None = None
+    problems: dict[Problem, None] = field(default_factory=dict)
+
+    def refuse(self, key: str, why: str) -> None:
+        self.problems[Problem(key, why)] = None
 
 
 def _configured(environ: Mapping[str, str] | None) -> list[Path]:
@@ -51,48 +60,49 @@ def _configured(environ: Mapping[str, str] | None) -> list[Path]:
     return [Path(part.strip()) for part in listed.split(",") if part.strip()] or [_DEFAULT_PATH]
 
 
-def _read(path: Path, environ: Mapping[str, str] | None) -> Source:
-    try:
-        raw = {key: Setting(text, key) for key, text in parse_bytes(Path(path).read_bytes()).items()}
-    except OSError as error:
-        raise ConfigurationError(
-            [Problem("MIRROR_CONFIG", f"the file cannot be read: {error.strerror or error}")], file=str(path)
-        ) from None
-    except ValueError as error:
-        raise ConfigurationError(
-            [Problem("MIRROR_CONFIG", f"the file is not in the format of Java properties, {error}")], file=str(path)
-        ) from None
-    providers = references(raw, environ)
-    return Source(str(path), raw, providers, _clusters(str(path), raw, providers))
+def _add(found: _Found, file: ConfigurationFile, pair: Pair, unknown: Iterable[Unknown]) -> None:
+    found.problems |= dict.fromkeys(pair.problems)
+    if pair.problems:
+        return
+    connector = flatten.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
+    worker = flatten.worker_properties(file.raw, pair.source, pair.target)
+    flow = Flow(pair.source, pair.target, connector, worker, file.references)
+    judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
+    found.problems |= dict.fromkeys(judged.problems)
+    found.flow = replace(flow, notices=judged.notices)
 
 
-def _clusters(path: str, raw: Mapping[str, Setting], providers: References) -> tuple[str, ...]:
-    try:
-        clusters = parse_list(providers.resolve(raw["clusters"])) if "clusters" in raw else ()
-    except ConfigurationError as error:
-        raise ConfigurationError(list(error.problems), file=path) from None
-    except ValueError as error:
-        raise ConfigurationError([Problem("clusters", str(error), raw["clusters"].shown)], file=path) from None
-    if not clusters:
-        message = "is missing or empty; it has to list the aliases of the clusters, such as: clusters = east, west"
-        raise ConfigurationError([Problem("clusters", message)], file=path)
-    return clusters
+def _file_notices(file: ConfigurationFile, pairs: Iterable[Pair], unknown: Iterable[Unknown]) -> list[str]:
+    """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
+    told = {f"{pair.source}->{pair.target}" for pair in pairs}
+    told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
+    return [f"{each.key} {each.message}." for each in unknown if not each.ours and each.flow not in told]
 
 
-def _enabled(source: Source) -> Iterator[FlowName]:
-    """The pairs of clusters whose `S->T.enabled` is the word true in any case, blanks not trimmed (as MM2 has it)."""
-    for one in source.clusters:
-        for other in source.clusters:
-            setting = source.raw.get(f"{one}->{other}.enabled")
-            if one != other and setting and source.references.resolve(setting).lower() == "true":
-                yield FlowName(one, other)
+def _between_flows(found: Sequence[_Found]) -> None:
+    """What only shows when all flows are seen together."""
+    for each in found:
+        key = f"{each.name.name}.enabled"
+        if len(each.paths) > 1:
+            each.refuse(key, f"the flow is defined {len(each.paths)} times, in {' and in '.join(each.paths)}; keep one")
+        same = [other.name.name for other in found if other.name.airflow_name == each.name.airflow_name and other is not each]
+        if same:
+            ids = f"{each.name.airflow_name}.…"
+            each.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
+    cycles = identity_cycles(each.flow for each in found if each.flow and not each.problems)
+    for each in found:
+        if each.flow and each.name.name in cycles:
+            each.refuse(
+                each.flow.connector["replication.policy.class"].origin,
+                f"with the IdentityReplicationPolicy records would go round for ever: {cycles[each.name.name]}; let the flows mirror "
+                "different topics (topics, topics.exclude), or use the DefaultReplicationPolicy",
+            )
 
 
-def _flow(source: Source, name: FlowName) -> Flow | InvalidFlow:
-    connector = flatten.connector_properties(source.raw, name.source, name.target, TOP_LEVEL)
-    worker = flatten.worker_properties(source.raw, name.source, name.target)
-    flow = Flow(name.source, name.target, connector, worker, source.references)
-    problems, notices = flow_findings(flow)
-    if problems:
-        return InvalidFlow(name.source, name.target, ConfigurationError(problems, file=source.path, flow=name.name))
-    return Flow(name.source, name.target, connector, worker, source.references, tuple(notices))
+def _invalid(found: Sequence[_Found]) -> tuple[InvalidFlow, ...]:
+    made = []
+    for number, each in enumerate(found):
+        error = ConfigurationError(list(each.problems), file=" and ".join(dict.fromkeys(each.paths)), flow=each.name.name)
+        namesake = sum(other.name.airflow_name == each.name.airflow_name for other in found[:number])
+        made.append(InvalidFlow(each.name.source, each.name.target, error, each.flow.notices if each.flow else (), namesake))
+    return tuple(made)

@@ -12,7 +12,7 @@ from mirror.config.patterns import compile_pattern
 from mirror.config.values import Valid
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
-_JAVA_DURATION = re.compile(r"P(?=.)(?:[0-9]+D)?(?:T(?=.)(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]{1,9})?S)?)?", re.IGNORECASE)
+_DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]{0,9})?)S)?)?")
 
 ON_GAP = ("fail", "skip-and-record")
 ON_UNEXPLAINED_TARGET = ("fail", "append")
@@ -66,19 +66,16 @@ def start_position(word: str) -> StartPosition:
 
 def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
     """What `auto.offset.reset` of the source consumer means; `by_duration:` (KIP-1106) counts back from now. Raises ValueError."""
-    if text.lower() in ("earliest", "latest"):
-        return start_position(text.lower())
-    if text.lower().startswith("by_duration:"):
-        duration = text.partition(":")[2]
-        if _JAVA_DURATION.fullmatch(duration):
-            back = pendulum.parse(duration.upper())
-            assert isinstance(back, pendulum.Duration)
-            now = int(time.time() * 1000) if now_ms is None else now_ms
-            return StartPosition("timestamp", max(0, now - int(back.total_seconds() * 1000)))
-        raise ValueError(f"'{duration}' is no duration of days, hours, minutes and seconds, such as P1D or PT12H")
-    if text.lower() == "none":
-        raise ValueError("with 'none' every new partition would be an error at once; say where to begin, here or with mirror.start")
-    raise ValueError("has to be earliest, latest or by_duration:<ISO 8601 duration>")
+    word = text.strip().lower()
+    if word in ("earliest", "latest"):
+        return start_position(word)
+    if word == "none":
+        raise ValueError("with none every new partition would be an error; say where to begin: earliest, latest or by_duration:<ISO 8601>")
+    kind, _, duration = word.partition(":")
+    if kind != "by_duration":
+        raise ValueError("has to be earliest, latest or by_duration:<ISO 8601 duration>")
+    now = int(time.time() * 1000) if now_ms is None else now_ms
+    return StartPosition("timestamp", max(0, now - _duration_milliseconds(duration.upper())))
 
 
 def start_words() -> Valid:
@@ -120,6 +117,15 @@ def _words(text: str, parse_word: Callable[[str], object]) -> Valid:
         return None
 
     return Valid(f"list of [<topic regex>=]<word>, the first match wins; words: {text}", check)
+
+
+def _duration_milliseconds(text: str) -> int:
+    """An ISO 8601 duration as `java.time.Duration` takes it: days, hours, minutes and seconds, no months and no years."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
+        raise ValueError("the duration has to be of days, hours, minutes and seconds in ISO 8601, such as P1D or PT12H")
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return int(pendulum.duration(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds() * 1000)
 
 
 def _milliseconds(text: str) -> int:

@@ -3,6 +3,9 @@
 import re
 from typing import NamedTuple
 
+DEFAULT = "(default)"
+"""The origin of what MM2 fills in itself."""
+
 _SECRET = re.compile(
     r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|keystore\.key$|private\.key$|api\.key|user\.info", re.IGNORECASE
 )

@@ -1,10 +1,18 @@
 """What is wrong with a flow, all of it at once, without resolving a secret."""
 
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from mirror.config.catalogue import CATALOGUE
+from mirror.config.catalogue_connect import WORKER_NAMES
 from mirror.config.clients import client_settings
 from mirror.config.flow import Flow, Role, Side
+from mirror.config.known import Unknown
+from mirror.config.per_topic import reset_position
 from mirror.config.references import has_reference
-from mirror.errors import Problem
+from mirror.config.setting import DEFAULT, Setting
+from mirror.errors import ConfigurationError, Problem
 
 _CLIENTS: tuple[tuple[Side, Role], ...] = (
     ("source", "admin"),
@@ -14,20 +22,141 @@ _CLIENTS: tuple[tuple[Side, Role], ...] = (
     ("target", "consumer"),
     ("target", "producer"),
 )
+_IDENTITY = "For topics that keep their names set replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+_SEPARATOR = "becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible (a blank at its end counts)"
+_IN_TOPIC_NAMES = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def flow_findings(flow: Flow) -> tuple[list[Problem], list[str]]:
-    """Problems and notices of a flow."""
-    problems: dict[Problem, None] = {}
-    for name, setting in flow.connector.items():
-        if name in CATALOGUE and not has_reference(setting.text):
+class Findings:
+    """Problems and notices of one flow, each once, in the order in which they were found."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._problems: dict[Problem, None] = {}
+        self._without_effect: dict[str, list[str]] = {}
+        self._notices: list[str] = []
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Everything that keeps the flow from running."""
+        return list(self._problems)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Everything that does not, but should be known."""
+        grouped = (f"{', '.join(keys)}: no effect here, because {why}." for why, keys in self._without_effect.items())
+        return (*self._notices, *grouped)
+
+    def refuse(self, what: Setting | str, why: str) -> None:
+        """Note a problem of a setting or property."""
+        key, shown = (what, None) if isinstance(what, str) else (what.origin, what.shown)
+        self._problems[Problem(key, why, shown)] = None
+
+    def add(self, problems: list[Problem]) -> None:
+        """Note problems that others found."""
+        self._problems |= dict.fromkeys(problems)
+
+    def notice(self, text: str) -> None:
+        """Note something that does no harm."""
+        self._notices.append(text)
+
+    def without_effect(self, key: str, why: str) -> None:
+        """Note a property that is read by MM2, but means nothing here. Defaults are nobody's doing."""
+        if key != DEFAULT and key not in self._without_effect.setdefault(why, []):
+            self._without_effect[why].append(key)
+
+
+def validate(flow: Flow, unknown: list[Unknown]) -> Findings:
+    """Everything that can be said of a flow when it is loaded. `unknown`: the keys that nobody reads and that could be meant for it."""
+    found = Findings(flow)
+    _names(found)
+    _values(found)
+    _worker(found)
+    _clients(found)
+    _start(found)
+    for setting in {id(each): each for each in (*flow.connector.values(), *flow.worker_settings.values())}.values():
+        found.add(flow.references.check(setting))
+    _unknown(found, unknown)
+    return found
+
+
+def _names(found: Findings) -> None:
+    flow = found.flow
+    for alias in (flow.source, flow.target):
+        if alias == "mirror":
+            found.refuse("clusters", "the alias 'mirror' cannot be used: our own properties begin with it")
+    if not _IN_TOPIC_NAMES.fullmatch(flow.source):
+        found.refuse(
+            "clusters", f"the alias '{flow.source}' becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible"
+        )
+    for side, alias in (("source", flow.source), ("target", flow.target)):
+        setting = flow.connector[f"{side}.cluster.alias"]
+        if setting.text != alias:
+            found.refuse(
+                setting,
+                f"has to be '{alias}' for this flow; leave it out. {_IDENTITY}",
+            )
+    separator = flow.connector.get("replication.policy.separator")
+    if separator is not None and not has_reference(separator.text) and not _IN_TOPIC_NAMES.fullmatch(separator.text):
+        found.refuse(separator, _SEPARATOR if separator.text else "must not be empty, or every topic would look mirrored. " + _IDENTITY)
+
+
+def _values(found: Findings) -> None:
+    for name, setting in found.flow.connector.items():
+        definition = CATALOGUE.get(name)
+        if definition is None:
+            continue
+        if definition.effect:
+            found.without_effect(setting.origin, definition.effect)
+        if not has_reference(setting.text):
+            _try(found, setting, definition.parse)
+        elif definition.type == "BOOLEAN" and name.endswith("enabled"):
+            # Which DAGs exist depends on it.
             try:
-                CATALOGUE[name].parse(setting.text)
-            except ValueError as error:
-                problems[Problem(setting.origin, str(error), setting.shown)] = None
+                found.flow.value(name)
+            except ConfigurationError as error:
+                found.add(list(error.problems))
+
+
+def _worker(found: Findings) -> None:
+    """The Connect worker's own: nothing of it has an effect, but its converters would change bytes."""
+    for name, setting in found.flow.worker_settings.items():
+        if name.endswith(".converter") and not has_reference(setting.text):
+            _try(found, setting, CATALOGUE[name].parse)
+        elif name in WORKER_NAMES and name != "client.id":
+            found.without_effect(setting.origin, "there is no Connect worker")
+
+
+def _try(found: Findings, setting: Setting, parse: Callable[[str], Any]) -> None:
+    try:
+        parse(setting.text)
+    except ValueError as error:
+        found.refuse(setting, str(error))
+
+
+def _clients(found: Findings) -> None:
+    flow = found.flow
     for side, role in _CLIENTS:
-        settings = {
-            name: setting._replace(unresolved=has_reference(setting.text)) for name, setting in flow.java_settings(side, role).items()
-        }
-        problems |= dict.fromkeys(client_settings(settings, flow.name, side, role).problems)
-    return list(problems), []
+        mapped = client_settings(_unresolved(flow.java_settings(side, role)), flow.as_client(side, role))
+        found.add(mapped.problems)
+        for key, why in mapped.without_effect.items():
+            found.without_effect(key, why)
+
+
+def _unresolved(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    return {name: setting._replace(unresolved=has_reference(setting.text)) for name, setting in settings.items()}
+
+
+def _start(found: Findings) -> None:
+    reset = found.flow.java_settings("source", "consumer").get("auto.offset.reset")
+    if reset is not None and not has_reference(reset.text):
+        _try(found, reset, reset_position)
+
+
+def _unknown(found: Findings, unknown: list[Unknown]) -> None:
+    strict = "mirror.strict" in found.flow.connector and found.flow.connector["mirror.strict"].text.strip().lower() == "true"
+    for each in unknown:
+        if each.ours or strict:
+            found.refuse(each.key, each.message)
+        elif each.flow:
+            found.notice(f"{each.key} {each.message}.")

@@ -1,0 +1,106 @@
+"""One configuration file, read: its settings, its providers, its clusters, and the flows that it enables."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirror.config.properties import parse_bytes
+from mirror.config.references import References, references
+from mirror.config.setting import Setting
+from mirror.config.suggest import nearest
+from mirror.config.values import parse_list
+from mirror.errors import ConfigurationError, Problem
+
+_ENABLED = re.compile(r"(.+?)->([^.]+)\.enabled")
+
+
+@dataclass(frozen=True)
+class ConfigurationFile:
+    """A file's settings as they stand there, and what is known before any flow is looked at."""
+
+    path: str
+    raw: Mapping[str, Setting]
+    references: References
+    clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An enabled flow, or what is wrong with enabling it."""
+
+    source: str
+    target: str
+    problems: tuple[Problem, ...] = ()
+
+
+def read(path: Path, environ: Mapping[str, str] | None) -> ConfigurationFile:
+    """Raises ConfigurationError if the file cannot be read, is no properties file or has no clusters."""
+    try:
+        raw = {key: Setting(text, key) for key, text in parse_bytes(Path(path).read_bytes()).items()}
+    except OSError as error:
+        raise _unusable(path, Problem("MIRROR_CONFIG", f"the file cannot be read: {error.strerror or error}")) from None
+    except ValueError as error:
+        raise _unusable(path, Problem("MIRROR_CONFIG", f"the file is not in the format of Java properties; {error}")) from None
+    providers = references(raw, environ)
+    return ConfigurationFile(str(path), raw, providers, _clusters(path, raw, providers))
+
+
+def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
+    """The pairs whose `S->T.enabled` is the word true in any case, blanks not trimmed as MM2 has it; and notices of near misses."""
+    pairs: list[Pair] = []
+    notices: list[str] = []
+    known = [(source, target) for source in file.clusters for target in file.clusters if source != target]
+    for source, target in known:
+        setting = file.raw.get(f"{source}->{target}.enabled")
+        if setting is None:
+            continue
+        try:
+            text = file.references.resolve(setting)
+        except ConfigurationError as error:
+            pairs.append(Pair(source, target, error.problems))
+            continue
+        if text.lower() == "true":
+            pairs.append(Pair(source, target))
+        elif text.lower() != "false":
+            notices.append(
+                f"{setting.origin} is '{text}', which is not the word true (blanks count), so the flow is off, as in MirrorMaker 2."
+            )
+    return [*pairs, *_impossible_pairs(file, known)], notices
+
+
+def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[Pair]:
+    """Flows that are enabled between aliases that `clusters` does not have: MM2 says nothing of them, and nothing is mirrored."""
+    found = []
+    for key, setting in file.raw.items():
+        match = _ENABLED.fullmatch(key)
+        if match is None or setting.text.lower() != "true" or any(key.startswith(f"{source}->{target}.") for source, target in known):
+            continue
+        source, target = match.groups()
+        missing = [alias for alias in (source, target) if alias not in file.clusters]
+        problems = tuple(_missing(alias, key, file.clusters) for alias in missing)
+        found.append(Pair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
+    return found
+
+
+def _missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:
+    near = nearest(alias, clusters)
+    hint = f"; did you mean '{near}'" if near else ""
+    return Problem(key, f"'{alias}' is not among the clusters ({', '.join(clusters)}){hint}")
+
+
+def _clusters(path: Path, raw: Mapping[str, Setting], providers: References) -> tuple[str, ...]:
+    setting = raw.get("clusters", Setting("", "clusters"))
+    try:
+        clusters = parse_list(providers.resolve(setting))
+    except ConfigurationError as error:
+        raise ConfigurationError(list(error.problems), file=str(path)) from None
+    except ValueError as error:
+        raise _unusable(path, Problem("clusters", str(error), setting.shown)) from None
+    if not clusters:
+        raise _unusable(path, Problem("clusters", "is missing or empty; it has to list the aliases of the clusters, such as: east, west"))
+    return clusters
+
+
+def _unusable(path: Path, problem: Problem) -> ConfigurationError:
+    return ConfigurationError([problem], file=str(path))

@@ -1,0 +1,34 @@
+"""What a Java client's settings became: librdkafka's settings, problems, and what has no effect."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror.config.setting import Setting
+from mirror.errors import Problem
+
+
+@dataclass
+class Mapped:
+    """Collects while the settings of one client are mapped. `settings` holds secrets."""
+
+    files: bool = False
+    """Whether the files that settings name may be opened (at run time) or not (when the configuration is loaded)."""
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    problems: list[Problem] = field(default_factory=list)
+    without_effect: dict[str, str] = field(default_factory=dict)
+    """Key of the user -> why it has no effect here."""
+
+    def take(self, name: str, setting: Setting, convert: Callable[[str], Any]) -> None:
+        """Set `name` to the converted text, or note why that is impossible; what is not resolved yet is left for later."""
+        if setting.unresolved:
+            return
+        try:
+            self.settings[name] = convert(setting.text)
+        except ValueError as error:
+            self.refuse(setting, str(error))
+
+    def refuse(self, what: Setting | str, why: str) -> None:
+        """Note a problem of a setting, or of a property that is missing."""
+        key, shown = (what, None) if isinstance(what, str) else (what.origin, what.shown)
+        self.problems.append(Problem(key, why, shown))

@@ -1,0 +1,102 @@
+"""SASL: from Java's `sasl.*`, the login module above all, to librdkafka's."""
+
+from collections.abc import Mapping
+
+from mirror.config.jaas import LoginModule, parse_jaas
+from mirror.config.mapped import Mapped
+from mirror.config.setting import Setting
+
+_MODULES = {"PLAIN": "PlainLoginModule", "SCRAM-SHA-256": "ScramLoginModule", "SCRAM-SHA-512": "ScramLoginModule"}
+_OAUTH_HANDLERS = tuple(f"org.apache.kafka.common.security.oauthbearer.{part}OAuthBearerLoginCallbackHandler" for part in ("", "secured."))
+_OAUTH_RETRIEVERS = tuple(f"org.apache.kafka.common.security.oauthbearer.{part}JwtRetriever" for part in ("Default", "ClientCredentials"))
+_KNOWN = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER by client credentials are possible"
+_CUSTOM = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class")
+
+
+def sasl_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: str) -> None:
+    """Map `sasl.*` of a client whose protocol is SASL_PLAINTEXT or SASL_SSL."""
+    setting = settings.get("sasl.mechanism")
+    if setting is None:
+        mapped.refuse(
+            f"{alias}.sasl.mechanism", f"is missing, and Java's default, GSSAPI (Kerberos), is not in librdkafka's build here; {_KNOWN}"
+        )
+        return
+    if setting.unresolved:
+        return
+    mechanism = setting.text.strip().upper()
+    if mechanism not in (*_MODULES, "OAUTHBEARER"):
+        mapped.refuse(setting, f"this mechanism is not possible here; {_KNOWN}")
+        return
+    mapped.settings["sasl.mechanism"] = mechanism
+    _refuse_java_classes(mapped, settings, mechanism)
+    module = _login_module(mapped, settings, alias, mechanism)
+    if mechanism == "OAUTHBEARER":
+        _oauth(mapped, settings, alias, module)
+    elif module is not None:
+        _password(mapped, settings["sasl.jaas.config"], module, mechanism)
+
+
+def _refuse_java_classes(mapped: Mapped, settings: Mapping[str, Setting], mechanism: str) -> None:
+    for name in _CUSTOM:
+        setting = settings.get(name)
+        if setting is None or setting.unresolved or not setting.text.strip():
+            continue
+        if mechanism == "OAUTHBEARER" and name == "sasl.login.callback.handler.class" and setting.text.strip() in _OAUTH_HANDLERS:
+            continue
+        mapped.refuse(setting, "a Java class cannot be loaded here; remove it")
+
+
+def _login_module(mapped: Mapped, settings: Mapping[str, Setting], alias: str, mechanism: str) -> LoginModule | None:
+    setting = settings.get("sasl.jaas.config")
+    if setting is None:
+        if mechanism != "OAUTHBEARER":
+            mapped.refuse(
+                f"{alias}.sasl.jaas.config", f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, username and password"
+            )
+        return None
+    try:
+        return parse_jaas(setting.text)
+    except ValueError as error:
+        if not setting.unresolved:
+            mapped.refuse(setting, str(error))
+        return None
+
+
+def _password(mapped: Mapped, setting: Setting, module: LoginModule, mechanism: str) -> None:
+    if module.simple_name != _MODULES[mechanism]:
+        mapped.refuse(setting, f"names the {module.simple_name}, but {mechanism} needs the {_MODULES[mechanism]}")
+        return
+    if module.options.get("tokenauth", "").lower() == "true":
+        mapped.refuse(setting, "delegation tokens (tokenauth) are not possible with librdkafka; use a user of its own")
+    for option in ("username", "password"):
+        if option not in module.options:
+            mapped.refuse(setting, f"has no option {option}")
+        elif not setting.unresolved:
+            mapped.settings[f"sasl.{option}"] = module.options[option]
+
+
+def _oauth(mapped: Mapped, settings: Mapping[str, Setting], alias: str, module: LoginModule | None) -> None:
+    """OAUTHBEARER by client credentials (KIP-768); librdkafka has no other way that Java's settings describe."""
+    options = module.options if module else {}
+    jaas = settings.get("sasl.jaas.config")
+    retriever = settings.get("sasl.oauthbearer.jwt.retriever.class")
+    if retriever and not retriever.unresolved and retriever.text.strip() not in _OAUTH_RETRIEVERS:
+        mapped.refuse(retriever, "a Java class cannot be loaded here; only client credentials are possible")
+    wanted = (
+        ("sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.token.endpoint.url", "", True),
+        ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id", "clientId", True),
+        ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret", "clientSecret", True),
+        ("sasl.oauthbearer.scope", "sasl.oauthbearer.scope", "scope", False),
+    )
+    mapped.settings["sasl.oauthbearer.method"] = "oidc"
+    for name, property_name, option, needed in wanted:
+        if property_name in settings:
+            mapped.take(name, settings[property_name], str.strip)
+        elif option in options:
+            assert jaas is not None
+            mapped.take(name, jaas._replace(text=options[option]), str)
+        elif needed and not (jaas and jaas.unresolved and module is None):
+            mapped.refuse(f"{alias}.{property_name}", "is missing; OAUTHBEARER is possible by client credentials only, which need it")
+    extensions = [f"{name.removeprefix('extension_')}={value}" for name, value in options.items() if name.startswith("extension_")]
+    if extensions and jaas and not jaas.unresolved:
+        mapped.settings["sasl.oauthbearer.extensions"] = ",".join(extensions)
