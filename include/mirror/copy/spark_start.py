@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,12 +67,13 @@ def properties_file(master: str, configured: str, tuned: TunedSpark | None) -> s
     return str(tuned.properties) if tuned and is_local(master) else None
 
 
-def spark_binary(master: str, tuned: TunedSpark | None) -> str:
-    """spark-submit: the tuned one on a local master; elsewhere the one on PATH, which a cluster's own Spark may have put there."""
+def program(master: str, wanted: str, tuned: TunedSpark | None) -> str:
+    """The spark-submit to run. On a local master ours; elsewhere the `wanted` one if it is on PATH, where a cluster's own Spark may be."""
     if is_local(master) and tuned:
         return str(tuned.home / "bin" / "spark-submit")
-    on_path = None if is_local(master) else shutil.which("spark-submit")
-    return on_path or str(installed_spark() / "bin" / "spark-submit")
+    if not is_local(master) and (wanted != "spark-submit" or shutil.which(wanted)):
+        return wanted
+    return str(installed_spark() / "bin" / "spark-submit")
 
 
 def installed_spark() -> Path:
@@ -83,20 +85,28 @@ def installed_spark() -> Path:
 
 
 def environment(master: str, config: str, tuned: TunedSpark | None) -> dict[str, str]:
-    """What the job's process needs beyond our own environment. Holds no secret; `config` is the value for MIRROR_CONFIG ('': as it is).
+    """What the job's process needs beyond our own environment; no secret. `config` is what it shall find in MIRROR_CONFIG, '': what we do.
 
     On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON), the driver's is ours.
     """
     variables = {
+        "MIRROR_CONFIG": config or os.environ.get("MIRROR_CONFIG") or str(INCLUDE / "mm2.properties"),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", "")))),
     }
-    if config:
-        variables["MIRROR_CONFIG"] = config
     if is_local(master):
         variables["PYSPARK_PYTHON"] = sys.executable
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
         variables["SPARK_HOME"] = str(tuned.home if tuned else installed_spark())
-        # The JVM that only prints the command line of the one that works.
+        # For the JVM that only prints the command line of the one that works.
         variables["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return variables
+
+
+def package(directory: Path) -> Path:
+    """A zip of this library in the directory, for the workers of a cluster."""
+    archive = directory / "mirror.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for source in sorted((INCLUDE / "mirror").rglob("*.py")):
+            target.write(source, source.relative_to(INCLUDE))
+    return archive

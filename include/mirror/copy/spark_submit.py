@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mirror.copy.job_files import JobFiles, job_files, read_results
 from mirror.copy.model import LaneResult
-from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, properties_file, spark_binary, tuned_spark
+from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, program, properties_file, tuned_spark
 from mirror.plan.model import Plan
 
 JOB = INCLUDE.parent / "jobs" / "copy_ranges.py"
@@ -28,7 +28,7 @@ def copy_with_spark(plan: Plan, *, run: str = "", properties: str = "", config: 
     file = properties_file(LOCAL_MASTER, properties, tuned)
     with job_files(plan) as files:
         command: Sequence[str] = [
-            spark_binary(LOCAL_MASTER, tuned),
+            program(LOCAL_MASTER, "spark-submit", tuned),
             *("--master", LOCAL_MASTER),
             *("--name", f"mirror copy {plan.flow}"),
             *(("--properties-file", file) if file else ()),

@@ -1,0 +1,110 @@
+"""The task that copies: the Spark job, with the plan on its way in and the results on its way out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+
+from mirror.airflow.copy_tasks import is_dry_run, pull
+from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_to_xcom
+from mirror.airflow.errors import as_airflow_errors, raise_errors
+from mirror.airflow.spark_hook import JobHook
+from mirror.airflow.xcom import is_plain
+from mirror.config import load
+from mirror.copy.job_files import JobFiles, job_files, read_results
+from mirror.copy.spark_start import environment, is_local, package, program, properties_file, tuned_spark
+from mirror.copy.spark_submit import JOB, arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Context
+
+    from mirror.config import Flow
+    from mirror.copy.model import LaneResult
+    from mirror.plan.model import Plan
+    from mirror.report.verdict import Verdict
+
+
+class CopyOperator(SparkSubmitOperator):
+    """Copies a flow's planned ranges by a Spark job and returns the watermarks reached, as columns.
+
+    Skipped, without starting Spark, when there is no work. A lane's error fails the task only if what was planned was not reached, by
+    whichever attempt; it is retried if one of the errors is retriable, for a retry begins at the ledger's watermarks.
+    """
+
+    template_fields: Sequence[str] = ()
+    """Nothing of it is a template, and nothing of it is shown as a rendered field."""
+
+    def __init__(self, *, flow: str, **options: Any) -> None:
+        super().__init__(application=str(JOB), **options)
+        self.flow = flow
+
+    def execute(self, context: Context) -> Any:
+        """The whole task; the Spark connection and its settings are read now, so that a changed configuration needs no new DAG."""
+        if is_dry_run():
+            raise AirflowSkipException("A dry run copies nothing.")
+        with as_airflow_errors():
+            flow, made = load().flow(self.flow), pull("plan")
+            plan = plan_from_xcom(flow, made)
+            if not plan.has_work:
+                raise AirflowSkipException("Nothing to copy: no partition has new records. Spark was not started.")
+            results = self._run_job(flow, plan, context)
+            value = results_to_xcom(results)
+            failed = [error for result in results for error in result.errors]
+            if failed or not is_plain(made):
+                verdict = _judge(flow, plan, results)
+                failed = _of_the_lanes(verdict, plan)
+                if not is_plain(made):
+                    value["verdict"] = verdict_to_xcom(verdict)
+            if failed:
+                # Before the task fails, for what was copied is of interest all the same.
+                context["ti"].xcom_push("return_value", value)
+            raise_errors(f"{self.flow}: some lanes did not reach what was planned", failed)
+        return value
+
+    def on_kill(self) -> None:
+        """Ends the job; what it had not committed is aborted by the next one."""
+        if self._hook is not None:
+            super().on_kill()
+
+    def _run_job(self, flow: Flow, plan: Plan, context: Context) -> list[LaneResult]:
+        with job_files(plan) as files:
+            self._hook = self._job_hook(flow, files, str(context["run_id"]))
+            ended = ""
+            try:
+                super().execute(context)
+            except AirflowException as error:
+                # The exit code says nothing that the result does not say better; without a result, it is all there is.
+                ended = str(error)
+            return read_results(files.result, ended)
+
+    def _job_hook(self, flow: Flow, files: JobFiles, run_id: str) -> JobHook:
+        connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
+        found = JobHook(connection)
+        local = is_local(found.master)
+        tuned = None if properties else tuned_spark()
+        return JobHook(
+            connection,
+            environment={**os.environ, **environment(found.master, "", tuned)},
+            name=f"mirror copy {flow.name}",
+            application_args=arguments(files, flow.name, run_id),
+            properties_file=properties_file(found.master, properties, tuned),
+            py_files=None if local else str(package(files.directory)),
+            spark_binary=program(found.master, str(found.spark_binary), tuned),
+        )
+
+
+def _judge(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:
+    from mirror.report.publish import publish
+    from mirror.report.verdict import verdict
+
+    return verdict(plan, results, publish(flow, plan, results))
+
+
+def _of_the_lanes(verdict: Verdict, plan: Plan) -> list[Any]:
+    """What the job failed in; what already the plan could not do is not the job's."""
+    return [error for error in verdict.errors if error not in plan.errors]

@@ -1,0 +1,94 @@
+"""The tasks of the `copy` DAG around the Spark job: plan before it, publish and verdict after it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import TriggerRule, get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from mirror.airflow.copy_values import (
+    plan_from_xcom,
+    plan_to_xcom,
+    published_to_xcom,
+    results_from_xcom,
+    verdict_from_xcom,
+)
+from mirror.airflow.errors import as_airflow_errors, raise_errors
+from mirror.airflow.xcom import from_xcom
+from mirror.config import load
+from mirror.errors import JobFailed
+from mirror.plan.model import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+log = logging.getLogger(__name__)
+
+
+@task(task_id="plan")
+def plan(flow_name: str) -> dict[str, Any]:
+    """What there is to copy, as columns. Partitions that cannot be copied do not fail it: they are in the plan, and in the verdict."""
+    from mirror.plan.run import plan as make_plan
+
+    with as_airflow_errors():
+        made = make_plan(load().flow(flow_name), dry_run=is_dry_run())
+    log.info("%d partitions have work, %d offsets in all.", len(made.ranges), sum(each.offsets for each in made.ranges))
+    for notice in made.notices:
+        log.warning("%s", notice)
+    for error in made.errors:
+        log.error("%s", error)
+    return plan_to_xcom(made)
+
+
+@task(task_id="publish", trigger_rule=TriggerRule.ALL_DONE)
+def publish(flow_name: str) -> dict[str, Any]:
+    """The watermarks that the ledger has now, whatever became of the job; where the job said otherwise, the ledger counts."""
+    from mirror.report.publish import publish as read_ledger
+
+    if is_dry_run():
+        raise AirflowSkipException("A dry run changes nothing, so there is nothing to publish.")
+    with as_airflow_errors():
+        flow, made = load().flow(flow_name), pull("plan")
+        planned = plan_from_xcom(flow, made, dry_run=True) if made is not None else Plan(flow_name)
+        published = read_ledger(flow, planned, results_from_xcom(pull("copy")))
+    for disagreement in published.disagreements:
+        log.warning("%s", disagreement)
+    return published_to_xcom(published)
+
+
+@task(task_id="verdict", trigger_rule=TriggerRule.ALL_DONE, retries=0)
+def verdict(flow_name: str) -> str:
+    """The run's colour: red with everything that failed, and when work was owed and nothing moved."""
+    made, published = pull("plan"), pull("publish")
+    with as_airflow_errors():
+        if made is None:
+            raise JobFailed(f"{flow_name}: there is no plan, so nothing was copied.", next="The log of the task plan says why.")
+        if is_dry_run():
+            return dry_run_verdict(flow_name, made)
+        if published is None:
+            raise JobFailed(f"{flow_name}: the ledger could not be read after the copy.", next="The log of the task publish says why.")
+        judged = verdict_from_xcom(made, pull("copy"), published)
+        raise_errors(f"{flow_name}: {judged.records} records were copied, and this failed", judged.errors)
+    return str(judged)
+
+
+def dry_run_verdict(flow_name: str, made: Mapping[str, Any]) -> str:
+    """What a copy would do. Raises what would keep it from copying."""
+    document = from_xcom(made)
+    if document is None:
+        return f"{flow_name}: {made['totals']}"
+    planned = plan_from_xcom(load().flow(flow_name), document)
+    raise_errors(f"{flow_name}: this would fail", planned.errors)
+    return f"{flow_name}: {len(planned.ranges)} partitions and {sum(each.offsets for each in planned.ranges)} offsets would be copied."
+
+
+def is_dry_run() -> bool:
+    """Whether the run was started with `dry_run`."""
+    return bool(get_current_context()["params"].get("dry_run"))
+
+
+def pull(task_id: str) -> Any:
+    """What a task of this run left in XCom; None if it left nothing."""
+    return get_current_context()["ti"].xcom_pull(task_ids=task_id)

@@ -1,0 +1,78 @@
+"""What the tasks of the `copy` DAG tell each other, as it stands in XCom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mirror.airflow.xcom import from_xcom, to_xcom
+from mirror.config import Flow
+from mirror.copy.model import LaneResult
+from mirror.copy.results import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
+from mirror.errors import ErrorReport
+from mirror.plan.encode import from_columns, to_columns
+from mirror.plan.model import Plan
+
+if TYPE_CHECKING:
+    from mirror.report.publish import Published
+    from mirror.report.verdict import Verdict
+
+KEPT_ERRORS = 200
+"""How many errors a verdict keeps that stands in XCom for columns which are too large."""
+
+Value = Mapping[str, Any]
+
+
+def plan_to_xcom(plan: Plan) -> dict[str, Any]:
+    """The plan's columns."""
+    offsets = sum(planned.offsets for planned in plan.ranges)
+    return to_xcom(to_columns(plan), {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)})
+
+
+def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
+    """The plan again. Where only its totals were kept it is made anew, which the ledger allows at any time."""
+    document = from_xcom(value)
+    if document is not None:
+        return from_columns(document)
+    from mirror.plan.run import plan
+
+    return plan(flow, dry_run=dry_run)
+
+
+def results_to_xcom(results: Sequence[LaneResult]) -> dict[str, Any]:
+    """The watermarks that the lanes reached, and their errors."""
+    return to_xcom(results_to_columns(results), {"lanes": len(results), "records": sum(result.records for result in results)})
+
+
+def results_from_xcom(value: Value | None) -> list[LaneResult]:
+    """The lanes' results again; none if the job ended without, or if only their totals were kept."""
+    document = from_xcom(value) if value is not None else None
+    return results_from_columns(document) if document is not None else []
+
+
+def published_to_xcom(published: Published) -> dict[str, Any]:
+    """The ledger's watermarks as columns."""
+    document = {"watermarks": watermarks_to_columns(published.watermarks), "disagreements": list(published.disagreements)}
+    return to_xcom(document, {"watermarks": len(published.watermarks), "disagreements": len(published.disagreements)})
+
+
+def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
+    """A verdict for a run whose columns are too large for the one who shall judge it."""
+    errors = [error.as_dict() for error in verdict.errors[:KEPT_ERRORS]]
+    return {"state": verdict.state, "errors": errors, "records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed}
+
+
+def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> Verdict:
+    """Judges the run by what the tasks before left, or takes the copy's own verdict where their columns were too large."""
+    from mirror.report.publish import Published
+    from mirror.report.verdict import FAILED, Verdict, verdict
+
+    if results is not None and "verdict" in results:
+        made = results["verdict"]
+        return Verdict(**{**made, "errors": tuple(ErrorReport(**error) for error in made["errors"])})
+    planned, ledger = from_xcom(plan), from_xcom(published)
+    if planned is None or ledger is None:
+        message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
+        return Verdict(FAILED, (ErrorReport("JobFailed", message, retriable=True, next="The next run goes on behind what was committed."),))
+    marks = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]))
+    return verdict(from_columns(planned), results_from_xcom(results), marks)
