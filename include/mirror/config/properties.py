@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 _BLANKS = " \t\f"
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
+_ENDS_IN_BACKSLASH = re.compile(r"\\[\r\n]?\Z")
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _KEY_END = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
@@ -48,6 +49,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if not begun:
             # Java decides by what it has read of the logical line so far: after a lone backslash a comment is a comment again.
             if not part or part[0] in "#!":
+                joining = joining and not part
                 continue
             first = number
         joining = _ends_in_odd_backslashes(part)
@@ -55,7 +57,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if not joining:
             yield first, begun
             begun = ""
-    if begun:
+    # To Java a lone backslash at the very end is a line without key and value.
+    if begun or (joining and _ENDS_IN_BACKSLASH.search(text)):
         yield first, begun
 
 

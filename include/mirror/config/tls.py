@@ -93,7 +93,8 @@ def _convertible(mapped: Mapped, location: Setting) -> bool:
         mapped.refuse(
             location,
             "this key store is JKS, which only Java reads; convert it with "
-            f"keytool -importkeystore -srckeystore {location.shown or '<this file>'} -destkeystore <new>.p12 -deststoretype PKCS12, and name the new file here",
+            f"keytool -importkeystore -srckeystore {location.shown or '<this file>'} -destkeystore <new>.p12 -deststoretype PKCS12, "
+            "and name the new file here",
         )
         return False
     return True
