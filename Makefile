@@ -1,0 +1,48 @@
+# Everything a person does with this project. `make` alone lists it.
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PYTEST := $(PYTHON) -m pytest
+export PYTHONPATH := include:.
+
+.DEFAULT_GOAL := help
+.PHONY: help install lint format test test-unit faults demo stop pools lock
+
+help: ## this list
+	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: ## .venv with the locked packages, Kafka's jars, the tuned Spark start; what is up to date is left alone
+	@python3 tools/install.py
+
+demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being mirrored; stays up until `make stop`
+	@$(PYTHON) -m services.demo
+
+stop: ## stop what `make demo` left running
+	@$(PYTHON) -m services.demo stop
+
+test: lint ## all tests, on real brokers and a real Airflow
+	$(PYTEST) tests --durations=15
+
+test-unit: install ## the tests that need no services
+	$(PYTEST) tests/unit
+
+faults: install ## long series of kill -9 and SIGSTOP at random moments
+	$(PYTEST) tests/faults -m "faults or not faults" --durations=5
+
+lint: install ## format, rules, types, and who may import what
+	$(PYTHON) -m ruff format --check --quiet .
+	$(PYTHON) -m ruff check --quiet .
+	$(PYTHON) -m mypy
+	$(PYTEST) -q tests/unit/test_imports.py
+
+format: install ## format the code and mend what can be mended without thought
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+
+pools: install ## create the flows' pools in the Airflow of this environment (AIRFLOW_HOME, AIRFLOW__*)
+	@mkdir -p .run
+	$(PYTHON) -m mirror pools > .run/pools.json
+	$(VENV)/bin/airflow pools import .run/pools.json
+
+lock: ## pin again, with hashes, what requirements.txt asks for (needs uv)
+	UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile -q -p 3.11 --universal --generate-hashes requirements.txt -o requirements.lock
