@@ -9,7 +9,7 @@ from mirror.copy.engine import Progress, TransactionLimits, Work
 from mirror.copy.model import LaneTask
 
 _CONSUME_RECORDS = 10_000
-_CONSUME_SECONDS = 0.1
+_CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
 
 
 class ConfluentEngine:

@@ -24,6 +24,7 @@ class Target:
         self.alias = task.target
         self.bytes = 0
         self._lane = task.lane
+        self._ledger_topic = task.ledger_topic
         self._timeout = task.transaction_timeout_ms / 1000
         self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
@@ -32,7 +33,7 @@ class Target:
         self._begun: float | None = None
         self._lost = False
         self._unpolled = 0
-        self._call("fencing earlier attempts", lambda: self._producer.init_transactions(self._seconds))
+        self._call("fencing earlier attempts", self._fence)
 
     def begin(self) -> None:
         """Begins a transaction unless one is open."""
@@ -98,6 +99,11 @@ class Target:
             self._producer.close()
 
     # ------------------------------------------------------------ inside
+
+    def _fence(self) -> None:
+        # Asking for metadata first brings the connection up at once; otherwise the coordinator is looked for every half second.
+        self._producer.list_topics(self._ledger_topic, self._seconds)
+        self._producer.init_transactions(self._seconds)
 
     def _flush(self) -> None:
         left = self._producer.flush(self._timeout)

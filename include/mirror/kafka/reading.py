@@ -12,7 +12,7 @@ from mirror.kafka.failures import Complaints, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.02  # the client waits this long for a full batch, even when the last record is there
 
 
 def reader_settings(settings: Mapping[str, Any], committed: bool) -> dict[str, Any]:
