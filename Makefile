@@ -1,7 +1,7 @@
 # Everything a person does with this project. `make` alone lists it.
 VENV := .venv
-PYTHON := $(VENV)/bin/python
-PYTEST := $(PYTHON) -m pytest
+PY := $(VENV)/bin/python
+PYTEST := $(PY) -m pytest
 export PYTHONPATH := include:.
 
 .DEFAULT_GOAL := help
@@ -15,10 +15,10 @@ install: ## .venv with the locked packages, Kafka's jars, the tuned Spark start;
 	@python3 tools/install.py
 
 demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being mirrored; stays up until `make stop`
-	@$(PYTHON) -m services.demo
+	@$(PY) -m services.demo
 
 stop: ## stop what `make demo` left running
-	@$(PYTHON) -m services.demo stop
+	@$(PY) -m services.demo stop
 
 test: lint ## all tests, on real brokers and a real Airflow
 	$(PYTEST) tests --durations=15
@@ -30,18 +30,18 @@ faults: install ## long series of kill -9 and SIGSTOP at random moments
 	$(PYTEST) tests/faults -m "faults or not faults" --durations=5
 
 lint: install ## format, rules, types, and who may import what
-	$(PYTHON) -m ruff format --check --quiet .
-	$(PYTHON) -m ruff check --quiet .
-	$(PYTHON) -m mypy
+	$(PY) -m ruff format --check --quiet .
+	$(PY) -m ruff check --quiet .
+	$(PY) -m mypy
 	$(PYTEST) -q tests/unit/test_imports.py
 
 format: install ## format the code and mend what can be mended without thought
-	$(PYTHON) -m ruff format .
-	$(PYTHON) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
 
 pools: install ## create the flows' pools in the Airflow of this environment (AIRFLOW_HOME, AIRFLOW__*)
 	@mkdir -p .run
-	$(PYTHON) -m mirror pools > .run/pools.json
+	$(PY) -m mirror pools > .run/pools.json
 	$(VENV)/bin/airflow pools import .run/pools.json
 
 lock: ## pin again, with hashes, what requirements.txt asks for (needs uv)

@@ -11,9 +11,9 @@ JAVA = 17
 
 
 def usable_python():
-    """The path of a Python that the pinned packages exist for, or None: $PYTHON, this one, then what the PATH has."""
-    candidates = [os.environ.get("PYTHON"), sys.executable, "python3.13", "python3.12", "python3.11"]
-    for candidate in filter(None, candidates):
+    """The path of a Python that the pinned packages exist for, or None: $PYTHON if it is set, else this one, else what the PATH has."""
+    wanted = os.environ.get("PYTHON")
+    for candidate in [wanted] if wanted else [sys.executable, "python3.13", "python3.12", "python3.11"]:
         said = output([candidate, "-c", "import sys, venv, ensurepip; print(sys.version_info[:2], sys.executable)"])
         found = re.match(r"\((\d+), (\d+)\) (.+)", said)
         if found and OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
@@ -25,9 +25,9 @@ def problems(with_maven):
     """One sentence for each thing that is missing or too old."""
     found = []
     if usable_python() is None:
-        here = ".".join(map(str, sys.version_info[:3]))
+        here = os.environ.get("PYTHON") or "the python3 here"
         found.append(
-            f"Python 3.11, 3.12 or 3.13 with its venv module is needed, and this is {here}: install one (Debian: python3-venv), "
+            f"Python 3.11, 3.12 or 3.13 with its venv module is needed, and {here} is not one: install one (Debian: python3-venv), "
             "or name it with PYTHON=/path/to/python3 make ..."
         )
     home = os.environ.get("JAVA_HOME")
