@@ -1,5 +1,6 @@
 """One partition on its way through the engine: what was sent, what was acknowledged, where it stopped."""
 
+from operator import methodcaller
 from typing import Any
 
 from confluent_kafka import KafkaError, Message
@@ -7,6 +8,10 @@ from confluent_kafka import KafkaError, Message
 from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
 from mirror.offsets.map import runs_of
+
+# For a header key that is not UTF-8 the client returns a list with a hole in it and leaves an exception pending. A plain method call, once
+# the interpreter has specialised it, takes the list; a call through the C API checks and raises SystemError.
+_headers = methodcaller("headers")
 
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than max.message.bytes",
@@ -98,7 +103,7 @@ class PartitionFlow:
 def carried_headers(message: Message, flow: PartitionFlow) -> Any:
     """The headers of a record. Raises RecordNotCarried for what the client cannot decode: a header key that is not UTF-8."""
     try:
-        return message.headers()
+        return _headers(message)
     except (SystemError, UnicodeDecodeError) as failure:
         tp = flow.work.source
         raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "it has a header key that is not UTF-8") from failure

@@ -1,0 +1,74 @@
+"""A flow between the shared clusters that is the test's alone, run in this process."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from mirror.config import Flow, load
+from mirror.copy.run import copy_in_process
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.connect import clusters, ledger_of
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan
+from mirror.plan.run import plan
+from mirror.report.publish import Published, publish
+from mirror.report.verdict import Verdict, verdict
+from mirror.sync.topics import TopicsRefreshed, refresh_topics
+from services.comparison import Comparison
+from services.flows import ClusterPair
+from services.oracle import Oracle, Side
+
+
+@dataclass
+class Mirroring:
+    """What an operator does with one flow, and what the witness says about it."""
+
+    pair: ClusterPair
+    oracle: Oracle
+    flow: Flow
+
+    @property
+    def source(self) -> str:
+        return self.pair.source_bootstrap
+
+    @property
+    def target(self) -> str:
+        return self.pair.target_bootstrap
+
+    def plan(self) -> Plan:
+        return plan(self.flow, dry_run=True)
+
+    def refresh(self) -> TopicsRefreshed:
+        with clusters(self.flow) as (source, target):
+            return refresh_topics(self.flow, source, target)
+
+    def copy(self) -> Verdict:
+        planned = plan(self.flow)
+        results = copy_in_process(self.flow, planned)
+        return verdict(planned, results, publish(self.flow, planned, results) if planned.has_work else Published())
+
+    def ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
+        with clusters(self.flow) as (_, target):
+            return ledger_of(self.flow, target).read().records
+
+    def assert_mirrored(self, topic: str, remote: str | None = None, **source: Mapping[int, int]) -> Comparison:
+        """The witness compares the topic with its mirror record by record; committed records only."""
+        return self.oracle.assert_mirrored(Side(self.source, topic, **source), Side(self.target, remote or self.pair.remote(topic)))
+
+
+@pytest.fixture
+def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
+    """A flow over a given pair: `make_mirroring(pair, {"source->target.mirror.lanes": "4"})`."""
+
+    def make(pair: ClusterPair, extra: Mapping[str, str] | None = None, topics: str | None = None) -> Mirroring:
+        file = pair.properties(topics, {"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000", **(extra or {})})
+        return Mirroring(pair, oracle, load([file]).flow(pair.flow))
+
+    return make
+
+
+@pytest.fixture
+def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring]) -> Mirroring:
+    """The flow of this test with four lanes."""
+    return make_mirroring(pair)

@@ -1,0 +1,167 @@
+"""Refreshing topics between two real clusters of one broker each."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewPartitions,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from mirror.config import Flow, load
+from mirror.kafka.connect import clusters
+from mirror.sync.topics import TopicsRefreshed, refresh_topics
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+
+IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
+Properties = Callable[..., Path]
+
+
+@cache
+def admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+def done(futures: dict[Any, Any]) -> None:
+    for future in futures.values():
+        future.result(30)
+
+
+def create(cluster: KafkaCluster, name: str, partitions: int = 1, **configs: str) -> None:
+    config = {key.replace("_", "."): value for key, value in configs.items()}
+    done(admin(cluster.bootstrap).create_topics([NewTopic(name, partitions, 1, config=config)]))
+
+
+def delete(cluster: KafkaCluster, name: str) -> None:
+    done(admin(cluster.bootstrap).delete_topics([name]))
+
+
+def extend(cluster: KafkaCluster, name: str, partitions: int) -> None:
+    done(admin(cluster.bootstrap).create_partitions([NewPartitions(name, partitions)]))
+
+
+def flow_of(file: Path, pair: ClusterPair) -> Flow:
+    return load([file], {}).flow(pair.flow)
+
+
+def refresh(flow: Flow, dry_run: bool = False) -> TopicsRefreshed:
+    with clusters(flow) as (source, target):
+        return refresh_topics(flow, source, target, dry_run)
+
+
+def seen_on_target(flow: Flow, name: str) -> tuple[int, dict[str, str | None]]:
+    """Partition count and the configs that were set for the topic itself."""
+    with clusters(flow) as (_, target):
+        entries = target.configs([name])[name].values()
+        own = {entry.name: entry.value for entry in entries if entry.source == "DYNAMIC_TOPIC_CONFIG"}
+        return len(target.topics([name])[name].partitions), own
+
+
+def test_topics_are_created_grow_and_then_stay(pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster) -> None:
+    flow = flow_of(mm2_properties(), pair)
+    orders, pay = pair.topic("orders"), pair.topic("pay")
+    create(east, orders, 3, cleanup_policy="compact", retention_ms="86400000", min_insync_replicas="1")
+    create(east, pay)
+    expected = TopicsRefreshed({pair.remote(orders): 3, pair.remote(pay): 1}, {}, (), (), ())
+    assert refresh(flow, dry_run=True) == expected
+    assert refresh(flow) == expected
+    assert seen_on_target(flow, pair.remote(orders)) == (3, {"cleanup.policy": "compact", "retention.ms": "86400000"})
+    assert seen_on_target(flow, pair.remote(pay)) == (1, {})
+
+    extend(east, orders, 5)
+    grown = TopicsRefreshed({}, {pair.remote(orders): 5}, (), (pair.remote(pay),), ())
+    assert refresh(flow, dry_run=True) == grown
+    assert refresh(flow) == grown
+    assert seen_on_target(flow, pair.remote(orders))[0] == 5
+    assert refresh(flow) == TopicsRefreshed({}, {}, (), (pair.remote(orders), pair.remote(pay)), ())
+
+
+def test_a_topic_deleted_at_the_source_is_reported_and_kept(pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster) -> None:
+    flow = flow_of(mm2_properties(), pair)
+    gone = pair.topic("gone")
+    create(east, gone)
+    refresh(flow)
+    delete(east, gone)
+    assert refresh(flow) == TopicsRefreshed({}, {}, (pair.remote(gone),), (), ())
+    assert seen_on_target(flow, pair.remote(gone))[0] == 1
+
+
+def test_identity_policy_keeps_names_and_reports_no_deletions(
+    pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster, west: KafkaCluster
+) -> None:
+    flow = flow_of(mm2_properties(extra=IDENTITY), pair)
+    both, new, own = pair.topic("both"), pair.topic("new"), pair.topic("own")
+    create(east, both, 2)
+    create(east, new)
+    create(west, both)
+    create(west, own)
+    assert refresh(flow) == TopicsRefreshed({new: 1}, {both: 2}, (), (), ())
+    assert refresh(flow) == TopicsRefreshed({}, {}, (), (both, new), ())
+
+
+def test_refused_topics_are_named_and_the_others_created(pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster) -> None:
+    good, long_name = pair.topic("good"), pair.topic("x" * 235)
+    create(east, good)
+    create(east, long_name)
+    result = refresh(flow_of(mm2_properties(), pair))
+    assert result.created == {pair.remote(good): 1}
+    (error,) = result.errors
+    assert (error.topic, error.code) == (long_name, "RemoteNameUnusable")
+
+    other = pair.topic("other")
+    create(east, other)
+    flow = flow_of(mm2_properties(topics=other, extra={"replication.factor": "3"}), pair)
+    (refused,) = refresh(flow).errors
+    assert (refused.topic, refused.code, refused.retriable) == (other, "RemoteTopicRefused", False)
+    assert "replication.factor" in refused.next
+    assert refresh(flow, dry_run=True).errors == (refused,)
+
+
+def test_two_runs_at_once_create_everything_once(pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster) -> None:
+    flow = flow_of(mm2_properties(), pair)
+    names = sorted(pair.topic(f"t{number}") for number in range(12))
+    for name in names:
+        create(east, name, 2)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: refresh(flow), range(2)))
+    assert [result.errors for result in results] == [(), ()]
+    made = [name for result in results for name in result.created]
+    assert sorted(made) == [pair.remote(name) for name in names]
+    assert refresh(flow).unchanged == tuple(pair.remote(name) for name in names)
+
+
+def test_what_the_source_does_not_let_us_see_is_an_error_that_names_it(
+    make_cluster: Callable[..., KafkaCluster], make_pair: Callable[..., ClusterPair], west: KafkaCluster
+) -> None:
+    guarded = make_cluster("guarded", users={"mirror": "secret"})
+    pair = make_pair(guarded, west)
+    seen, hidden, bare = pair.topic("seen"), pair.topic("hidden"), pair.topic("bare")
+    for name in (seen, hidden, bare):
+        create(guarded, name)
+    allowed = [(seen, AclOperation.DESCRIBE), (seen, AclOperation.DESCRIBE_CONFIGS), (bare, AclOperation.DESCRIBE)]
+    rules = [
+        AclBinding(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, "User:mirror", "*", operation, AclPermissionType.ALLOW)
+        for name, operation in allowed
+    ]
+    done(admin(guarded.bootstrap).create_acls(rules))
+    login = {
+        "source.bootstrap.servers": guarded.secure_bootstrap,
+        "source.security.protocol": "SASL_PLAINTEXT",
+        "source.sasl.mechanism": "PLAIN",
+        "source.sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="secret";',
+    }
+    flow = flow_of(pair.properties(f"{seen}, {hidden}, {bare}", login), pair)
+    result = refresh(flow)
+    assert result.created == {pair.remote(seen): 1}
+    assert [(error.topic, error.code) for error in result.errors] == [(bare, "AuthorizationRefused"), (hidden, "AuthorizationRefused")]
+    assert "DESCRIBE_CONFIGS" in result.errors[0].message
