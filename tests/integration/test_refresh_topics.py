@@ -1,5 +1,6 @@
 """Refreshing topics between two real clusters of one broker each."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -29,25 +30,49 @@ Properties = Callable[..., Path]
 
 @cache
 def admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap})
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
 
-def done(futures: dict[Any, Any]) -> None:
-    for future in futures.values():
-        future.result(30)
+def change(cluster: KafkaCluster, futures: dict[str, Any], partitions: int) -> None:
+    """Waits until the change is made and the broker, which follows its controller, shows so many partitions (0: no topic)."""
+    ((name, future),) = futures.items()
+    future.result(30)
+    wait_until(lambda: partition_count(cluster.bootstrap, name) == partitions, f"{name} with {partitions} partitions")
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not appear within 30 s"
+        time.sleep(0.02)
+
+
+def partition_count(bootstrap: str, name: str) -> int:
+    topic = admin(bootstrap).list_topics(timeout=10).topics.get(name)
+    return len(topic.partitions) if topic else 0
 
 
 def create(cluster: KafkaCluster, name: str, partitions: int = 1, **configs: str) -> None:
     config = {key.replace("_", "."): value for key, value in configs.items()}
-    done(admin(cluster.bootstrap).create_topics([NewTopic(name, partitions, 1, config=config)]))
-
-
-def delete(cluster: KafkaCluster, name: str) -> None:
-    done(admin(cluster.bootstrap).delete_topics([name]))
+    change(cluster, admin(cluster.bootstrap).create_topics([NewTopic(name, partitions, 1, config=config)]), partitions)
 
 
 def extend(cluster: KafkaCluster, name: str, partitions: int) -> None:
-    done(admin(cluster.bootstrap).create_partitions([NewPartitions(name, partitions)]))
+    change(cluster, admin(cluster.bootstrap).create_partitions([NewPartitions(name, partitions)]), partitions)
+
+
+def delete(cluster: KafkaCluster, name: str) -> None:
+    change(cluster, admin(cluster.bootstrap).delete_topics([name]), 0)
+
+
+def allow(cluster: KafkaCluster, user: str, rules: list[tuple[str, AclOperation]]) -> None:
+    """Gives rights on topics."""
+    bindings = [
+        AclBinding(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
+        for name, operation in rules
+    ]
+    for future in admin(cluster.bootstrap).create_acls(bindings).values():
+        future.result(30)
 
 
 def flow_of(file: Path, pair: ClusterPair) -> Flow:
@@ -148,12 +173,7 @@ def test_what_the_source_does_not_let_us_see_is_an_error_that_names_it(
     seen, hidden, bare = pair.topic("seen"), pair.topic("hidden"), pair.topic("bare")
     for name in (seen, hidden, bare):
         create(guarded, name)
-    allowed = [(seen, AclOperation.DESCRIBE), (seen, AclOperation.DESCRIBE_CONFIGS), (bare, AclOperation.DESCRIBE)]
-    rules = [
-        AclBinding(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, "User:mirror", "*", operation, AclPermissionType.ALLOW)
-        for name, operation in allowed
-    ]
-    done(admin(guarded.bootstrap).create_acls(rules))
+    allow(guarded, "mirror", [(bare, AclOperation.DESCRIBE), (seen, AclOperation.DESCRIBE), (seen, AclOperation.DESCRIBE_CONFIGS)])
     login = {
         "source.bootstrap.servers": guarded.secure_bootstrap,
         "source.security.protocol": "SASL_PLAINTEXT",
@@ -161,6 +181,8 @@ def test_what_the_source_does_not_let_us_see_is_an_error_that_names_it(
         "source.sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="secret";',
     }
     flow = flow_of(pair.properties(f"{seen}, {hidden}, {bare}", login), pair)
+    with clusters(flow) as (source, _):
+        wait_until(lambda: bool(source.configs([seen], {})), f"the right to read the configs of {seen}")
     result = refresh(flow)
     assert result.created == {pair.remote(seen): 1}
     assert [(error.topic, error.code) for error in result.errors] == [(bare, "AuthorizationRefused"), (hidden, "AuthorizationRefused")]
