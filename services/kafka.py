@@ -128,11 +128,11 @@ class KafkaCluster:
 
     def pause(self, broker: int = 1) -> None:
         """SIGSTOP: the broker keeps its connections and answers nothing."""
-        self._servers[broker].signal(signal.SIGSTOP)
+        self._servers[broker].send(signal.SIGSTOP)
 
     def resume(self, broker: int = 1) -> None:
         """SIGCONT after `pause`."""
-        self._servers[broker].signal(signal.SIGCONT)
+        self._servers[broker].send(signal.SIGCONT)
 
     def log_tail(self, lines: int = 30) -> str:
         """The last lines of every node's log."""

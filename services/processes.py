@@ -74,18 +74,18 @@ class Server:
         """Whether it runs, started by this Python process or by an earlier one."""
         return self._process() is not None
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Sends a signal to the whole process group."""
         process = self._process()
         if process:
             os.killpg(process.pid, number)
 
-    def stop(self, timeout: float = 20.0) -> None:
-        """SIGTERM to the leader, which ends its children in its own order; after `timeout` seconds SIGKILL to what is left of the group."""
+    def stop(self, timeout: float = 20.0, number: signal.Signals = signal.SIGTERM) -> None:
+        """A signal to the leader, which ends its children in its own order; after `timeout` seconds SIGKILL to the rest of the group."""
         process = self._process()
         if process:
             os.killpg(process.pid, signal.SIGCONT)
-            process.terminate()
+            process.send_signal(number)
             _wait(lambda: not self.running, timeout)
         self.kill()
 

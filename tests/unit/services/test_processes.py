@@ -47,7 +47,7 @@ def test_stop_kills_a_process_that_ignores_term_and_its_children(tmp_path: Path)
 def test_stop_ends_a_paused_process(tmp_path: Path) -> None:
     server = Server("paused", tmp_path)
     server.start(SLEEP)
-    server.signal(signal.SIGSTOP)
+    server.send(signal.SIGSTOP)
     server.stop()
     assert not server.running
 
