@@ -83,6 +83,8 @@ def _agree(found: dict[str, Any], client: Client) -> None:
     if found.get("compression.type") in levels:
         found["compression.level"] = levels[found["compression.type"]]
     for least, most in (("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")):
+        if most in found:
+            found.setdefault(least, min(100, found[most]))
         if least in found:
             found[most] = max(found.get(most, 0), found[least])
     if "fetch.wait.max.ms" in found:
@@ -90,8 +92,11 @@ def _agree(found: dict[str, Any], client: Client) -> None:
     if "fetch.max.bytes" in found:
         # A limit of librdkafka's producers, which its consumers compare all the same.
         found["message.max.bytes"] = min(found["fetch.max.bytes"], 1_000_000)
-    if client.role == "producer" and "socket.timeout.ms" in found:
-        found["socket.timeout.ms"] = min(found["socket.timeout.ms"], client.transaction_timeout_ms)
+    if client.role == "producer":
+        # No waiting may outlast the transaction that waits.
+        for name, longest in (("socket.timeout.ms", client.transaction_timeout_ms), ("linger.ms", client.transaction_timeout_ms // 4)):
+            if name in found:
+                found[name] = min(found[name], longest)
 
 
 def _defaults(found: dict[str, Any], client: Client) -> None:

@@ -182,7 +182,9 @@ def test_the_top_level_drops_what_needs_the_flows_prefix(key):
     assert connector(f"A->B.{key}=x")[key] == "x"
 
 
-@pytest.mark.parametrize("key", ["replication.policy.class", "replication.policy.mine", "config.providers", "config.providers.a.class", "transforms"])
+@pytest.mark.parametrize(
+    "key", ["replication.policy.class", "replication.policy.mine", "config.providers", "config.providers.a.class", "transforms"]
+)
 def test_the_top_level_passes_policies_providers_and_defined_names(key):
     assert connector(f"{key}=x")[key] == "x"
 
@@ -241,7 +243,9 @@ def test_the_data_producer_takes_the_target_then_the_flows_override():
     assert data_producer(text) == {"bootstrap.servers": "b:1", "linger.ms": "2", "acks": "all"}
 
 
-@pytest.mark.parametrize("line", ["A->B.producer.linger.ms=1", "A->B.target.producer.linger.ms=1", "A.producer.linger.ms=1", "producer.linger.ms=1"])
+@pytest.mark.parametrize(
+    "line", ["A->B.producer.linger.ms=1", "A->B.target.producer.linger.ms=1", "A.producer.linger.ms=1", "producer.linger.ms=1"]
+)
 def test_what_looks_like_the_data_producers_setting_but_is_not(line):
     assert "linger.ms" not in data_producer(line)
 

@@ -32,7 +32,7 @@ from mirror.config.properties import parse, parse_bytes
         ("\\\n# c\na=1", {"a": "1"}),
         ("a=x\\", {"a": "x"}),
         ("\\", {"": ""}),
-        (r"a=\t\n\r\f\q\"\u0041\uD83D\uDE00", {"a": "\t\n\r\fq\"A\U0001f600"}),
+        (r"a=\t\n\r\f\q\"\u0041\uD83D\uDE00", {"a": '\t\n\r\fq"A\U0001f600'}),
         (r"a=.*[\-\.]internal", {"a": ".*[-.]internal"}),
         (r"a=.*[\\-\\.]internal", {"a": r".*[\-\.]internal"}),
     ],
