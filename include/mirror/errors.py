@@ -413,7 +413,7 @@ class RemoteTopicRefused(MirrorError):
     """Raised when the target refuses to create or extend a remote topic, and would refuse it again."""
 
     def __init__(self, topic: str, remote: str, detail: str, next: str) -> None:
-        super().__init__(f"{topic}: the target refuses the remote topic {remote}: {detail} It was left as it is.", topic=topic, next=next)
+        super().__init__(f"{topic}: the target refuses its remote topic. {detail} Nothing was changed.", topic=topic, next=next)
         self.remote = remote
 
 

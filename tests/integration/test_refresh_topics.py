@@ -1,7 +1,7 @@
 """Refreshing topics between two real clusters of one broker each."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,10 @@ from confluent_kafka.admin import (
 )
 
 from mirror.config import Flow, load
+from mirror.errors import MirrorError
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters
+from mirror.kafka.model import Topic
 from mirror.sync.topics import TopicsRefreshed, refresh_topics
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
@@ -163,6 +166,31 @@ def test_two_runs_at_once_create_everything_once(pair: ClusterPair, mm2_properti
     made = [name for result in results for name in result.created]
     assert sorted(made) == [pair.remote(name) for name in names]
     assert refresh(flow).unchanged == tuple(pair.remote(name) for name in names)
+
+
+class LateLook(Cluster):
+    """A target whose first answer is from before another run wrote."""
+
+    def topics(self, names: Iterable[str] | None = None, errors: MutableMapping[str, MirrorError] | None = None) -> dict[str, Topic]:
+        if not hasattr(self, "looked"):
+            self.looked = True
+            return {}
+        return super().topics(names, errors)
+
+
+def test_a_topic_that_exists_by_the_time_it_is_created_is_taken_if_it_fits(
+    pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster, west: KafkaCluster
+) -> None:
+    flow = flow_of(mm2_properties(), pair)
+    fits, smaller = pair.topic("fits"), pair.topic("smaller")
+    for name, there in ((fits, 3), (smaller, 1)):
+        create(east, name, 2)
+        create(west, pair.remote(name), there)
+    with clusters(flow) as (source, _), LateLook(pair.target, flow.client("target", "admin")) as target:
+        result = refresh_topics(flow, source, target)
+    assert (result.created, result.unchanged) == ({}, (pair.remote(fits),))
+    assert [(error.topic, error.retriable) for error in result.errors] == [(smaller, True)]
+    assert refresh(flow).extended == {pair.remote(smaller): 2}
 
 
 def test_what_the_source_does_not_let_us_see_is_an_error_that_names_it(

@@ -2,7 +2,7 @@
 
 from mirror.config.client_keys import SECURITY_KEYS
 from mirror.config.property import Property
-from mirror.config.values import Valid, between, factor, one_of, regexes
+from mirror.config.values import Valid, between, factor, one_of, policy_class, regexes
 
 _CLASSES = "org.apache.kafka.connect.mirror."
 NAMING, TOPICS, CONFIGS, SYNCS, GROUPS, HEARTBEATS, CLUSTERS = (
@@ -28,8 +28,9 @@ def _interval(name: str, default: int, doc: str, group: str) -> Property:
     return Property(name, "LONG", default, doc, group, Valid("at least 1", lambda value: None if value >= 1 else complaint))
 
 
-def _class(name: str, default: str, doc: str, group: str, *others: str) -> Property:
-    return Property(name, "CLASS", default, doc, group, one_of(default, *others))
+def _class(name: str, default: str, doc: str, group: str) -> Property:
+    doc += " A class of one's own is a Python class, `package.module.Class`."
+    return Property(name, "CLASS", default, doc, group, policy_class(name))
 
 
 def _factor(name: str, doc: str, group: str, default: int = 3) -> Property:
@@ -41,7 +42,7 @@ COMMON = (
     Property("source.cluster.alias", "STRING", None, "The alias of the source; it cannot differ from the flow's own.", CLUSTERS),
     Property("target.cluster.alias", "STRING", None, "The alias of the target; it cannot differ from the flow's own.", CLUSTERS),
     Property("admin.timeout.ms", "LONG", 60000, "After how long a slow administrative step is given up.", CLUSTERS, between(1)),
-    _class("replication.policy.class", DEFAULT_POLICY, "How remote topics are named.", NAMING, IDENTITY_POLICY),
+    _class("replication.policy.class", DEFAULT_POLICY, "How remote topics are named.", NAMING),
     Property("replication.policy.separator", "STRING", ".", "What stands between alias and topic; blanks count.", NAMING),
     _switch(
         "replication.policy.internal.topic.separator.enabled",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mirror.config.patterns import compile_pattern
+from mirror.errors import ConfigurationError
 
 Type = Literal["BOOLEAN", "SHORT", "INT", "LONG", "DOUBLE", "STRING", "PASSWORD", "CLASS", "LIST", "PER-TOPIC"]
 
@@ -90,6 +91,22 @@ def factor() -> Valid:
     return Valid(
         "-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "has to be -1 (the broker's default) or at least 1"
     )
+
+
+def policy_class(name: str) -> Valid:
+    """One of MirrorMaker 2's own policies or filters, or a Python class that can be imported; `name` is the property's."""
+
+    def check(value: Any) -> str | None:
+        # The policies import the configuration, so it imports theirs only when it has a class to look at.
+        from mirror.policy import check_class
+
+        try:
+            check_class(name, value)
+        except ConfigurationError as error:
+            return error.problems[0].message
+        return None
+
+    return Valid("a class of MirrorMaker 2, or a Python class", check)
 
 
 def regexes() -> Valid:

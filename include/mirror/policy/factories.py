@@ -19,6 +19,12 @@ from mirror.policy.selection import TopicSelection
 if TYPE_CHECKING:
     from mirror.config import Flow
 
+_BASES: Mapping[str, type] = {
+    "replication.policy.class": ReplicationPolicy,
+    "topic.filter.class": TopicFilter,
+    "group.filter.class": GroupFilter,
+    "config.property.filter.class": ConfigPropertyFilter,
+}
 _POLICY_PROPERTIES = ("replication.policy.separator", "replication.policy.internal.topic.separator.enabled")
 
 
@@ -27,21 +33,21 @@ def replication_policy(flow: "Flow") -> ReplicationPolicy:
     properties = {**flow.properties, "source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
     properties |= {name: str(flow.value(name)) for name in _POLICY_PROPERTIES if name in properties}
     known = {java_name(kind): lambda kind=kind: kind(properties) for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy)}
-    policy: ReplicationPolicy = _made(flow, "replication.policy.class", ReplicationPolicy, known)
+    policy: ReplicationPolicy = _made(flow, "replication.policy.class", known)
     return policy
 
 
 def topic_filter(flow: "Flow") -> TopicFilter:
     """By `topic.filter.class`."""
     known = {java_name(DefaultTopicFilter): lambda: DefaultTopicFilter(flow.value("topics"), flow.value("topics.exclude"))}
-    found: TopicFilter = _made(flow, "topic.filter.class", TopicFilter, known)
+    found: TopicFilter = _made(flow, "topic.filter.class", known)
     return found
 
 
 def group_filter(flow: "Flow") -> GroupFilter:
     """By `group.filter.class`."""
     known = {java_name(DefaultGroupFilter): lambda: DefaultGroupFilter(flow.value("groups"), flow.value("groups.exclude"))}
-    found: GroupFilter = _made(flow, "group.filter.class", GroupFilter, known)
+    found: GroupFilter = _made(flow, "group.filter.class", known)
     return found
 
 
@@ -52,7 +58,7 @@ def config_property_filter(flow: "Flow") -> ConfigPropertyFilter:
             flow.value("config.properties.exclude"), flow.value("use.defaults.from")
         )
     }
-    found: ConfigPropertyFilter = _made(flow, "config.property.filter.class", ConfigPropertyFilter, known)
+    found: ConfigPropertyFilter = _made(flow, "config.property.filter.class", known)
     return found
 
 
@@ -67,12 +73,20 @@ def topic_selection(flow: "Flow") -> TopicSelection:
     )
 
 
-def _made(flow: "Flow", name: str, base: type, known: Mapping[str, Callable[[], Any]]) -> Any:
+def check_class(name: str, named: str) -> None:
+    """Raises ConfigurationError if the property `name` cannot name this class; nothing is constructed."""
+    base = _BASES[name]
+    ours = (DefaultReplicationPolicy, IdentityReplicationPolicy, DefaultTopicFilter, DefaultGroupFilter, DefaultConfigPropertyFilter)
+    if named not in {java_name(kind) for kind in ours if issubclass(kind, base)}:
+        custom_class(name, named, base)
+
+
+def _made(flow: "Flow", name: str, known: Mapping[str, Callable[[], Any]]) -> Any:
     """What the class of a property makes of the flow: one of the `known` ones, or a Python class of the user."""
     named = flow.value(name)
     try:
         if named in known:
             return known[named]()
-        return constructed(name, named, custom_class(name, named, base), dict(flow.properties))
+        return constructed(name, named, custom_class(name, named, _BASES[name]), dict(flow.properties))
     except ConfigurationError as error:
         raise ConfigurationError(list(error.problems), flow=flow.name) from error

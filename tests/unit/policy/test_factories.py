@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mirror.config import Configuration, load
 from mirror.errors import ConfigurationError
 from mirror.policy import (
     DefaultReplicationPolicy,
@@ -140,3 +141,26 @@ def test_the_selection_joins_policy_filter_and_aliases(flow: Callable[..., Any])
     selection = topic_selection(flow())
     assert selection.remote("orders") == "east.orders"
     assert [t for t in ("orders", "west.orders", "__x", "mm2-ledger.east.internal") if selection.should_replicate(t)] == ["orders"]
+
+
+@pytest.fixture
+def load_with(tmp_path: Path) -> Callable[[str], Configuration]:
+    def load_it(line: str) -> Configuration:
+        file = tmp_path / "mm2.properties"
+        file.write_text(f"clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\nmy.mark=@\n{line}\n")
+        return load([file], {})
+
+    return load_it
+
+
+def test_a_configuration_may_name_a_python_class(load_with: Callable[[str], Configuration], custom: str) -> None:
+    (loaded,) = load_with(f"group.filter.class={custom}.Short").flows
+    assert group_filter(loaded).should_replicate("abc")
+
+
+@pytest.mark.usefixtures("custom")
+def test_a_class_that_cannot_be_used_makes_the_flow_invalid_when_it_is_loaded(load_with: Callable[[str], Configuration]) -> None:
+    (invalid,) = load_with("topic.filter.class=com.acme.OurTopics").invalid
+    assert "derives from mirror.policy.TopicFilter" in str(invalid.error)
+    (wrong_kind,) = load_with(f"topic.filter.class={CLASSES}DefaultGroupFilter").invalid
+    assert "Java classes cannot be loaded here" in str(wrong_kind.error)

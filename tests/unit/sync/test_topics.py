@@ -72,7 +72,11 @@ class MemoryCluster:
 
     def _refusal(self, name: str, otherwise: str) -> MirrorError | None:
         reason = self.refusals.get(name, otherwise)
-        return KafkaFailure(f"Cluster '{self.alias}': {reason}.", reason=reason, topic=name) if reason else None
+        return (
+            KafkaFailure(f"Cluster '{self.alias}': creating the topic {name} failed: {reason}.", reason=reason, topic=name)
+            if reason
+            else None
+        )
 
 
 @pytest.fixture
