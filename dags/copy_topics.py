@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from airflow.sdk import Param, chain
+
 from mirror.airflow.copy_operator import CopyOperator
 from mirror.airflow.copy_tasks import plan, publish, verdict
 from mirror.airflow.flows import flow_dags

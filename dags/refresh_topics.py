@@ -1,6 +1,7 @@
 """`<flow>.refresh-topics`: keeps the remote topics of a flow in step with the source's topics."""
 
 from airflow.sdk import Param
+
 from mirror.airflow.flows import flow_dags
 from mirror.airflow.topics_task import refresh
 from mirror.config import Flow

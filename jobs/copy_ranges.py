@@ -32,18 +32,22 @@ def copy_lanes(tasks: Iterable[bytes]) -> Iterator[Any]:
 
 def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
     """Runs on the driver: the plan's lanes through Spark, their answers in the same order."""
+    from pyspark import SparkConf, SparkContext
+
     from mirror.config import load
     from mirror.copy.job_files import read_plan
     from mirror.copy.run import lane_tasks
-    from pyspark import SparkConf, SparkContext
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
     settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
     context = SparkContext(conf=settings)
     tasks = [pickle.dumps(task) for task in lane_tasks(flow, plan, run_id, at_once=context.defaultParallelism)]
-    # spark-submit stops the context when this program ends: SparkContext.stop() would wait a second for accumulators, which nobody uses.
-    return context.parallelize(tasks, len(tasks)).mapPartitions(copy_lanes).collect() if tasks else []
+    try:
+        return context.parallelize(tasks, len(tasks)).mapPartitions(copy_lanes).collect() if tasks else []
+    finally:
+        # The JVM's side alone: SparkContext.stop() would wait another second for its server of accumulators, which nobody uses here.
+        context._jsc.stop()
 
 
 def main(plan_file: str, result_file: str, flow_name: str, run_id: str) -> int:

@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 
 from mirror.copy.spark_start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
 
+# No unix domain sockets between JVM and workers: 0.3 s faster with 16 lanes, but at the end a worker may print a broken pipe's traceback.
 SETTINGS = """\
 spark.ui.enabled false
 spark.log.level WARN
 spark.driver.bindAddress 127.0.0.1
 spark.driver.host 127.0.0.1
 spark.driver.memory 512m
-spark.python.unix.domain.socket.enabled true
 spark.driver.extraJavaOptions {archive} -Xlog:cds=off -Xlog:cds+dynamic=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 """
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@task(task_id="plan")
+@task(task_id="plan", show_return_value_in_logs=False)
 def plan(flow_name: str) -> dict[str, Any]:
     """What there is to copy, as columns. Partitions that cannot be copied do not fail it: they are in the plan, and in the verdict."""
     from mirror.plan.run import plan as make_plan
@@ -42,7 +42,7 @@ def plan(flow_name: str) -> dict[str, Any]:
     return plan_to_xcom(made)
 
 
-@task(task_id="publish", trigger_rule=TriggerRule.ALL_DONE)
+@task(task_id="publish", show_return_value_in_logs=False, trigger_rule=TriggerRule.ALL_DONE)
 def publish(flow_name: str) -> dict[str, Any]:
     """The watermarks that the ledger has now, whatever became of the job; where the job said otherwise, the ledger counts."""
     from mirror.report.publish import publish as read_ledger

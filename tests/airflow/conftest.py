@@ -1,0 +1,93 @@
+"""An Airflow of the tests' own: its home in a temporary directory, SQLite, and the project's dags/ as its only bundle."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a DAG run ended: its state, the state of each task, and what each left in XCom."""
+
+    state: str
+    tasks: dict[str, str]
+    xcom: dict[str, Any] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="session")
+def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A migrated Airflow home. Airflow reads its settings when it is first imported, so nothing imports it before this."""
+    assert "airflow" not in sys.modules, "Airflow was imported before its home was set"
+    home = tmp_path_factory.mktemp("airflow")
+    settings = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True, env=dict(os.environ))
+        yield home
+
+
+@pytest.fixture
+def dags(airflow_home: Path) -> Callable[[], dict[str, Any]]:
+    """Reads dags/ as Airflow does, with the configuration of now: `dags()["east-to-west.copy"]`. An import error fails the test."""
+
+    def read() -> dict[str, Any]:
+        from airflow.dag_processing.dagbag import DagBag
+
+        bag = DagBag(ROOT / "dags")
+        assert not bag.import_errors
+        return dict(bag.dags)
+
+    return read
+
+
+@pytest.fixture
+def run_dag(dags: Callable[[], dict[str, Any]]) -> Callable[..., Run]:
+    """Runs a DAG to its end in this process, by hand and without a logical date: `run_dag("east-to-west.copy", {"dry_run": True})`.
+
+    A task is tried once, unless `retries` says otherwise; then the tries follow each other at once.
+    """
+
+    def run(dag_id: str, conf: dict[str, Any] | None = None, retries: int = 0) -> Run:
+        from airflow.models.xcom import XComModel
+        from airflow.utils.session import create_session
+
+        dag = dags()[dag_id]
+        for task in dag.tasks:
+            task.retries = min(task.retries, retries)
+            task.retry_delay = timedelta(0)
+            task.retry_exponential_backoff = 0
+        ended = dag.test(logical_date=None, run_conf=conf or {})
+        with create_session() as session:
+            tasks = {each.task_id: str(each.state) for each in ended.get_task_instances(session=session)}
+            left = session.scalars(XComModel.get_many(run_id=ended.run_id, dag_ids=dag_id, key="return_value"))
+            xcom = {each.task_id: XComModel.deserialize_value(each) for each in left}
+        return Run(str(ended.state), tasks, xcom)
+
+    return run
+
+
+@pytest.fixture
+def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes lines of mm2.properties the configuration of Airflow: `configured("clusters = east, west", ...)`."""
+
+    def configure(*lines: str) -> None:
+        path = tmp_path / "mm2.properties"
+        path.write_text("\n".join(lines) + "\n")
+        monkeypatch.setenv("MIRROR_CONFIG", str(path))
+
+    return configure
