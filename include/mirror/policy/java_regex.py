@@ -31,6 +31,7 @@ def compile_java(pattern: str) -> JavaPattern:
 
     Raises ValueError with a short reason for what Java refuses, and for the little that has no counterpart here: canonical equivalence,
     `\b{g}`, references to groups that are not complete yet, and back-references under `(?i)` without `(?u)`. `\b` goes by `\w`, as it is
-    documented and as JDK 19 and later do it; older ones also count letters outside ASCII there.
+    documented and as JDK 19 and later do it; older ones also count letters outside ASCII there. `(?iu)` folds case as Unicode does: `ß`
+    and `ẞ` are one letter, `i` and the dotless `ı` two. A look-behind may have any length.
     """
     return JavaPattern(pattern)

@@ -93,8 +93,7 @@ class DefaultReplicationPolicy(ReplicationPolicy):
         if not self.separator:
             message = "must not be empty; to keep the names of the source, use IdentityReplicationPolicy"
             raise ConfigurationError([Problem(_SEPARATOR, message)])
-        # The switch counts only beside a separator that was set (KIP-949).
-        switched_off = _SEPARATOR in properties and properties.get(_INTERNAL_SEPARATOR_ENABLED, "true").strip().lower() != "true"
+        switched_off = properties.get(_INTERNAL_SEPARATOR_ENABLED, "true").strip().lower() != "true"
         self.internal_separator = "." if switched_off else self.separator
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
