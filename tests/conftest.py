@@ -9,17 +9,20 @@ from typing import Any
 
 import pytest
 
+from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.postgres import PostgresServer
 
-_started: dict[str, KafkaCluster] = {}
+_started: dict[str, KafkaCluster | AirflowServices] = {}
 
 
 @pytest.fixture(scope="session")
 def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Where the session's services live; removed at the end, but for the logs if a test failed."""
     directory = Path(tempfile.mkdtemp(prefix="mirror-tests-"))
+    directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
     yield directory
     if not request.session.testsfailed:
         shutil.rmtree(directory, ignore_errors=True)
@@ -85,6 +88,26 @@ def oracle(services_directory: Path) -> Iterator[Oracle]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def make_airflow(services_directory: Path) -> Iterator[Callable[..., AirflowServices]]:
+    """Starts an Airflow with a PostgreSQL of its own: `make_airflow("scheduled", environment={"MIRROR_CONFIG": ...})`; takes 13 s."""
+    made: list[tuple[AirflowServices, PostgresServer]] = []
+
+    def make(name: str, **options: Any) -> AirflowServices:
+        database = PostgresServer(services_directory / f"{name}-postgres")
+        database.start()
+        airflow = AirflowServices(services_directory / name, database.url, **options)
+        made.append((airflow, database))
+        _started[f"Airflow '{name}'"] = airflow
+        airflow.start()
+        return airflow
+
+    yield make
+    for airflow, database in made:
+        airflow.stop()
+        database.remove()
+
+
 @pytest.fixture
 def make_pair(tmp_path: Path) -> Callable[[KafkaCluster, KafkaCluster], ClusterPair]:
     """A pair of given clusters under aliases of its own: `make_pair(source, target)`."""
@@ -110,8 +133,8 @@ def mm2_properties(pair: ClusterPair) -> Callable[..., Path]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Shows the end of the brokers' logs with a failed test that had brokers."""
+    """Shows the end of the services' logs with a failed test that had any."""
     report = yield
     if report.failed:
-        report.sections += [(f"log of the cluster {name}", cluster.log_tail(12)) for name, cluster in _started.items()]
+        report.sections += [(f"log of {name}", service.log_tail(12)) for name, service in _started.items()]
     return report

@@ -1,13 +1,17 @@
 """The services that other tests rely on, tested themselves: what they cannot show, no test above them can."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
+import psycopg2
 import pytest
 
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
+from services.postgres import PostgresServer
 
 RECORD = Record(b"k", b"v", (("a", b"1"), ("a", None)), 1_700_000_000_000)
 SAME = [replace(RECORD, value=str(n).encode()) for n in range(6)]
@@ -81,3 +85,18 @@ def test_killed_broker_comes_back_with_its_records(oracle: Oracle, make_cluster:
     assert not cluster.running
     cluster.start()
     assert [record.value for record in oracle.dump(cluster.bootstrap, "kept")] == [record.value for record in SAME]
+
+
+def test_postgres_runs_for_any_user_and_wants_its_password(services_directory: Path) -> None:
+    server = PostgresServer(services_directory / "postgres")
+    server.start()
+    try:
+        url = server.url.replace("+psycopg2", "")
+        with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT current_database()")
+            assert cursor.fetchone() == ("airflow",)
+        with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+            psycopg2.connect(url.replace("@", "x@"))
+    finally:
+        server.remove()
+    assert not server.running

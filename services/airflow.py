@@ -1,0 +1,212 @@
+"""A real Airflow on this machine: api-server, scheduler, dag-processor and triggerer, each a process; LocalExecutor and PostgreSQL."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.fernet import Fernet
+
+from services.airflow_api import AirflowApi
+from services.java import ROOT
+from services.ports import LOOPBACK, free_ports, require_free
+from services.processes import Server, ServiceFailed
+
+_BIN = Path(sys.executable).parent
+# In the order in which they are stopped: all at once leaves the scheduler hanging. `-s`: no log server, the files are on this machine.
+COMPONENTS = {
+    "scheduler": ("scheduler", "-s"),
+    "dag-processor": ("dag-processor",),
+    "triggerer": ("triggerer", "-s"),
+    "api-server": ("api-server",),
+}
+_HEALTH_NAMES = {"scheduler": "scheduler", "dag-processor": "dag_processor", "triggerer": "triggerer"}
+
+
+class AirflowServices:
+    """One Airflow with a home directory of its own.
+
+    `users` is {name: role}, every password being made for the directory (`password(name)`). `environment` reaches every process, tasks
+    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from what stands here.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        database_url: str,
+        *,
+        dags: Path = ROOT / "dags",
+        plugins: Path = ROOT / "plugins",
+        environment: Mapping[str, str] | None = None,
+        users: Mapping[str, str] | None = None,
+        components: Sequence[str] = tuple(COMPONENTS),
+        port: int | None = None,
+        paused_at_creation: bool = True,
+        on_parent_death: signal.Signals | None = signal.SIGTERM,
+    ) -> None:
+        self._directory = directory
+        self._database_url = database_url
+        self._dags = dags
+        self._plugins = plugins
+        self._extra = dict(environment or {})
+        self._users = dict(users or {"admin": "admin"})
+        self._port_wanted = port
+        self._paused = paused_at_creation
+        self._servers = {name: Server(name, directory, on_parent_death=on_parent_death) for name in COMPONENTS if name in components}
+
+    # ------------------------------------------------------------ where it answers
+
+    @property
+    def url(self) -> str:
+        """The UI's address."""
+        return f"http://{LOOPBACK}:{self._secrets()['port']}"
+
+    def password(self, user: str = "admin") -> str:
+        """A user's password."""
+        return str(self._secrets()["passwords"][user])
+
+    def api(self, user: str = "admin") -> AirflowApi:
+        """The REST API as one of the users."""
+        return AirflowApi(self.url, user, self.password(user))
+
+    @property
+    def running(self) -> bool:
+        """Whether all its components run."""
+        return all(server.running for server in self._servers.values())
+
+    @property
+    def logs(self) -> list[Path]:
+        """The log file of each component."""
+        return [server.log for server in self._servers.values()]
+
+    def log_tail(self, lines: int = 30) -> str:
+        """The last lines of each component's log."""
+        return "\n".join(server.log_tail(lines) for server in self._servers.values())
+
+    # ------------------------------------------------------------ start and stop
+
+    def start(self, *components: str, timeout: float = 90.0) -> None:
+        """Starts the components that do not run (or those named), and returns when Airflow calls all that run healthy."""
+        began = time.time()
+        if not self._servers["api-server"].running:
+            require_free(int(self._secrets()["port"]), "Airflow's api-server")
+        self._migrate()
+        for name in components or self._servers:
+            self._servers[name].start([str(_BIN / "airflow"), *COMPONENTS[name]], env=self.environment(), cwd=self._directory)
+        with_heartbeat = {name for name in components or self._servers if name in _HEALTH_NAMES}
+        self._wait_healthy(with_heartbeat, began, timeout)
+
+    def stop(self, *components: str) -> None:
+        """Stops all (or those named), one after the other in the order that Airflow bears; what does not end is killed."""
+        for name, server in self._servers.items():
+            if not components or name in components:
+                server.stop(timeout=20.0)
+
+    def kill(self, component: str) -> None:
+        """kill -9 of a component and all its children: of the scheduler, its workers and the tasks that they run."""
+        self._servers[component].kill()
+
+    def command(self, *arguments: str) -> str:
+        """Runs `airflow <arguments>` in this environment; raises ServiceFailed with what it said."""
+        done = subprocess.run([str(_BIN / "airflow"), *arguments], env=self.environment(), capture_output=True, text=True, timeout=120)
+        if done.returncode:
+            raise ServiceFailed(f"airflow {' '.join(arguments)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        return done.stdout
+
+    def _migrate(self) -> None:
+        done = self._directory / "migrated"
+        if not done.exists():
+            self.command("db", "migrate")
+            done.touch()
+
+    def _wait_healthy(self, wanted: set[str], began: float, timeout: float) -> None:
+        """A heartbeat from before the start does not count: after a kill, Airflow calls a dead component healthy for half a minute."""
+        api = AirflowApi(self.url, "", "")
+        deadline = time.monotonic() + timeout
+        for name in [*wanted, "api-server"]:
+            self._servers[name].wait(partial(_healthy, api, name, began), max(deadline - time.monotonic(), 1), "become healthy")
+        api.close()
+
+    # ------------------------------------------------------------ its settings
+
+    def environment(self) -> dict[str, str]:
+        """The environment of every process of this Airflow, for a command of one's own as well."""
+        made = self._secrets()
+        home = self._directory
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW") and name != "PYTHONDONTWRITEBYTECODE"
+        }
+        return {
+            **inherited,
+            "PATH": f"{_BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "PYTHONPATH": str(ROOT / "include"),
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self._dags),
+            "AIRFLOW__CORE__PLUGINS_FOLDER": str(self._plugins),
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": str(self._paused),
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
+            "AIRFLOW__CORE__FERNET_KEY": made["fernet_key"],
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in self._users.items()),
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+            "AIRFLOW__API__HOST": LOOPBACK,
+            "AIRFLOW__API__PORT": str(made["port"]),
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__API__SECRET_KEY": made["secret_key"],
+            "AIRFLOW__API_AUTH__JWT_SECRET": made["jwt_secret"],
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": self._database_url,
+            "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.25",
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+            "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
+            **self._extra,
+        }
+
+    def _secrets(self) -> dict[str, Any]:
+        """Port, keys and passwords, made with the directory and kept in files that only their owner reads."""
+        file = self._directory / "secrets.json"
+        if not file.exists():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            passwords = {name: secrets.token_urlsafe(12) for name in self._users}
+            made = {
+                "port": self._port_wanted or free_ports(1)[0],
+                "fernet_key": Fernet.generate_key().decode(),
+                "secret_key": secrets.token_hex(32),
+                "jwt_secret": secrets.token_hex(64),
+                "passwords": passwords,
+            }
+            _write_private(self._directory / "passwords.json", passwords)
+            _write_private(file, made)
+        known: dict[str, Any] = json.loads(file.read_text())
+        return known
+
+
+def _healthy(api: AirflowApi, component: str, since: float) -> bool:
+    try:
+        health = api.health()
+    except httpx.HTTPError:
+        return False
+    if component not in _HEALTH_NAMES:
+        return bool(health["metadatabase"]["status"] == "healthy")
+    seen = health[_HEALTH_NAMES[component]]
+    beat = seen.get(f"latest_{_HEALTH_NAMES[component]}_heartbeat")
+    return bool(seen["status"] == "healthy") and beat is not None and datetime.fromisoformat(beat).timestamp() >= since
+
+
+def _write_private(file: Path, content: object) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        json.dump(content, opened)

@@ -1,0 +1,142 @@
+"""Airflow's REST API as tests and demo use it: trigger, wait, look at XCom."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+
+class AirflowApiError(RuntimeError):
+    """Raised when Airflow answered with an error, or a run did not end in time."""
+
+
+class AirflowApi:
+    """One user's view of a running Airflow; logs in with the first call."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self.url = url
+        self._login = {"username": user, "password": password}
+        self._client = httpx.Client(base_url=url, timeout=30, trust_env=False)
+
+    # ------------------------------------------------------------ DAGs and runs
+
+    def dags(self) -> dict[str, dict[str, Any]]:
+        """Every DAG that Airflow knows, by id."""
+        return {dag["dag_id"]: dag for dag in self.call("GET", "dags", params={"limit": 1000})["dags"]}
+
+    def import_errors(self) -> dict[str, str]:
+        """File name to traceback."""
+        return {error["filename"]: error["stack_trace"] for error in self.call("GET", "importErrors")["import_errors"]}
+
+    def wait_for_dags(self, wanted: Iterable[str], timeout: float = 60) -> None:
+        """Returns when Airflow has parsed all of them; raises with what it has and with its import errors."""
+        missing = set(wanted)
+        deadline = time.monotonic() + timeout
+        while missing := missing - set(self.dags()):
+            if time.monotonic() > deadline:
+                raise AirflowApiError(
+                    f"Airflow did not find {sorted(missing)}; it has {sorted(self.dags())}; errors: {self.import_errors()}"
+                )
+            time.sleep(0.25)
+
+    def pause(self, dag: str, paused: bool = True) -> None:
+        """Pauses or unpauses a DAG."""
+        self.call("PATCH", f"dags/{dag}", json={"is_paused": paused})
+
+    def unpause(self, dag: str) -> None:
+        """Lets the scheduler run it."""
+        self.pause(dag, paused=False)
+
+    def trigger(self, dag: str, conf: Mapping[str, Any] | None = None, logical_date: str | None = None) -> str:
+        """Triggers a run, without a logical date as the UI may, and gives its run id."""
+        return str(self.call("POST", f"dags/{dag}/dagRuns", json={"conf": dict(conf or {}), "logical_date": logical_date})["dag_run_id"])
+
+    def run(self, dag: str, run: str) -> dict[str, Any]:
+        """A run as it is now; its `state` among others."""
+        answer: dict[str, Any] = self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}")
+        return answer
+
+    def runs(self, dag: str) -> list[dict[str, Any]]:
+        """A DAG's runs, the newest first."""
+        answer: list[dict[str, Any]] = self.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after"})["dag_runs"]
+        return answer
+
+    def wait_for_run(self, dag: str, run: str, timeout: float = 120) -> dict[str, Any]:
+        """The run when it has ended (success or failed); raises when it has not in time, with the states of its tasks."""
+        deadline = time.monotonic() + timeout
+        while True:
+            found = self.run(dag, run)
+            if found["state"] in ("success", "failed"):
+                return found
+            if time.monotonic() > deadline:
+                raise AirflowApiError(f"{dag} {run} is {found['state']} after {timeout:g} s; its tasks: {self.states(dag, run)}")
+            time.sleep(0.25)
+
+    def tasks(self, dag: str, run: str) -> list[dict[str, Any]]:
+        """The run's task instances: `task_id`, `state`, `try_number`, `duration` ..."""
+        answer: list[dict[str, Any]] = self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances")["task_instances"]
+        return answer
+
+    def states(self, dag: str, run: str) -> dict[str, str | None]:
+        """Task id to state."""
+        return {task["task_id"]: task["state"] for task in self.tasks(dag, run)}
+
+    def xcom(self, dag: str, run: str, task: str, key: str = "return_value") -> Any:
+        """The value of one XCom entry."""
+        path = f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries/{key}"
+        return self.call("GET", path, params={"deserialize": False, "stringify": False})["value"]
+
+    def xcom_keys(self, dag: str, run: str, task: str) -> list[str]:
+        """The keys of a task's XCom entries."""
+        entries = self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries")["xcom_entries"]
+        return [entry["key"] for entry in entries]
+
+    def log(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
+        """What a task logged in one attempt."""
+        answer = self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}", params={"full_content": True})
+        return "\n".join(line if isinstance(line, str) else str(line.get("event", line)) for line in answer["content"])
+
+    # ------------------------------------------------------------ pools and connections
+
+    def import_pools(self, pools: Mapping[str, Mapping[str, Any]]) -> None:
+        """Creates or overwrites pools; the form of `airflow pools import`: {name: {slots, description, include_deferred}}."""
+        entities = [{"name": name, **pool} for name, pool in pools.items()]
+        answer = self.call(
+            "PATCH", "pools", json={"actions": [{"action": "create", "entities": entities, "action_on_existence": "overwrite"}]}
+        )
+        if errors := answer["create"]["errors"]:
+            raise AirflowApiError(f"Airflow did not take the pools: {errors}")
+
+    def pools(self) -> dict[str, int]:
+        """Pool name to slots."""
+        return {pool["name"]: pool["slots"] for pool in self.call("GET", "pools", params={"limit": 1000})["pools"]}
+
+    def add_connection(self, connection: str, kind: str, **fields: Any) -> None:
+        """A connection, such as ("spark_default", "spark", host="local[2]")."""
+        self.call("POST", "connections", json={"connection_id": connection, "conn_type": kind, **fields})
+
+    # ------------------------------------------------------------ the wire
+
+    def health(self) -> dict[str, dict[str, Any]]:
+        """Airflow's own view of its components; needs no login."""
+        answer: dict[str, dict[str, Any]] = self._client.get("/api/v2/monitor/health", timeout=5).raise_for_status().json()
+        return answer
+
+    def call(self, method: str, path: str, **request: Any) -> Any:
+        """One call below /api/v2 with the user's token; raises AirflowApiError with what Airflow said."""
+        if "Authorization" not in self._client.headers:
+            token = _checked(self._client.post("/auth/token", json=self._login))["access_token"]
+            self._client.headers["Authorization"] = f"Bearer {token}"
+        return _checked(self._client.request(method, f"/api/v2/{path}", **request))
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._client.close()
+
+
+def _checked(response: httpx.Response) -> Any:
+    if response.is_error:
+        raise AirflowApiError(f"{response.request.method} {response.request.url}: {response.status_code} {response.text}")
+    return response.json() if response.content else None
