@@ -11,9 +11,11 @@ from mirror.config.security import security_settings
 from mirror.config.setting import Setting
 from mirror.config.values import parse_list
 
-_CODECS = ("gzip", "lz4", "zstd")
 # `admin.timeout.ms`, `consumer.poll.timeout.ms` and `<role>.override.*` belong to connectors; MM2 hands them to its clients all the same.
 _CONNECTORS_OWN = ("timeout.ms", "poll.timeout.ms")
+
+DEFAULT_CODEC = "lz4"
+"""Unless set: MM2 writes uncompressed by default, which would inflate a compressed source."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,12 @@ def client_settings(settings: Mapping[str, Setting], client: Client) -> Mapped:
     mapped = Mapped(client.files)
     _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
     security_settings(mapped, settings, client.alias)
+    codec = settings["compression.type"].text.strip().lower() if "compression.type" in settings else DEFAULT_CODEC
     for name, setting in settings.items():
         known = CLIENT_PROPERTIES.get(name)
-        if known and client.role in known.roles:
+        # Java has a level for each codec, librdkafka one for the codec in use.
+        other_codec = name.startswith("compression.") and name.endswith(".level") and name != f"compression.{codec}.level"
+        if known and client.role in known.roles and not other_codec:
             _one(mapped, known, setting)
     _agree(mapped.settings, client)
     _defaults(mapped.settings, client)
@@ -79,9 +84,6 @@ def _addresses(text: str) -> str:
 
 def _agree(found: dict[str, Any], client: Client) -> None:
     """Settings that librdkafka wants to agree with each other, where Java's client does not mind or adapts them itself."""
-    levels = {codec: found.pop(codec) for codec in _CODECS if codec in found}
-    if found.get("compression.type") in levels:
-        found["compression.level"] = levels[found["compression.type"]]
     for least, most in (("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")):
         if most in found:
             found.setdefault(least, min(100, found[most]))
@@ -115,6 +117,6 @@ def _defaults(found: dict[str, Any], client: Client) -> None:
         found.setdefault("check.crcs", True)
     if client.role == "producer":
         found |= {"acks": "all", "enable.idempotence": True}
-        found.setdefault("compression.type", "lz4")
+        found.setdefault("compression.type", DEFAULT_CODEC)
         # How large a record may be is for the target's topic to say, not for this client.
         found.setdefault("message.max.bytes", 100_000_000)

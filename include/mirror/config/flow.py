@@ -13,7 +13,7 @@ from mirror.config.clients import Client, client_settings
 from mirror.config.names import FlowName
 from mirror.config.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
 from mirror.config.references import References, has_reference
-from mirror.config.setting import Setting
+from mirror.config.setting import Setting, Texts
 from mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
 
 Side = Literal["source", "target"]
@@ -40,13 +40,13 @@ class Flow(FlowName):
 
     @cached_property
     def properties(self) -> Mapping[str, str]:
-        """The flattened properties of the connectors, references unresolved. Literal secrets stand in it: never show it."""
-        return {name: setting.text for name, setting in self.connector.items()}
+        """The flattened properties of the connectors, references unresolved. Its values may be secrets: never show them."""
+        return Texts((name, setting.text) for name, setting in self.connector.items())
 
     @cached_property
     def worker(self) -> Mapping[str, str]:
-        """The flattened properties of the Connect worker, from which the data producer's come. Never show it either."""
-        return {name: setting.text for name, setting in self.worker_settings.items()}
+        """The flattened properties of the Connect worker, from which the data producer's come. Likewise."""
+        return Texts((name, setting.text) for name, setting in self.worker_settings.items())
 
     @cached_property
     def config_hash(self) -> str:

@@ -31,6 +31,15 @@ class Setting(NamedTuple):
         return None if self.hidden or is_secret(self.origin) else self.text
 
 
+class Texts(dict[str, str]):
+    """Property -> unresolved text. Some may be secrets, so the text of the whole has the names only."""
+
+    def __repr__(self) -> str:
+        return f"Texts({', '.join(self)})"
+
+    __str__ = __repr__
+
+
 def is_secret(name: str) -> bool:
     """Whether a property of this name may hold a secret, so that its value never stands in a message."""
     return _SECRET.search(name) is not None

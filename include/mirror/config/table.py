@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mirror.config.catalogue import CATALOGUE
-from mirror.config.catalogue_clients import CLIENT_PROPERTIES
+from mirror.config.catalogue_clients import CLIENT_PROPERTIES, ClientProperty
 from mirror.config.property import Property
 
 _TITLES = {"mirror": "The mirror's own (`mirror.*`)"}
@@ -24,15 +24,16 @@ def markdown_table() -> str:
 def markdown_client_table() -> str:
     """What becomes of each setting of a Java client, security settings apart."""
     lines = ["| Java client setting | clients | librdkafka |", "|---|---|---|"]
-    for each in CLIENT_PROPERTIES.values():
-        if each.librdkafka:
-            becomes = f"`{'compression.level' if each.name.endswith('.level') and each.name.startswith('compression') else each.librdkafka}`"
-        elif each.refuse:
-            becomes = "refused, unless it says what holds anyway"
-        else:
-            becomes = "no effect" + (f": {each.effect}" if each.effect != "-" else "")
-        lines.append(f"| `{each.name}` | {', '.join(sorted(each.roles))} | {becomes} |")
+    lines += [f"| `{each.name}` | {', '.join(sorted(each.roles))} | {_becomes(each)} |" for each in CLIENT_PROPERTIES.values()]
     return "\n".join(lines) + "\n"
+
+
+def _becomes(known: ClientProperty) -> str:
+    if known.librdkafka:
+        return f"`{known.librdkafka}`"
+    if known.refuse:
+        return "refused, unless it says what holds anyway"
+    return "no effect" + (f": {known.effect}" if known.effect != "-" else "")
 
 
 def _group(title: str, members: Iterable[Property]) -> Iterator[str]:

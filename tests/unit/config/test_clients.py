@@ -76,7 +76,7 @@ def test_librdkafka_takes_the_producers_settings_in_a_transaction():
         ({"max.request.size": "2000000"}, "producer", {"message.max.bytes": 2_000_000}),
         ({"max.in.flight.requests.per.connection": "9"}, "producer", {"max.in.flight.requests.per.connection": 5}),
         ({"compression.type": "gzip", "compression.gzip.level": "3"}, "producer", {"compression.type": "gzip", "compression.level": 3}),
-        ({"compression.gzip.level": "3"}, "producer", {"compression.type": "lz4"}),
+        ({"compression.lz4.level": "3"}, "producer", {"compression.type": "lz4", "compression.level": 3}),
         ({"linger.ms": "7", "batch.size": "0"}, "producer", {"linger.ms": 7, "batch.size": 1}),
         ({"bootstrap.servers": " a:1 , b:2,a:1"}, "admin", {"bootstrap.servers": "a:1,b:2"}),
         ({"bootstrap.servers": "[::1]:9092"}, "admin", {"bootstrap.servers": "[::1]:9092"}),
@@ -87,8 +87,11 @@ def test_what_settings_become(java, role, expected):
 
     assert found.problems == []
     assert found.settings | expected == found.settings
-    assert "gzip" not in found.settings
     make(found.settings, role)
+
+
+def test_the_level_of_another_codec_does_not_count():
+    assert "compression.level" not in mapped({"compression.gzip.level": "3", "compression.type": "zstd"}, "producer").settings
 
 
 def test_a_reading_client_checks_and_commits_nothing():

@@ -138,7 +138,13 @@ def test_top_level_role_settings_reach_nobody():
 
 
 def test_the_top_level_beats_the_target_for_the_workers_own_prefixes():
-    text = "B.offset.storage.replication.factor=1\noffset.storage.replication.factor=3\nB.group.id=b\nreplication.policy.separator=_\ntasks.max=2"
+    text = """
+B.offset.storage.replication.factor=1
+offset.storage.replication.factor=3
+B.group.id=b
+replication.policy.separator=_
+tasks.max=2
+"""
 
     found = worker(text)
 

@@ -102,7 +102,8 @@ def test_unknown_providers_are_found_without_resolving_and_what_follows_stays_un
 
     assert problem.property == "west.x"
     assert "hidden" not in str(problem)
-    pytest.raises(ConfigurationError, references(settings, {}).resolve, Setting(text, "x")).match(reason)
+    with pytest.raises(ConfigurationError, match=reason):
+        references(settings, {}).resolve(Setting(text, "x"))
 
 
 def test_known_providers_are_not_asked_by_the_check():

@@ -1,0 +1,66 @@
+import pytest
+
+from mirror.config.identity import identity_cycles
+
+POLICY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+
+
+@pytest.fixture
+def cycles(configuration):
+    """`cycles(lines)`: what is found among the enabled flows of a, b and c, each flow's topics unlike the others' to begin with."""
+
+    def find(lines, enabled=("a->b", "b->a")):
+        aliases = "".join(f"{alias}.bootstrap.servers = h:{port}\n" for port, alias in enumerate("abc", start=1))
+        flows = {}
+        for name in enabled:
+            own = configuration(f"clusters = a, b, c\n{aliases}{POLICY}{lines}\n{name}.enabled = true")
+            flows[name] = own.flow(name)
+        return identity_cycles(flows.values())
+
+    return find
+
+
+def both(one, other, *excluded):
+    lines = [f"a->b.topics = {one}", f"b->a.topics = {other}", *excluded]
+    return "\n".join(lines).replace("\\", "\\\\")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "",
+        both("orders", "orders"),
+        both("orders", "or.*"),
+        both("a|orders", "orders"),
+        both("orders.*", "order.*"),
+        both("x.*, orders.*", "y.*, orders-eu.*"),
+        both("ab*.*", "a.*"),
+        both("(?i)Orders.*", "orders"),
+        both(r"\Qorders\E", "orders"),
+        both("a.b", "a.b"),
+    ],
+)
+def test_topics_that_go_round_are_found(cycles, lines):
+    assert cycles(lines) == {"a->b": "a -> b -> a", "b->a": "a -> b -> a"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        both("orders", "payments"),
+        both("a-.*", "b-.*"),
+        both(r"a\.x.*", r"b\.x.*"),
+        both("a-x, a-y", "b-.*"),
+        both(".*", "b-.*", "a->b.topics.exclude = b-.*"),
+        both(".*", "orders", "a->b.topics.exclude = ord.*"),
+        "b->a.replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
+    ],
+)
+def test_topics_that_keep_apart_are_no_cycle(cycles, lines):
+    assert cycles(lines) == {}
+
+
+def test_a_longer_way_round_is_found_and_a_chain_is_none(cycles):
+    assert cycles("", ("a->b", "b->c", "c->a")) == dict.fromkeys(("a->b", "b->c", "c->a"), "a -> b -> c -> a")
+    assert cycles("", ("a->b", "b->c", "a->c")) == {}
+    assert cycles("b->c.topics = x-.*\na->b.topics = y-.*", ("a->b", "b->c", "c->a")) == {}

@@ -1,0 +1,234 @@
+from pathlib import Path
+
+import pytest
+
+from mirror.config import load
+from mirror.errors import ConfigurationError
+
+CLUSTERS = "clusters = a, b, c\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\nc.bootstrap.servers = h:3\n"
+IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+
+
+def names(flows):
+    return [flow.name for flow in flows]
+
+
+def test_the_shipped_example_is_valid_and_says_nothing():
+    found = load(environ={"EAST_KAFKA_PORT": "1", "WEST_KAFKA_PORT": "2"})
+
+    assert names(found.flows) == ["east->west"]
+    assert found.invalid == ()
+    assert found.notices == ()
+    assert found.flows[0].notices == ()
+    assert found.flows[0].client("target", "producer")["bootstrap.servers"] == "127.0.0.1:2"
+
+
+@pytest.mark.parametrize("word", ["true", "TRUE", "True"])
+def test_enabled_is_the_word_true_in_any_case(configuration, word):
+    assert names(configuration(f"{CLUSTERS}a->b.enabled = {word}").flows) == ["a->b"]
+
+
+@pytest.mark.parametrize("word", ["true ", "yes", "1", ""])
+def test_anything_else_leaves_the_flow_off_and_is_told(configuration, word):
+    found = configuration(f"{CLUSTERS}a->b.enabled={word}")
+
+    assert (found.flows, found.invalid) == ((), ())
+    assert "a->b.enabled" in found.notices[0]
+
+
+def test_only_the_flows_own_switch_counts(configuration):
+    assert configuration(f"{CLUSTERS}enabled = true\na->b.topics = x").flows == ()
+
+
+def test_every_enabled_pair_is_a_flow_in_the_order_of_the_clusters(configuration):
+    text = CLUSTERS + "c->a.enabled=true\nb->a.enabled=true\na->c.enabled=true\na->b.enabled=false"
+    assert names(configuration(text).flows) == ["a->c", "b->a", "c->a"]
+
+
+def test_clusters_and_switches_may_be_references(configuration):
+    text = CLUSTERS.replace("a, b, c", "${env:ALL}") + "a->b.enabled = ${env:ON}\nb->a.enabled = ${env:OFF}"
+    found = configuration(text, {"ALL": "a,b", "ON": "true", "OFF": "false"})
+
+    assert names(found.flows) == ["a->b"]
+
+
+def test_a_switch_that_cannot_be_resolved_is_an_invalid_flow(configuration):
+    found = configuration(CLUSTERS + "a->b.enabled = ${env:NOPE}\nb->a.enabled=true\nb->a.emit.checkpoints.enabled = ${env:NOPE}")
+
+    assert names(found.invalid) == ["a->b", "b->a"]
+    assert "NOPE is not set" in str(found.invalid[0].error)
+    assert found.invalid[1].error.problems[0].property == "b->a.emit.checkpoints.enabled"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "clusters: is missing or empty"),
+        ("clusters =", "clusters: is missing or empty"),
+        ("clusters = a,,b", "clusters: has an empty member"),
+        ("clusters = ${env:NOPE}", "NOPE is not set"),
+        (r"clusters = \u12", "line 1: malformed"),
+    ],
+)
+def test_a_file_that_cannot_be_used_at_all_is_an_error_that_names_it(configuration, text, reason):
+    with pytest.raises(ConfigurationError, match=reason) as raised:
+        configuration(text)
+    assert raised.value.file.endswith("mm2.properties")
+
+
+def test_a_file_that_cannot_be_read_is_an_error_that_names_it():
+    with pytest.raises(ConfigurationError, match=r"in /none/x.properties .*No such file"):
+        load([Path("/none/x.properties")])
+
+
+def test_all_mistakes_show_at_once(problems):
+    found = problems("""
+east->west.topics = a(
+east->west.mirror.lanes = 300
+east->west.mirror.lane = 3
+east->west.replication.factor = two
+west.producer.acks = 1
+east.consumer.isolation.level = read-committed
+sync.topic.acls.enabled = maybe
+mirror.copy.interval.seconds = 9
+emit.checkpoints.interval.seconds = -1
+topics.exclude = a,,b
+offset-syncs.topic.location = Target
+topic.filter.class = my.Filter
+value.converter = org.apache.kafka.connect.json.JsonConverter
+transforms = a
+east.consumer.auto.offset.reset = none
+west.ssl.truststore.password = ${vault:a:b}
+east.ssl.keystore.password = ${conn:a:b}
+""")
+    assert set(found) == {
+        "east->west.topics",
+        "east->west.mirror.lanes",
+        "east->west.mirror.lane",
+        "east->west.replication.factor",
+        "west.producer.acks",
+        "east.consumer.isolation.level",
+        "sync.topic.acls.enabled",
+        "mirror.copy.interval.seconds",
+        "emit.checkpoints.interval.seconds",
+        "topics.exclude",
+        "offset-syncs.topic.location",
+        "topic.filter.class",
+        "value.converter",
+        "transforms",
+        "east.consumer.auto.offset.reset",
+        "west.ssl.truststore.password",
+        "east.ssl.keystore.password",
+    }
+
+
+def test_an_invalid_flow_leaves_the_others_alone_and_keeps_its_ids(configuration):
+    found = configuration(CLUSTERS + "a->b.enabled=true\na->c.enabled=true\na->c.mirror.lanes=0\na->c.nonsense=1")
+
+    assert names(found.flows) == ["a->b"]
+    (invalid,) = found.invalid
+    assert invalid.dag_id("copy") == "a-to-c.copy"
+    assert invalid.error.flow == "a->c"
+    assert "a->c.nonsense" in invalid.notices[0]
+
+
+def test_missing_bootstrap_servers_are_named_by_cluster(configuration):
+    found = configuration("clusters = a, b\na->b.enabled = true")
+    assert {problem.property for problem in found.invalid[0].error.problems} == {"a.bootstrap.servers", "b.bootstrap.servers"}
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "reason"),
+    [
+        ("a->bb.enabled = true", "a->bb", "'bb' is not among the clusters (a, b, c); did you mean 'b'"),
+        ("x->b.enabled = true", "x->b", "'x' is not among the clusters (a, b, c)"),
+        ("a->a.enabled = true", "a->a", "from one cluster to another"),
+    ],
+)
+def test_a_flow_between_clusters_that_are_not_listed_is_invalid(configuration, line, name, reason):
+    found = configuration(CLUSTERS + line)
+    assert names(found.invalid) == [name]
+    assert reason in str(found.invalid[0].error)
+
+
+def test_a_cluster_of_another_flows_switch_is_not_taken_for_a_flow(configuration):
+    assert configuration(CLUSTERS + "a->b.emit.heartbeats.enabled = true").invalid == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "reason"),
+    [
+        ("source.cluster.alias =", "source.cluster.alias", "has to be 'east'"),
+        ("east->west.source.cluster.alias = other", "east->west.source.cluster.alias", "has to be 'east'"),
+        ("replication.policy.separator =", "replication.policy.separator", "must not be empty"),
+        ("east->west.replication.policy.separator = /", "east->west.replication.policy.separator", "becomes part of topic names"),
+        ("replication.policy.separator = - ", "replication.policy.separator", "a blank at its end counts"),
+    ],
+)
+def test_the_tricks_for_unprefixed_topics_are_refused(problems, lines, name, reason):
+    assert reason in problems(lines)[name]
+
+
+@pytest.mark.parametrize("alias", ["mirror", "b/c", "us east"])
+def test_aliases_that_cannot_work_are_refused(configuration, alias):
+    key = alias.replace(" ", "\\ ")
+    text = f"clusters = {alias}, b\n{key}.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\n{key}->b.enabled = true"
+    assert "clusters" in {problem.property for problem in configuration(text).invalid[0].error.problems}
+
+
+def write(directory, name, text):
+    path = directory / name
+    path.write_text(text)
+    return path
+
+
+def test_several_files_are_several_teams(tmp_path):
+    one = write(tmp_path, "one", CLUSTERS + "a->b.enabled=true")
+    two = write(tmp_path, "two", CLUSTERS + "a->c.enabled=true\nmirror.lanes=4")
+
+    found = load(environ={"MIRROR_CONFIG": f"{one}, {two}"})
+
+    assert names(found.flows) == ["a->b", "a->c"]
+    assert [flow.value("mirror.lanes") for flow in found.flows] == [16, 4]
+
+
+def test_a_flow_defined_twice_is_refused_with_both_files(tmp_path):
+    one = write(tmp_path, "one", CLUSTERS + "a->b.enabled=true\na->c.enabled=true")
+    two = write(tmp_path, "two", CLUSTERS + "a->b.enabled=true")
+
+    found = load([one, two])
+
+    assert names(found.flows) == ["a->c"]
+    (invalid,) = found.invalid
+    assert f"defined 2 times, in {one} and in {two}" in str(invalid.error)
+
+
+def test_flows_that_would_share_their_dags_are_refused_and_keep_ids_apart(configuration):
+    text = """
+clusters = a-to-b, c, a, b-to-c
+a-to-b.bootstrap.servers = h:1
+c.bootstrap.servers = h:2
+a.bootstrap.servers = h:3
+b-to-c.bootstrap.servers = h:4
+a-to-b->c.enabled = true
+a->b-to-c.enabled = true
+"""
+    found = configuration(text)
+
+    assert found.flows == ()
+    first, second = found.invalid
+    assert "as those of a->b-to-c" in str(first.error)
+    assert "as those of a-to-b->c" in str(second.error)
+    assert (first.dag_id("copy"), second.dag_id("copy")) == ("a-to-b-to-c.copy", "a-to-b-to-c_2.copy")
+
+
+def test_keeping_names_both_ways_is_refused_with_the_cycle(configuration):
+    found = configuration(CLUSTERS + IDENTITY + "a->b.enabled=true\nb->a.enabled=true\na->c.enabled=true")
+
+    assert names(found.flows) == ["a->c"]
+    assert names(found.invalid) == ["a->b", "b->a"]
+    assert "a -> b -> a" in str(found.invalid[0].error)
+
+
+def test_no_flow_at_all_is_told(configuration):
+    assert "No flow is enabled" in configuration(CLUSTERS).notices[0]
