@@ -223,11 +223,11 @@ def _dot(flags: Flags) -> str:
 
 
 def _line_start(flags: Flags) -> str:
+    r"""The place of `^`: the start and, under (?m), behind each line terminator. Under (?m) never at the very end, be the text empty."""
     if "m" not in flags:
         return r"\A"
-    if "d" in flags:
-        return r"(?:\A|(?<=\n)(?=(?s:.)))"
-    return r"(?:\A|(?:(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?=(?s:.)))"
+    behind_line_end = r"(?<=\n)" if "d" in flags else r"(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n)"
+    return rf"(?:(?:\A|{behind_line_end})(?=(?s:.)))"
 
 
 def _line_stop(flags: Flags) -> str:
