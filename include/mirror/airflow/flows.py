@@ -40,7 +40,7 @@ def flow_dags(
         try:
             if isinstance(flow, InvalidFlow):
                 raise flow.error
-            if (enabled and not flow.value(enabled)) or flow.value(every) < 0:
+            if enabled and not flow.value(enabled):
                 continue
             with _dag(flow.dag_id(what), flow.value(every), flow.tags, doc + _notices(flow), params) as dag:
                 tasks(flow)

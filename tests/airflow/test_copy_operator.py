@@ -1,0 +1,193 @@
+"""The `copy` DAG with a core and a Spark that answer as told: retries, other attempts, large plans, the Spark connection."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.config import load
+from mirror.copy.job_files import read_plan, write_failure, write_results
+from mirror.copy.model import LaneResult, Watermark
+from mirror.errors import ClusterUnreachable, OtherCluster, Overtaken, PlanMismatch, RecordRefused
+from mirror.plan.model import Plan, Range
+from mirror.report.publish import Published
+
+COPY = "east-to-west.copy"
+FLOW = (
+    "clusters = east, west",
+    "east.bootstrap.servers = 127.0.0.1:1",
+    "west.bootstrap.servers = 127.0.0.1:1",
+    "east->west.enabled = true",
+)
+
+
+class Core:
+    """Stands in for the core and for spark-submit; what it shall do is set by the tests."""
+
+    def __init__(self) -> None:
+        self.ranges = (Range("orders", 0, "id", 5, 9, "new records"),)
+        self.watermark = 9
+        self.plan_errors: list[Exception] = []
+        self.lane_errors: list[Any] = []
+        self.silent = False
+        self.jobs: list[Any] = []
+        self.plans = 0
+        self.files: list[Path] = []
+
+    def plan(self, flow: Any, dry_run: bool = False) -> Plan:
+        self.plans += 1
+        if self.plan_errors:
+            raise self.plan_errors.pop(0)
+        return Plan(flow.name, self.ranges, config_hash=flow.config_hash)
+
+    def submit(self, hook: Any, application: str = "", **_: Any) -> None:
+        from airflow.sdk.exceptions import AirflowException
+
+        self.jobs.append(hook)
+        plan_file, result_file = (Path(each) for each in hook._application_args[:2])
+        self.files += [plan_file, result_file]
+        assert plan_file.stat().st_mode & 0o777 == 0o600
+        assert read_plan(plan_file).ranges == self.ranges
+        error = self.lane_errors.pop(0) if self.lane_errors else None
+        if self.silent:
+            raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
+        if isinstance(error, PlanMismatch):
+            write_failure(result_file, error)
+            raise AirflowException("Cannot execute: spark-submit. Error code is: 1.")
+        marks = () if error else tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in self.ranges)
+        write_results(result_file, [LaneResult(3, marks, (error.report(),) if error else ())])
+
+    def publish(self, flow: Any, plan: Plan, results: Any = ()) -> Published:
+        return Published(tuple(Watermark(r.topic, r.partition, self.watermark, self.watermark, 4, 7) for r in plan.ranges))
+
+
+@pytest.fixture
+def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
+    """The stand-in, in the place of what it stands for; afterwards, no file of a job is left."""
+    configured(*FLOW)
+    core = Core()
+    monkeypatch.setattr("mirror.plan.run.plan", core.plan)
+    monkeypatch.setattr("mirror.report.publish.publish", core.publish)
+    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
+    yield core
+    assert not [path for path in core.files if path.exists()]
+
+
+def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any]) -> None:
+    core.plan_errors = [ClusterUnreachable("east", "127.0.0.1:1", 30)]
+    assert run_dag(COPY, retries=1).state == "success"
+    assert core.plans == 2
+
+
+def test_any_other_error_fails_at_once_and_nothing_is_copied(
+    core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    core.plan_errors = [OtherCluster("east", "a", "b"), OtherCluster("east", "a", "b")]
+    run = run_dag(COPY, retries=1)
+    assert (run.state, core.plans, core.jobs) == ("failed", 1, [])
+    assert run.tasks == {"plan": "failed", "copy": "upstream_failed", "publish": "success", "verdict": "failed"}
+    assert "The alias 'east' leads to cluster b" in "".join(capfd.readouterr())
+
+
+def test_a_lane_that_was_overtaken_is_fine_when_the_other_attempt_got_there(core: Core, run_dag: Callable[..., Any]) -> None:
+    core.lane_errors = [Overtaken(3)]
+    run = run_dag(COPY)
+    assert (run.state, run.tasks["copy"]) == ("success", "success")
+
+
+def test_a_lane_that_did_not_get_there_is_tried_again_if_that_may_help(core: Core, run_dag: Callable[..., Any]) -> None:
+    core.watermark = 5
+    core.lane_errors = [Overtaken(3), RecordRefused("orders", 0, 5, "east.orders", "too large")]
+    run = run_dag(COPY, retries=2)
+    assert (run.state, len(core.jobs)) == ("failed", 2)
+    assert [error["code"] for error in run.xcom["copy"]["errors"]] == ["RecordRefused"]
+
+
+def test_an_error_of_the_job_itself_is_bridged(core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
+    core.watermark = 5
+    core.lane_errors = [PlanMismatch("one", "other"), PlanMismatch("one", "other")]
+    assert run_dag(COPY, retries=1).state == "failed"
+    assert len(core.jobs) == 1
+    assert "The plan was made with configuration one, and this worker has other." in "".join(capfd.readouterr())
+
+
+def test_a_job_that_ends_without_a_word_is_retried_and_the_ledger_judges(
+    core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    core.silent = True
+    run = run_dag(COPY, retries=1)
+    assert len(core.jobs) == 2
+    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "success"}
+    assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in "".join(capfd.readouterr())
+    core.watermark = 5
+    assert run_dag(COPY).state == "failed", "work was owed and nothing moved"
+
+
+@pytest.mark.parametrize(("plain", "packed", "plans"), [(10, 1_000_000, 1), (10, 10, 3)])
+def test_large_plans_travel_packed_and_the_largest_are_made_again(
+    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, plain: int, packed: int, plans: int
+) -> None:
+    monkeypatch.setattr("mirror.airflow.xcom.PLAIN_BYTES", plain)
+    monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", packed)
+    run = run_dag(COPY)
+    assert (run.state, core.plans) == ("success", plans)
+    assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0}
+    assert ("zlib+base64" in run.xcom["plan"]) == (plans == 1)
+    core.watermark, core.lane_errors = 5, [RecordRefused("orders", 0, 5, "east.orders", "too large")]
+    run = run_dag(COPY)
+    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
+    core.watermark, core.silent = 5, True
+    assert run_dag(COPY).state == "failed"
+
+
+def test_an_unknown_spark_connection_is_one_clear_sentence(
+    core: Core, configured: Callable[..., None], run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    configured(*FLOW, "mirror.spark.connection = spark_prod")
+    core.watermark = 5
+    run = run_dag(COPY, retries=1)
+    assert (run.state, run.tasks["copy"], core.jobs) == ("failed", "failed", [])
+    assert "mirror.spark.connection: Airflow has no connection of this name (it is 'spark_prod')" in "".join(capfd.readouterr())
+
+
+def test_the_job_starts_locally_without_any_connection(core: Core, run_dag: Callable[..., Any]) -> None:
+    assert run_dag(COPY).state == "success"
+    [hook] = core.jobs
+    assert hook.master == "local[*,4]"
+    command = hook._build_spark_submit_command("job.py")
+    assert command[command.index("--deploy-mode") + 1] == "client"
+    assert "--py-files" not in command
+    assert hook._environment["PYSPARK_PYTHON"] == hook._environment["PYSPARK_DRIVER_PYTHON"]
+    assert hook._environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+
+
+def test_a_cluster_gets_our_code_and_keeps_its_own_settings(
+    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, configured: Callable[..., None]
+) -> None:
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_SPARK_PROD", '{"conn_type": "spark", "host": "spark://master", "port": 7077, "extra": {"deploy-mode": "cluster"}}'
+    )
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    configured(*FLOW, "mirror.spark.connection = spark_prod")
+    assert run_dag(COPY).state == "success"
+    [hook] = core.jobs
+    command = hook._build_spark_submit_command("job.py")
+    assert command[command.index("--master") + 1] == "spark://master:7077"
+    assert command[command.index("--deploy-mode") + 1] == "client"
+    assert command[command.index("--py-files") + 1].endswith("mirror.zip")
+    assert "--properties-file" not in command
+    assert "PYSPARK_PYTHON" not in hook._environment
+    assert "SPARK_LOCAL_IP" not in hook._environment
+
+
+def test_a_properties_file_of_ones_own_takes_the_place_of_the_tuned_one(
+    core: Core, configured: Callable[..., None], run_dag: Callable[..., Any], tmp_path: Path
+) -> None:
+    own = tmp_path / "spark.properties"
+    own.write_text("spark.driver.memory 2g\n")
+    configured(*FLOW, f"mirror.spark.properties.file = {own}")
+    assert run_dag(COPY).state == "success"
+    command = core.jobs[0]._build_spark_submit_command("job.py")
+    assert command[command.index("--properties-file") + 1] == str(own)
+    assert load().flow("east->west").value("mirror.spark.properties.file") == str(own)

@@ -1,0 +1,128 @@
+"""The DAGs themselves: their ids, schedules and texts, and what they do with a configuration that is wrong."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TWO_WAYS = (
+    "clusters = east, west",
+    "east.bootstrap.servers = 127.0.0.1:1",
+    "west.bootstrap.servers = 127.0.0.1:1",
+    "east->west.enabled = true",
+    "west->east.enabled = true",
+)
+
+
+def test_every_flow_has_its_dags(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS)
+    assert sorted(dags()) == [
+        "east-to-west.copy",
+        "east-to-west.refresh-topics",
+        "west-to-east.copy",
+        "west-to-east.refresh-topics",
+    ]
+
+
+def test_every_dag_says_what_it_is_for(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS)
+    for dag_id, dag in dags().items():
+        assert dag.tags == {"mirror", "east->west" if dag_id.startswith("east") else "west->east"}
+        for heading in ("**When not to use it.**", "**When it is red**"):
+            assert heading in dag.doc_md
+
+
+def test_windows_follow_the_interval_and_begin_on_whole_ones(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS, "mirror.copy.interval.seconds = 90", "east->west.refresh.topics.interval.seconds = 1")
+    found = dags()
+    copy, refresh = found["east-to-west.copy"], found["east-to-west.refresh-topics"]
+    assert copy.timetable.delta == timedelta(seconds=90)
+    assert int(copy.start_date.timestamp()) % 90 == 0
+    assert refresh.timetable.delta == timedelta(seconds=10), "no DAG runs more often than every ten seconds"
+    for dag in found.values():
+        assert not dag.catchup
+        assert dag.max_active_runs == 1
+        assert dag.start_date < datetime.now(UTC)
+
+
+def test_the_scheduler_sees_aligned_windows(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    from airflow.serialization.definitions.dag import SerializedDAG
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    configured(*TWO_WAYS, "mirror.copy.interval.seconds = 90")
+    dag: SerializedDAG = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dags()["east-to-west.copy"]))
+    run = dag.next_dagrun_info(last_automated_run_info=None)
+    assert run is not None
+    assert run.data_interval.end - run.data_interval.start == timedelta(seconds=90)
+    assert int(run.data_interval.start.timestamp()) % 90 == 0
+    assert run.data_interval.end <= datetime.now(UTC) + timedelta(seconds=90)
+
+
+def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS)
+    dag = dags()["east-to-west.copy"]
+    copy = dag.get_task("copy")
+    assert (copy.pool, copy.max_active_tis_per_dag) == ("mirror_copy_east-to-west", 1)
+    for name in ("plan", "copy", "publish"):
+        task = dag.get_task(name)
+        assert (task.retries, task.retry_delay, task.retry_exponential_backoff) == (3, timedelta(seconds=10), 2.0)
+    assert dag.get_task("verdict").retries == 0
+    assert [task.task_id for task in dag.topological_sort()] == ["plan", "copy", "publish", "verdict"]
+
+
+def test_a_dag_that_is_switched_off_does_not_exist(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS, "east->west.refresh.topics.enabled = false")
+    assert sorted(dags()) == ["east-to-west.copy", "west-to-east.copy", "west-to-east.refresh-topics"]
+
+
+def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
+    configured: Callable[..., None], dags: Callable[[], dict[str, Any]], run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    configured(*TWO_WAYS, "west->east.mirror.lanes = banana", "west->east.mirror.lane = 3")
+    found = dags()
+    assert len(found) == 4
+    assert "has to be" in found["west-to-east.copy"].doc_md
+    for what in ("copy", "refresh-topics"):
+        assert run_dag(f"west-to-east.{what}").state == "failed"
+        shown = "".join(capfd.readouterr())
+        assert "west->east.mirror.lanes: has to be" in shown
+        assert "mirror.lane" in shown
+    assert "cannot run" not in found["east-to-west.copy"].doc_md
+
+
+def test_a_file_that_cannot_be_read_is_one_failing_dag(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dags: Callable[[], dict[str, Any]], run_dag: Callable[..., Any]
+) -> None:
+    monkeypatch.setenv("MIRROR_CONFIG", str(tmp_path / "none.properties"))
+    [(dag_id, dag)] = dags().items()
+    assert dag_id == "mirror.configuration"
+    assert "the file cannot be read: No such file or directory" in dag.doc_md
+    assert run_dag(dag_id).state == "failed"
+
+
+def test_a_readable_configuration_has_no_failing_dag(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS)
+    assert "mirror.configuration" not in dags()
+
+
+def test_parsing_imports_nothing_heavy_and_is_quick(configured: Callable[..., None], airflow_home: Path) -> None:
+    configured(*TWO_WAYS)
+    program = """
+import json, sys, time
+import airflow.sdk
+from airflow.dag_processing.dagbag import DagBag
+began = time.process_time()
+bag = DagBag(sys.argv[1])
+heavy = [name for name in ("pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "mirror.kafka.cluster") if name in sys.modules]
+print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() - began]))
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(ROOT / "dags")], capture_output=True, text=True, check=True)
+    count, errors, heavy, seconds = json.loads(done.stdout.splitlines()[-1])
+    assert (count, errors, heavy) == (4, {}, [])
+    assert seconds < 2
