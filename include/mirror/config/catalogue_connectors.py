@@ -4,7 +4,7 @@ from mirror.config.client_keys import SECURITY_KEYS
 from mirror.config.property import Property
 from mirror.config.values import Valid, between, factor, one_of, policy_class, regexes
 
-_CLASSES = "org.apache.kafka.connect.mirror."
+MIRROR_CLASSES = "org.apache.kafka.connect.mirror."
 NAMING, TOPICS, CONFIGS, SYNCS, GROUPS, HEARTBEATS, CLUSTERS = (
     "naming",
     "topics",
@@ -14,8 +14,8 @@ NAMING, TOPICS, CONFIGS, SYNCS, GROUPS, HEARTBEATS, CLUSTERS = (
     "heartbeats",
     "clusters",
 )
-DEFAULT_POLICY = _CLASSES + "DefaultReplicationPolicy"
-IDENTITY_POLICY = _CLASSES + "IdentityReplicationPolicy"
+DEFAULT_POLICY = MIRROR_CLASSES + "DefaultReplicationPolicy"
+IDENTITY_POLICY = MIRROR_CLASSES + "IdentityReplicationPolicy"
 
 
 def _switch(name: str, default: bool, doc: str, group: str) -> Property:
@@ -62,7 +62,7 @@ SOURCE = (
         TOPICS,
         regexes(),
     ),
-    _class("topic.filter.class", _CLASSES + "DefaultTopicFilter", "How topics are chosen.", TOPICS),
+    _class("topic.filter.class", MIRROR_CLASSES + "DefaultTopicFilter", "How topics are chosen.", TOPICS),
     _switch("refresh.topics.enabled", True, "Whether new topics and partitions are looked for.", TOPICS),
     _interval("refresh.topics.interval.seconds", 600, "The time between two looks.", TOPICS),
     _factor("replication.factor", "The replication factor of new remote topics.", TOPICS, 2),
@@ -83,7 +83,7 @@ SOURCE = (
         CONFIGS,
         regexes(),
     ),
-    _class("config.property.filter.class", _CLASSES + "DefaultConfigPropertyFilter", "How topic configs are chosen.", CONFIGS),
+    _class("config.property.filter.class", MIRROR_CLASSES + "DefaultConfigPropertyFilter", "How topic configs are chosen.", CONFIGS),
     Property(
         "use.defaults.from",
         "STRING",
@@ -127,7 +127,7 @@ CHECKPOINT = (
         GROUPS,
         regexes(),
     ),
-    _class("group.filter.class", _CLASSES + "DefaultGroupFilter", "How groups are chosen.", GROUPS),
+    _class("group.filter.class", MIRROR_CLASSES + "DefaultGroupFilter", "How groups are chosen.", GROUPS),
     _switch("refresh.groups.enabled", True, "Whether new groups are looked for.", GROUPS),
     _interval("refresh.groups.interval.seconds", 600, "The time between two looks.", GROUPS),
     _switch("emit.checkpoints.enabled", True, "Whether checkpoints are written.", GROUPS),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mirror.config import flatten
 from mirror.config.catalogue import TOP_LEVEL
+from mirror.config.catalogue_connect import DRIVER_NAMES
 from mirror.config.file import ConfigurationFile, Pair, enabled_pairs, read
 from mirror.config.flow import Configuration, Flow, InvalidFlow
 from mirror.config.identity import identity_cycles
@@ -76,7 +77,9 @@ def _file_notices(file: ConfigurationFile, pairs: Iterable[Pair], unknown: Itera
     """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
     told = {f"{pair.source}->{pair.target}" for pair in pairs}
     told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
-    return [f"{each.key} {each.message}." for each in unknown if not each.ours and each.flow not in told]
+    drivers = ", ".join(key for key in file.raw if key in DRIVER_NAMES and key != "clusters")
+    without_effect = [f"{drivers}: no effect here, because there is no Connect worker."] if drivers else []
+    return without_effect + [f"{each.key} {each.message}." for each in unknown if not each.ours and each.flow not in told]
 
 
 def _between_flows(found: Sequence[_Found]) -> None:

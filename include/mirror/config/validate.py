@@ -6,6 +6,7 @@ from typing import Any
 
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.catalogue_connect import WORKER_NAMES
+from mirror.config.catalogue_connectors import MIRROR_CLASSES
 from mirror.config.clients import client_settings
 from mirror.config.flow import Flow, Role, Side
 from mirror.config.known import Unknown
@@ -24,6 +25,7 @@ _CLIENTS: tuple[tuple[Side, Role], ...] = (
 )
 _IDENTITY = "For topics that keep their names set replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _SEPARATOR = "becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible (a blank at its end counts)"
+_CLASSES = ("replication.policy.class", "topic.filter.class", "group.filter.class", "config.property.filter.class")
 _IN_TOPIC_NAMES = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -155,7 +157,13 @@ def _start(found: Findings) -> None:
 
 def _unknown(found: Findings, unknown: list[Unknown]) -> None:
     strict = "mirror.strict" in found.flow.connector and found.flow.connector["mirror.strict"].text.strip().lower() == "true"
+    # A class of the user's own may read any property of the flow.
+    custom = any(
+        name in found.flow.connector and not found.flow.connector[name].text.strip().startswith(MIRROR_CLASSES) for name in _CLASSES
+    )
     for each in unknown:
+        if custom and each.flow and not each.ours:
+            continue
         if each.ours or strict:
             found.refuse(each.key, each.message)
         elif each.flow:
