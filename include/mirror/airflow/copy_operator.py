@@ -54,6 +54,7 @@ class CopyOperator(SparkSubmitOperator):
                 raise AirflowSkipException("Nothing to copy: no partition has new records. Spark was not started.")
             results = self._run_job(flow, plan, context)
             value = results_to_xcom(results)
+            self.log.info("%d lanes copied %d records.", len(results), sum(result.records for result in results))
             failed = [error for result in results for error in result.errors]
             if failed or not is_plain(made):
                 verdict = _judge(flow, plan, results)

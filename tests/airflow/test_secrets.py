@@ -1,0 +1,109 @@
+"""Where a secret must not stand: XCom and all else of Airflow's database, the log, command lines, the job's files."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+from services.oracle import Oracle, Record, Side
+
+SECRET = "tr0ub4dor-and-3-more"
+
+
+class Watch:
+    """Looks at every command line and every file of the job while it runs."""
+
+    def __init__(self, temporary: Path) -> None:
+        self._temporary = temporary
+        self._over = threading.Event()
+        self.jobs_seen = 0
+        self.files_seen: set[str] = set()
+        self.leaks: set[str] = set()
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._look)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.02):
+            for command in Path("/proc").glob("[0-9]*/cmdline"):
+                self._command(_content(command))
+            for path in self._temporary.rglob("*.json"):
+                self.files_seen.add(path.name)
+                if SECRET.encode() in _content(path):
+                    self.leaks.add(str(path))
+
+    def _command(self, line: bytes) -> None:
+        self.jobs_seen += b"copy_ranges.py" in line
+        if SECRET.encode() in line:
+            self.leaks.add(line.decode(errors="replace"))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""  # it is gone
+
+
+def test_a_password_stands_nowhere_while_the_dag_uses_it(
+    make_cluster: Callable[..., KafkaCluster],
+    west: KafkaCluster,
+    make_pair: Callable[..., ClusterPair],
+    oracle: Oracle,
+    run_dag: Callable[..., Any],
+    airflow_home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    source = make_cluster("east", users={"mirror": SECRET})
+    oracle.create_acls(
+        source.bootstrap,
+        [
+            {"principal": "User:mirror", "type": kind, "name": name, "operation": "ALL"}
+            for kind, name in (("TOPIC", "*"), ("GROUP", "*"), ("CLUSTER", "kafka-cluster"))
+        ],
+    )
+    pair = make_pair(source, west)
+    topic = pair.topic("orders")
+    oracle.create_topic(source.bootstrap, topic)
+    oracle.produce_records(source.bootstrap, topic, [Record(value=b"one")])
+    (tmp_path / "secrets.properties").write_text(f"password={SECRET}\n")
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    extra = {
+        "source.bootstrap.servers": source.secure_bootstrap,
+        "source.security.protocol": "SASL_PLAINTEXT",
+        "source.sasl.mechanism": "PLAIN",
+        "source.sasl.jaas.config": f'{login} username="mirror" password="${{file:{tmp_path}/secrets.properties:password}}";',
+    }
+    monkeypatch.setenv("MIRROR_CONFIG", str(pair.properties(extra=extra)))
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    watch = Watch(temporary)
+
+    with watch.looking():
+        run = run_dag(f"{pair.source}-to-{pair.target}.copy")
+
+    assert run.state == "success"
+    oracle.assert_mirrored(Side(source.bootstrap, topic), Side(west.bootstrap, pair.remote(topic)))
+    assert watch.jobs_seen
+    assert {"plan.json", "result.json"} <= watch.files_seen
+    assert not watch.leaks
+    assert SECRET not in "".join(capfd.readouterr())
+    database = b"".join(path.read_bytes() for path in airflow_home.glob("airflow.db*"))
+    assert topic.encode() in database, "the XComs are in this file"
+    assert SECRET.encode() not in database
+    assert not list(temporary.rglob("mirror-copy-*"))

@@ -1,0 +1,84 @@
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mirror.copy.spark_start import (
+    INCLUDE,
+    TunedSpark,
+    environment,
+    installed_spark,
+    is_local,
+    package,
+    program,
+    properties_file,
+    tuned_spark,
+)
+from mirror.errors import ConfigurationError
+
+CLUSTER = "spark://master:7077"
+TUNED = TunedSpark(Path("/tuned"))
+
+
+@pytest.mark.parametrize(
+    ("master", "local"), [("local", True), ("local[*,4]", True), ("local-cluster[2,1,1024]", False), (CLUSTER, False), ("yarn", False)]
+)
+def test_only_threads_of_one_process_are_local(master: str, local: bool) -> None:
+    assert is_local(master) is local
+
+
+def test_the_tuned_properties_are_for_local_masters_alone() -> None:
+    assert properties_file("local[*,4]", "", TUNED) == "/tuned/spark.properties"
+    assert properties_file("local[*,4]", "", None) is None
+    assert properties_file(CLUSTER, "", TUNED) is None
+
+
+def test_a_configured_properties_file_is_for_any_master_and_has_to_exist(tmp_path: Path) -> None:
+    own = tmp_path / "own.properties"
+    own.touch()
+    assert properties_file("local[*,4]", str(own), TUNED) == properties_file(CLUSTER, str(own), None) == str(own)
+    with pytest.raises(ConfigurationError, match=r"mirror\.spark\.properties\.file: there is no such file"):
+        properties_file(CLUSTER, str(tmp_path / "none"), None)
+
+
+def test_a_tuned_start_counts_when_its_last_file_is_there(tmp_path: Path) -> None:
+    assert tuned_spark(tmp_path) is None
+    (tmp_path / "spark.properties").touch()
+    assert tuned_spark(tmp_path) == TunedSpark(tmp_path)
+
+
+def test_the_program_is_ours_locally_and_the_clusters_own_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = str(installed_spark() / "bin" / "spark-submit")
+    monkeypatch.setenv("PATH", "/nothing/here")
+    assert program("local[*,4]", "spark-submit", TUNED) == "/tuned/home/bin/spark-submit"
+    assert program("local[*,4]", "spark-submit", None) == ours
+    assert program(CLUSTER, "spark-submit", TUNED) == ours
+    assert program(CLUSTER, "spark3-submit", None) == "spark3-submit"
+    (tmp_path / "spark-submit").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program(CLUSTER, "spark-submit", None) == "spark-submit"
+    assert program("local[*,4]", "spark-submit", None) == ours
+
+
+def test_a_cluster_keeps_its_own_python_address_and_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MIRROR_CONFIG", raising=False)
+    there = environment(CLUSTER, "", TUNED)
+    assert set(there) == {"MIRROR_CONFIG", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"}
+    assert there["MIRROR_CONFIG"] == str(INCLUDE / "mm2.properties")
+    here = environment("local[*,4]", "", TUNED)
+    assert (here["PYSPARK_PYTHON"], here["SPARK_LOCAL_IP"], here["SPARK_HOME"]) == (sys.executable, "127.0.0.1", "/tuned/home")
+    assert environment("local[*,4]", "", None)["SPARK_HOME"] == str(installed_spark())
+
+
+def test_the_job_finds_the_configuration_that_we_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIRROR_CONFIG", "/one.properties,/two.properties")
+    assert environment(CLUSTER, "", None)["MIRROR_CONFIG"] == "/one.properties,/two.properties"
+    assert environment(CLUSTER, "/given.properties", None)["MIRROR_CONFIG"] == "/given.properties"
+
+
+def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
+    with zipfile.ZipFile(package(tmp_path)) as archive:
+        names = archive.namelist()
+    assert "mirror/copy/run.py" in names
+    assert all(name.startswith("mirror/") and name.endswith(".py") for name in names)
