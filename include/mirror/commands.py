@@ -84,9 +84,9 @@ def effective_config(flow: Flow, _options: argparse.Namespace) -> Answer:
 
 def pools(configuration: Configuration) -> tuple[Any, tuple[ErrorReport, ...], str]:
     """`pools`: the pools that the flows' DAGs need, as `airflow pools import` takes them."""
-    from mirror.report.pools import pools_document
+    from mirror.report.pools import pools as needed
 
-    document = pools_document(configuration)
+    document = needed(configuration.flows)
     return document, (), json.dumps(document, indent=2)
 
 
