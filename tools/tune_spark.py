@@ -57,7 +57,9 @@ def train(tuned: TunedSpark) -> None:
     training = tuned.directory / "training.properties"
     training.write_text(SETTINGS.format(archive=f"-XX:ArchiveClassesAtExit={fresh}"), encoding="utf-8")
     command = [str(tuned.home / "bin" / "spark-submit"), "--master", LOCAL_MASTER, "--properties-file", str(training), __file__, "job"]
-    done = subprocess.run(command, env={**os.environ, **environment(LOCAL_MASTER, "", tuned)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, **environment(LOCAL_MASTER, "", tuned, tuned.directory)}, capture_output=True, text=True, check=False
+    )
     if done.returncode or not fresh.exists():
         sys.exit(f"Spark could not be started for training (exit code {done.returncode}):\n{done.stdout}{done.stderr}")
     training.unlink()

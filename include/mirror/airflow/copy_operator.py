@@ -90,7 +90,7 @@ class CopyOperator(SparkSubmitOperator):
         tuned = None if properties else tuned_spark()
         return JobHook(
             connection,
-            environment={**os.environ, **environment(found.master, "", tuned)},
+            environment={**os.environ, **environment(found.master, "", tuned, files.directory)},
             name=f"mirror copy {flow.name}",
             application_args=arguments(files, flow.name, run_id),
             properties_file=properties_file(found.master, properties, tuned),

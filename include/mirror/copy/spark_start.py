@@ -84,9 +84,10 @@ def installed_spark() -> Path:
     return Path(spec.origin).parent
 
 
-def environment(master: str, config: str, tuned: TunedSpark | None) -> dict[str, str]:
+def environment(master: str, config: str, tuned: TunedSpark | None, scratch: Path) -> dict[str, str]:
     """What the job's process needs beyond our own environment; no secret. `config` is what it shall find in MIRROR_CONFIG, '': what we do.
 
+    `scratch` is where Spark puts its temporary files on a local master: for a moment the lanes' tasks with their secrets are among them.
     On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON), the driver's is ours.
     """
     variables = {
@@ -96,6 +97,7 @@ def environment(master: str, config: str, tuned: TunedSpark | None) -> dict[str,
     }
     if is_local(master):
         variables["PYSPARK_PYTHON"] = sys.executable
+        variables["SPARK_LOCAL_DIRS"] = str(scratch)
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
         variables["SPARK_HOME"] = str(tuned.home if tuned else installed_spark())
         # For the JVM that only prints the command line of the one that works.

@@ -35,7 +35,7 @@ def copy_with_spark(plan: Plan, *, run: str = "", properties: str = "", config: 
             str(JOB),
             *arguments(files, plan.flow, run),
         ]
-        code = _run(command, {**os.environ, **environment(LOCAL_MASTER, config, tuned)})
+        code = _run(command, {**os.environ, **environment(LOCAL_MASTER, config, tuned, files.directory)})
         return read_results(files.result, f"spark-submit ended with exit code {code}.")
 
 

@@ -19,6 +19,7 @@ from mirror.errors import ConfigurationError
 
 CLUSTER = "spark://master:7077"
 TUNED = TunedSpark(Path("/tuned"))
+SCRATCH = Path("/scratch")
 
 
 @pytest.mark.parametrize(
@@ -63,18 +64,19 @@ def test_the_program_is_ours_locally_and_the_clusters_own_elsewhere(tmp_path: Pa
 
 def test_a_cluster_keeps_its_own_python_address_and_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MIRROR_CONFIG", raising=False)
-    there = environment(CLUSTER, "", TUNED)
+    there = environment(CLUSTER, "", TUNED, SCRATCH)
     assert set(there) == {"MIRROR_CONFIG", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"}
     assert there["MIRROR_CONFIG"] == str(INCLUDE / "mm2.properties")
-    here = environment("local[*,4]", "", TUNED)
+    here = environment("local[*,4]", "", TUNED, SCRATCH)
     assert (here["PYSPARK_PYTHON"], here["SPARK_LOCAL_IP"], here["SPARK_HOME"]) == (sys.executable, "127.0.0.1", "/tuned/home")
-    assert environment("local[*,4]", "", None)["SPARK_HOME"] == str(installed_spark())
+    assert here["SPARK_LOCAL_DIRS"] == "/scratch"
+    assert environment("local[*,4]", "", None, SCRATCH)["SPARK_HOME"] == str(installed_spark())
 
 
 def test_the_job_finds_the_configuration_that_we_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIRROR_CONFIG", "/one.properties,/two.properties")
-    assert environment(CLUSTER, "", None)["MIRROR_CONFIG"] == "/one.properties,/two.properties"
-    assert environment(CLUSTER, "/given.properties", None)["MIRROR_CONFIG"] == "/given.properties"
+    assert environment(CLUSTER, "", None, SCRATCH)["MIRROR_CONFIG"] == "/one.properties,/two.properties"
+    assert environment(CLUSTER, "/given.properties", None, SCRATCH)["MIRROR_CONFIG"] == "/given.properties"
 
 
 def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
