@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from mirror.copy.confluent_partition import raise_refusal
 from mirror.copy.confluent_source import Source
 from mirror.copy.confluent_target import Target
 from mirror.copy.engine import Progress, TransactionLimits, Work
@@ -23,12 +24,14 @@ class ConfluentEngine:
         """See `Engine.copy`."""
         started = time.monotonic()
         flows = self._source.assign(work, self._target)
-        self._target.begin()
-        while self._source.has_work() and self._target.bytes < limits.bytes and time.monotonic() - started < limits.seconds:
-            self._source.consume(_CONSUME_RECORDS, _CONSUME_SECONDS, self._target, limits.bytes)
-        self._target.flush()
-        for flow in flows:
-            flow.raise_if_refused()
+        try:
+            self._target.begin()
+            while self._source.has_work() and self._target.bytes < limits.bytes and time.monotonic() - started < limits.seconds:
+                self._source.consume(_CONSUME_RECORDS, _CONSUME_SECONDS, self._target, limits.bytes)
+            self._target.flush(lambda: any(flow.failure for flow in flows))
+        finally:
+            # One refused record makes every later call of its transaction fail, so what the delivery reports say comes first.
+            raise_refusal(flows)
         return [flow.progress() for flow in flows if flow.moved()]
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:

@@ -1,5 +1,6 @@
 """One partition on its way through the engine: what was sent, what was acknowledged, where it stopped."""
 
+from collections.abc import Iterable
 from operator import methodcaller
 from typing import Any
 
@@ -62,17 +63,15 @@ class PartitionFlow:
         """Whether this transaction changed anything for the partition."""
         return self.next_offset > self.work.start or self.poison is not None
 
-    def raise_if_refused(self) -> None:
-        """Raises what the delivery reports say: BatchRefused for records that the broker would not have, other errors as they are."""
+    def refusal(self) -> BatchRefused | MirrorError | None:
+        """What the delivery reports say, if they say something bad: records that the broker would not have, or any other failure."""
         error = self.failure
         if error is None:
-            if len(self.targets) != len(self.sources):
-                raise KafkaFailure(f"{self.work.source}: {len(self.sources) - len(self.targets)} records were not acknowledged in time.")
-            return
+            return None
         tp, first = self.work.source, self.sources[len(self.targets)]
         if error.code() in _REFUSALS:
-            raise BatchRefused(tp, first, len(self.sources), f"{_REFUSALS[error.code()]} ({error.name()})")
-        raise self._other(error, first)
+            return BatchRefused(tp, first, len(self.sources), f"{_REFUSALS[error.code()]} ({error.name()})")
+        return self._other(error, first)
 
     def progress(self) -> Progress:
         """What the transaction did to this partition."""
@@ -107,3 +106,10 @@ def carried_headers(message: Message, flow: PartitionFlow) -> Any:
     except (SystemError, UnicodeDecodeError) as failure:
         tp = flow.work.source
         raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "it has a header key that is not UTF-8") from failure
+
+
+def raise_refusal(flows: Iterable[PartitionFlow]) -> None:
+    """Raises what the delivery reports of a transaction say. A refused batch is the cause of whatever else failed, so it goes first."""
+    found = [refusal for refusal in (flow.refusal() for flow in flows) if refusal is not None]
+    if found:
+        raise next((refusal for refusal in found if isinstance(refusal, BatchRefused)), found[0])

@@ -53,6 +53,7 @@ class Source:
             if known:
                 self._consumer.incremental_unassign(known)
             self._consumer.incremental_assign([_start(flow.work) for flow in moved])
+            self._consumer.resume(known)  # a pause outlives the assignment
             stale = {flow.work.source for flow in moved}
             self._pending = [message for message in self._pending if _key(message) not in stale]
             self._positions.update({flow.work.source: flow.work.start for flow in moved})

@@ -15,6 +15,7 @@ _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PR
 _BATCH_BYTES = 1_000_000
 _LARGEST_RECORD = 1_000_000_000
 _POLL_EVERY = 1000
+_FLUSH_SECONDS = 0.2
 
 
 class Target:
@@ -51,6 +52,7 @@ class Target:
                 self._producer.produce(flow.work.remote, value, key, partition, flow.delivered, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
                 break
             except BufferError:
+                # Full: some of it will be acknowledged, or fail at message.timeout.ms, after which produce raises.
                 self._producer.poll(0.05)
             except KafkaException as failure:
                 raise self._failure("writing", failure) from failure
@@ -62,9 +64,9 @@ class Target:
             self._unpolled = 0
             self._producer.poll(0)
 
-    def flush(self) -> None:
-        """Waits until every record is acknowledged or refused."""
-        self._call("waiting for acknowledgements", self._flush)
+    def flush(self, failed: Callable[[], bool] = lambda: False) -> None:
+        """Waits until every record is acknowledged, or one of them has `failed`: what is behind it is not sent any more."""
+        self._call("waiting for acknowledgements", lambda: self._flush(failed))
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Puts keyed records into the transaction and waits until they are acknowledged."""
@@ -77,7 +79,7 @@ class Target:
                 self._producer.produce(topic, value, key, partition, report)
 
         self._call("writing the ledger", send)
-        self.flush()
+        self.flush(lambda: bool(failures))
         if failures:
             raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(failures[0]))
 
@@ -105,9 +107,13 @@ class Target:
         self._producer.list_topics(self._ledger_topic, self._seconds)
         self._producer.init_transactions(self._seconds)
 
-    def _flush(self) -> None:
-        left = self._producer.flush(self._timeout)
-        if left:
+    def _flush(self, failed: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + self._timeout
+        while left := self._producer.flush(_FLUSH_SECONDS):
+            if failed():
+                return
+            if time.monotonic() < deadline:
+                continue
             raise DeadlineExceeded(
                 f"Cluster '{self.alias}': {left} records were not acknowledged within {self._timeout:g} s.",
                 next="Look at the brokers' load and the network; the next run goes on by itself.",
