@@ -39,11 +39,11 @@ def test_every_dag_says_what_it_is_for(configured: Callable[..., None], dags: Ca
 
 
 def test_windows_follow_the_interval_and_begin_on_whole_ones(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
-    configured(*TWO_WAYS, "mirror.copy.interval.seconds = 90", "east->west.refresh.topics.interval.seconds = 1")
+    configured(*TWO_WAYS, "mirror.copy.interval.seconds = 77", "east->west.refresh.topics.interval.seconds = 1")
     found = dags()
     copy, refresh = found["east-to-west.copy"], found["east-to-west.refresh-topics"]
-    assert copy.timetable.delta == timedelta(seconds=90)
-    assert int(copy.start_date.timestamp()) % 90 == 0
+    assert copy.timetable.delta == timedelta(seconds=77)
+    assert int(copy.start_date.timestamp()) % 77 == 0
     assert refresh.timetable.delta == timedelta(seconds=10), "no DAG runs more often than every ten seconds"
     for dag in found.values():
         assert not dag.catchup
@@ -55,13 +55,13 @@ def test_the_scheduler_sees_aligned_windows(configured: Callable[..., None], dag
     from airflow.serialization.definitions.dag import SerializedDAG
     from airflow.serialization.serialized_objects import DagSerialization
 
-    configured(*TWO_WAYS, "mirror.copy.interval.seconds = 90")
+    configured(*TWO_WAYS, "mirror.copy.interval.seconds = 77")
     dag: SerializedDAG = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dags()["east-to-west.copy"]))
     run = dag.next_dagrun_info(last_automated_run_info=None)
     assert run is not None
-    assert run.data_interval.end - run.data_interval.start == timedelta(seconds=90)
-    assert int(run.data_interval.start.timestamp()) % 90 == 0
-    assert run.data_interval.end <= datetime.now(UTC) + timedelta(seconds=90)
+    assert run.data_interval.end - run.data_interval.start == timedelta(seconds=77)
+    assert int(run.data_interval.start.timestamp()) % 77 == 0
+    assert run.data_interval.end <= datetime.now(UTC) + timedelta(seconds=77)
 
 
 def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from mirror.airflow.copy_tasks import is_dry_run, pull
+from mirror.airflow.context import is_dry_run, leave, pull
 from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_to_xcom
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.spark_hook import JobHook
@@ -62,8 +62,7 @@ class CopyOperator(SparkSubmitOperator):
                 if not is_plain(made):
                     value["verdict"] = verdict_to_xcom(verdict)
             if failed:
-                # Before the task fails, for what was copied is of interest all the same.
-                context["ti"].xcom_push("return_value", value)
+                leave(value)
             raise_errors(f"{self.flow}: some lanes did not reach what was planned", failed)
         return value
 

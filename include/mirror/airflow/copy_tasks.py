@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import TriggerRule, get_current_context, task
+from airflow.sdk import TriggerRule, task
 from airflow.sdk.exceptions import AirflowSkipException
 
+from mirror.airflow.context import is_dry_run, pull
 from mirror.airflow.copy_values import (
     plan_from_xcom,
     plan_to_xcom,
@@ -82,13 +83,3 @@ def dry_run_verdict(flow_name: str, made: Mapping[str, Any]) -> str:
     planned = plan_from_xcom(load().flow(flow_name), document)
     raise_errors(f"{flow_name}: this would fail", planned.errors)
     return f"{flow_name}: {len(planned.ranges)} partitions and {sum(each.offsets for each in planned.ranges)} offsets would be copied."
-
-
-def is_dry_run() -> bool:
-    """Whether the run was started with `dry_run`."""
-    return bool(get_current_context()["params"].get("dry_run"))
-
-
-def pull(task_id: str) -> Any:
-    """What a task of this run left in XCom; None if it left nothing."""
-    return get_current_context()["ti"].xcom_pull(task_ids=task_id)
