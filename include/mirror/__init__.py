@@ -1,3 +1,3 @@
-"""Mirrors Apache Kafka clusters in short, bounded batch jobs. The folders are the steps of the job, in the order of the README's picture."""
+"""Mirrors Apache Kafka clusters in short, bounded batch jobs. The folders are named after the steps of the job."""
 
 __version__ = "0.1.0"

@@ -12,7 +12,6 @@ from mirror.errors import ErrorReport
 from mirror.plan.encode import to_columns
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
-
 from mirror.report.publish import Published, publish
 from mirror.report.verdict import FAILED, verdict
 

@@ -306,11 +306,12 @@ class ForeignWriter(MirrorError):
 
     def __init__(self, ledger: str, lane: int, installation: str, host: str, seconds: float) -> None:
         super().__init__(
-            f"Lane {lane} of {ledger} was written {seconds:.0f} s ago by the installation '{installation}' on {host}. This run left the lane alone.",
+            f"Lane {lane} of {ledger} was written {seconds:.0f} s ago by the installation '{installation}' on {host}. "
+            "This run left the lane alone.",
             topic=ledger,
             partition=lane,
-            next=f"Stop the other installation, or give both the same mirror.installation; once '{installation}' has been silent for ten copy "
-            "intervals, the lane is taken over.",
+            next=f"Stop the other installation, or give both the same mirror.installation; once '{installation}' has been silent for "
+            "ten copy intervals, the lane is taken over.",
         )
         self.installation = installation
 
@@ -324,12 +325,13 @@ class UnexplainedTarget(MirrorError):
     def __init__(self, topic: str, partition: int, remote: str, first: int, end: int, known: bool) -> None:
         what = "records beyond what this mirror wrote" if known else "records, and the ledger knows nothing of this partition"
         super().__init__(
-            f"{topic}-{partition}: the remote partition {remote}-{partition}@{first} holds {what} (it ends at {end}). Nothing was written to it.",
+            f"{topic}-{partition}: the remote partition {remote}-{partition}@{first} holds {what} (it ends at {end}). "
+            "Nothing was written to it.",
             topic=topic,
             partition=partition,
             offset=first,
-            next=f"Find out who writes to {remote}; give this flow another remote name (replication.policy.*), or, if the records may stay in "
-            "front of the copy, set mirror.on.unexplained.target=append.",
+            next=f"Find out who writes to {remote}; give this flow another remote name (replication.policy.*), or, if the records may "
+            "stay in front of the copy, set mirror.on.unexplained.target=append.",
         )
         self.remote = remote
 
@@ -343,7 +345,8 @@ class TargetRecreated(MirrorError):
             "what was copied into the old one is not in it. Nothing was written to it.",
             topic=topic,
             partition=partition,
-            next="If it was deleted by mistake, the copy has to start again under another remote name; if the policy was changed, change it back.",
+            next="If it was deleted by mistake, the copy has to start again under another remote name; if the policy was changed, "
+            "change it back.",
         )
         self.remote = remote
         self.known = known
@@ -455,8 +458,10 @@ class Overtaken(MirrorError):
 
     def __init__(self, lane: int) -> None:
         super().__init__(
-            f"Lane {lane} was taken over by another attempt while it was copied here. Nothing is lost or doubled: this transaction was not committed.",
-            next="Nothing: the ledger decides what is left to do. If it happens in every run, look for a second scheduler or a run by hand.",
+            f"Lane {lane} was taken over by another attempt while it was copied here. Nothing is lost or doubled: "
+            "this transaction was not committed.",
+            next="Nothing: the ledger decides what is left to do. If it happens in every run, look for a second scheduler or a run "
+            "by hand.",
         )
         self.lane = lane
 
@@ -489,14 +494,18 @@ class WorkerUnprepared(MirrorError):
     def __init__(self, module: str, host: str, python: str, detail: str) -> None:
         super().__init__(
             f"The Spark worker on {host} cannot import '{module}' with {python}: {detail}. Its lanes copied nothing.",
-            next=f"Install '{module}' there, or give the workers an environment that has it (an image, or spark.archives with spark.pyspark.python).",
+            next=f"Install '{module}' there, or give the workers an environment that has it (an image, or spark.archives with "
+            "spark.pyspark.python).",
         )
         self.module = module
         self.host = host
 
 
 class ReportedError(MirrorError):
-    """Raised here for an error that was raised in another process and arrived as a value: its code, facts and `retriable` are the report's."""
+    """Raised here for an error that was raised in another process and arrived as a value.
+
+    Its code, facts and `retriable` are the report's.
+    """
 
     def __init__(self, report: ErrorReport) -> None:
         super().__init__(report.message, topic=report.topic, partition=report.partition, offset=report.offset, next=report.next)

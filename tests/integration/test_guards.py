@@ -215,14 +215,14 @@ def test_a_ledger_record_that_cannot_be_read_stops_its_lane_and_stays(mirroring,
 
 
 def test_another_number_of_lanes_is_refused(mirroring, topic, make_mirroring):
-    with pytest.raises(LanesChanged, match="mirror.lanes=4"):
+    with pytest.raises(LanesChanged, match=r"mirror\.lanes=4"):
         changed(mirroring, make_mirroring, {"source->target.mirror.lanes": "8"}).copy()
 
 
 def test_a_ledger_that_would_be_deleted_by_retention_is_refused(mirroring, topic):
     ledger = f"mm2-ledger.{mirroring.pair.source}.internal"
     mirroring.oracle.alter_configs(mirroring.target, ledger, {"cleanup.policy": "delete"})
-    with pytest.raises(LedgerUnsuitable, match="cleanup.policy"):
+    with pytest.raises(LedgerUnsuitable, match=r"cleanup\.policy"):
         mirroring.copy()
 
 

@@ -53,7 +53,8 @@ class LedgerRecord:
     """The state of one source partition after the last committed transaction.
 
     `watermark` is the next source offset to copy and `target_next` the end of the remote partition right behind our last record there.
-    `covered` are source offsets that are copied (or were aborted, compacted away, or control records), `records` and `bytes` running totals.
+    `covered` are source offsets that are copied (or were aborted, compacted away, or control records), `records` and `bytes` running
+    totals.
     """
 
     watermark: int
@@ -161,7 +162,8 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         history=_intervals(fields["history"]),
         records=_count(fields, "records"),
         bytes=_count(fields, "bytes"),
-        blocked=blocked and Blocked(_count(blocked, "offset"), _string(blocked, "error"), _time(blocked["since"]), _count(blocked, "tries")),
+        blocked=blocked
+        and Blocked(_count(blocked, "offset"), _string(blocked, "error"), _time(blocked["since"]), _count(blocked, "tries")),
     )
 
 
