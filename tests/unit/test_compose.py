@@ -1,0 +1,171 @@
+"""docker-compose.yaml, Dockerfile and their scripts, as far as that goes without a Docker engine."""
+
+import base64
+import re
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mirror.copy.spark_submit import JOB
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+AIRFLOW = {name: service for name, service in SERVICES.items() if name != "postgres"}
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+SECRET = re.compile(r"password|secret|fernet|_key|sql_alchemy", re.IGNORECASE)
+
+
+def steps(name: str) -> list[str]:
+    """The arguments of the Dockerfile's instructions of this name, continuation lines joined."""
+    return re.findall(rf"^{name} (.*)", DOCKERFILE.replace("\\\n", " "), flags=re.MULTILINE)
+
+
+def copied() -> dict[str, str]:
+    """What the Dockerfile copies: source -> place in the image."""
+    return dict(each.split() for each in steps("COPY"))
+
+
+def run(script: str, *arguments: str | Path, **environment: str) -> str:
+    done = subprocess.run(
+        [ROOT / "compose" / script, *arguments], env={"PATH": "/usr/local/bin:/usr/bin:/bin", **environment}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_services_are_those_of_an_airflow_with_a_local_executor() -> None:
+    assert set(SERVICES) == {"postgres", "init", "api-server", "scheduler", "dag-processor", "triggerer"}
+    assert {service["environment"]["AIRFLOW__CORE__EXECUTOR"] for service in AIRFLOW.values()} == {"LocalExecutor"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_everything_that_a_service_refers_to_is_declared(name: str) -> None:
+    service = SERVICES[name]
+    assert set(service.get("depends_on", ())) <= set(SERVICES)
+    assert set(service["secrets"]) <= set(COMPOSE["secrets"])
+    for volume in service.get("volumes", ()):
+        if isinstance(volume, str):
+            assert volume.split(":")[0] in COMPOSE["volumes"]
+        else:
+            assert volume["type"] == "bind"
+            assert volume["read_only"] is True
+            assert volume["bind"]["create_host_path"] is False  # a file that is missing would become a directory
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_port_is_open_to_the_network(name: str) -> None:
+    assert all(port.startswith("127.0.0.1:") for port in SERVICES[name].get("ports", ()))
+    assert "network_mode" not in SERVICES[name]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_says_whether_it_is_well_and_those_behind_it_wait(name: str) -> None:
+    service = SERVICES[name]
+    assert ("healthcheck" in service) == (name != "init")
+    for other, wait in service.get("depends_on", {}).items():
+        assert wait["condition"] == ("service_completed_successfully" if other == "init" else "service_healthy")
+
+
+def test_images_are_pinned() -> None:
+    assert re.fullmatch(r"postgres:\d+\.\d+-\w+", SERVICES["postgres"]["image"])
+    assert all(re.fullmatch(r"mirror-airflow:\d+\.\d+\.\d+", service["image"]) for service in AIRFLOW.values())
+    assert all(re.fullmatch(r"python:3\.1[123]\.\d+-slim-\w+", image) for image in steps("FROM"))
+
+
+def test_secrets_come_from_files_and_stand_in_no_environment() -> None:
+    assert all(set(secret) == {"file"} and secret["file"].startswith(".secrets/") for secret in COMPOSE["secrets"].values())
+    for name, service in SERVICES.items():
+        for variable, value in service["environment"].items():
+            if SECRET.search(variable) and not variable.endswith("PASSWORDS_FILE"):
+                assert variable.endswith(("_CMD", "_FILE")), f"{name}: {variable}={value}"
+
+
+@pytest.mark.parametrize("name", AIRFLOW)
+def test_every_secret_that_a_service_asks_for_is_mounted(name: str) -> None:
+    service = SERVICES[name]
+    asked = {command.split()[1] for variable, command in service["environment"].items() if "secret.sh" in str(command)}
+    scripts = [part for part in service["command"] if part.startswith("compose/")] + ["compose/database_url.sh"]
+    for script in scripts:
+        asked |= set(re.findall(r'secret\.sh" (\w+)', (ROOT / script).read_text(encoding="utf-8")))
+    assert asked == set(service["secrets"])
+
+
+def test_commands_of_secrets_are_for_options_that_airflow_takes_them_for() -> None:
+    """A `_CMD` of any other option is silently ignored. Airflow is not imported: that would make it a home."""
+    package = find_spec("airflow")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    options = Path(package.submodule_search_locations[0]) / "config_templates" / "config.yml"
+    known = yaml.load(options.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for variable in SERVICES["scheduler"]["environment"]:
+        _, part, option = variable.lower().split("__")
+        settings = known[part]["options"].get(option.removesuffix("_cmd"))
+        assert settings, f"{variable}: Airflow has no such option"
+        assert settings.get("sensitive", False) or not option.endswith("_cmd"), variable
+
+
+@pytest.mark.parametrize("name", AIRFLOW)
+def test_scripts_and_places_exist_in_the_image(name: str) -> None:
+    service, there = SERVICES[name], copied()
+    named = [*service["command"], *service.get("healthcheck", {}).get("test", ()), *service["environment"].values()]
+    for path in {found for text in named for found in re.findall(r"(?:/opt/mirror/)?(compose/[\w.]+)", str(text))}:
+        assert (ROOT / path).exists(), path
+    assert there["compose"] == "/opt/mirror/compose"
+    assert steps("WORKDIR") == ["/opt/mirror"]
+
+
+def test_the_image_has_what_the_mirror_needs_where_it_looks_for_it() -> None:
+    there = copied()
+    assert all((ROOT / source).exists() for source in there)
+    assert Path(there["jobs"]).parent == Path(there["include"]).parent
+    assert JOB == ROOT / "jobs" / "copy_ranges.py"
+    (environment,) = steps("ENV")
+    settings = dict(each.split("=") for each in environment.split())
+    assert settings["PYTHONPATH"] == there["include"]
+    assert settings["AIRFLOW__CORE__DAGS_FOLDER"] == there["dags"]
+    assert {volume["target"] for volume in SERVICES["scheduler"]["volumes"] if isinstance(volume, dict)} >= {settings["MIRROR_CONFIG"]}
+
+
+def test_the_image_is_built_from_hashes_and_does_not_run_as_root() -> None:
+    assert any("pip install" in step and "--require-hashes" in step for step in steps("RUN"))
+    assert any("tune_spark.py" in step for step in steps("RUN"))
+    assert steps("USER") == ["airflow"]
+
+
+def test_nothing_else_reaches_the_build() -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in lines
+    assert {line[1:] for line in lines if line.startswith("!")} == set(copied())
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {"/.secrets/", "/mm2.properties"} <= set(ignored)
+
+
+def test_secrets_are_made_once_and_only_their_owner_gets_to_them(tmp_path: Path) -> None:
+    directory = tmp_path / "secrets"
+    run("make_secrets.sh", directory)
+    made = {file.name: file.read_text() for file in directory.iterdir() if file.is_file()}
+    assert set(made) == set(COMPOSE["secrets"])
+    assert all(Path(secret["file"]).name == name for name, secret in COMPOSE["secrets"].items())
+    assert len(base64.urlsafe_b64decode(made["fernet_key"])) == 32
+    assert len(made["jwt_secret"]) >= 64
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert (directory / "kafka").is_dir()
+    run("make_secrets.sh", directory)
+    assert {name: (directory / name).read_text() for name in made} == made
+
+
+def test_a_secret_is_printed_without_the_newline_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "jwt_secret").write_text("abc\n")
+    assert run("secret.sh", "jwt_secret", SECRETS_DIRECTORY=str(tmp_path)) == "abc"
+
+
+def test_the_database_url_has_the_password_of_the_secret_and_the_name_of_the_service(tmp_path: Path) -> None:
+    (tmp_path / "postgres_password").write_text("abc\n")
+    url = run("database_url.sh", SECRETS_DIRECTORY=str(tmp_path))
+    assert url == "postgresql+psycopg2://airflow:abc@postgres:5432/airflow"
+    assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] == SERVICES["postgres"]["environment"]["POSTGRES_DB"] == "airflow"
