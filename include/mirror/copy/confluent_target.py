@@ -89,16 +89,17 @@ class Target:
         self._begun = None
 
     def close(self) -> None:
-        """Aborts an open transaction unless the lane was lost, and drops the producer."""
+        """Aborts an open transaction and closes the producer. One that lost its lane is only dropped: an abort could not succeed."""
+        if self._lost:
+            return
         try:
-            if self._begun is not None and not self._lost:
+            if self._begun is not None:
                 self._producer.purge()
                 self._producer.abort_transaction(min(self._seconds, 10.0))
         except KafkaException:
             # The next attempt's fencing ends the transaction; nothing of it becomes visible before.
-            self._begun = None
-        finally:
-            self._producer.close()
+            return
+        self._producer.close()
 
     # ------------------------------------------------------------ inside
 

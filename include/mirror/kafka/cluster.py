@@ -1,5 +1,6 @@
 """One cluster, seen through the admin client: metadata, configs, offsets, creation. Every call has a deadline."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import Future
 from types import TracebackType
@@ -15,6 +16,16 @@ from mirror.kafka.failures import Complaints, kafka_error, settings_with, transl
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
+_LEADER_MOVES = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+}
+_LEADER_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
+"""How long to wait before asking again, in seconds; a partition whose leader is still moving then counts as without one."""
 Partitions = Iterable[TopicPartition]
 Errors = MutableMapping[str, MirrorError] | None
 _MISSING = {
@@ -124,18 +135,36 @@ class Cluster:
 
     def _offsets(self, partitions: Partitions, spec: Any, committed: bool, errors: Errors) -> dict[TopicPartition, int | None]:
         isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        request = {ClientTopicPartition(tp.topic, tp.partition): spec for tp in partitions}
+        wanted = list(partitions)
+        found: dict[TopicPartition, int | None] = {}
+        for pause in _LEADER_PAUSES:
+            wanted = self._offsets_once(wanted, spec, isolation, errors, found)
+            if not wanted:
+                break
+            time.sleep(pause)
+        return found
+
+    def _offsets_once(
+        self, wanted: list[TopicPartition], spec: Any, isolation: IsolationLevel, errors: Errors, found: dict[TopicPartition, int | None]
+    ) -> list[TopicPartition]:
+        """Puts what the leaders say into `found`; gives the partitions whose leader is moving just now."""
+        request = {ClientTopicPartition(tp.topic, tp.partition): spec for tp in wanted}
         if not request:
-            return {}
+            return []
         answers = self._asked(
             "listing offsets", lambda: self._admin.list_offsets(request, isolation_level=isolation, request_timeout=self.timeout)
         )
-        found: dict[TopicPartition, int | None] = {}
+        moving: list[TopicPartition] = []
         for asked, answer in answers.items():
-            listed = self._result(answer, "listing offsets", asked.topic, errors, operation="DESCRIBE")
+            tp = TopicPartition(asked.topic, asked.partition)
+            error = kafka_error(answer.exception(self.timeout + 5))
+            if error is not None and error.code() in _LEADER_MOVES:
+                moving.append(tp)
+                continue
+            listed = self._result(answer, "listing offsets", tp.topic, errors, operation="DESCRIBE")
             if listed is not None:
-                found[TopicPartition(asked.topic, asked.partition)] = None if listed.offset < 0 else int(listed.offset)
-        return found
+                found[tp] = None if listed.offset < 0 else int(listed.offset)
+        return moving
 
     def _metadata(self) -> Any:
         return self._asked("asking for metadata", lambda: self._admin.list_topics(timeout=self.timeout))

@@ -58,7 +58,7 @@ def settings_with(settings: Mapping[str, Any], complaints: Complaints, **more: A
     return {"error_cb": complaints, "logger": _log, **settings, **more}
 
 
-def kafka_error(failure: BaseException) -> KafkaError | None:
+def kafka_error(failure: BaseException | None) -> KafkaError | None:
     """The KafkaError inside what a client call raised."""
     if isinstance(failure, KafkaException) and failure.args and isinstance(failure.args[0], KafkaError):
         return failure.args[0]

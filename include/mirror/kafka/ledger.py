@@ -1,13 +1,13 @@
 """The ledger topic on the target: creating and checking it, and reading what it says."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Message
 
-from mirror.errors import DeadlineExceeded, LanesChanged, LedgerDamaged, LedgerUnsuitable, MirrorError
+from mirror.errors import DeadlineExceeded, KafkaFailure, LanesChanged, LedgerDamaged, LedgerUnsuitable, MirrorError
 from mirror.formats.ledger import LedgerRecord, decode, decode_key
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import NewTopic, Topic
@@ -62,24 +62,31 @@ class Ledger:
         )
 
     def read(self) -> LedgerView:
-        """All lanes. A lane whose partition holds something unreadable is in `unreadable`, and none of its records are given."""
-        return self._view(range(self.lanes))
+        """All lanes, as far as they are committed and stable: a copy that runs, or was killed, may be ahead of this.
+
+        A lane whose partition holds something unreadable is in `unreadable`, and none of its records are given.
+        """
+        return self._view(range(self.lanes), stable=True)
 
     def read_lane(self, lane: int) -> dict[TopicPartition, LedgerRecord]:
-        """One lane's records, to the partition's end as of now. After fencing, no open transaction can hide any of them."""
-        view = self._view([lane])
+        """One lane's records, to the partition's very end as of now, for whoever has fenced the lane: no transaction is open there then.
+
+        The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed.
+        """
+        view = self._view([lane], stable=False)
         if lane in view.unreadable:
             raise view.unreadable[lane]
         return dict(view.records)
 
     # ------------------------------------------------------------ inside
 
-    def _view(self, lanes: Any) -> LedgerView:
+    def _view(self, lanes: Iterable[int], stable: bool) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]
-        ends = self._target.offsets(partitions, "latest")
+        ends = self._target.offsets(partitions, "latest", committed=stable)
+        # An end that nobody tells is not an empty ledger: taken for one, every partition of the lane would be copied again.
+        unreadable: dict[int, MirrorError] = {tp.partition: self._without_leader(tp) for tp in partitions if tp not in ends}
         reader = BoundedReader(self._target.alias, self._settings)
         newest: dict[TopicPartition, tuple[Message, int]] = {}
-        unreadable: dict[int, MirrorError] = {}
         for message in reader.read({tp: (0, end) for tp, end in ends.items()}, _READ_SECONDS):
             lane = int(message.partition() or 0)
             try:
@@ -104,6 +111,14 @@ class Ledger:
         if record.lanes != self.lanes:
             raise LanesChanged(self.topic, record.lanes, self.lanes)
         return record
+
+    def _without_leader(self, tp: TopicPartition) -> MirrorError:
+        return KafkaFailure(
+            f"The ledger partition {tp} has no leader, so its lane copies nothing.",
+            topic=tp.topic,
+            partition=tp.partition,
+            next="Bring the target's brokers back; the next run goes on by itself.",
+        )
 
     def _where(self, message: Message) -> str:
         return f"{message.topic()}-{message.partition()}@{message.offset()}"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from mirror.config import Flow
 from mirror.config.per_topic import EARLIEST, StartPosition
+from mirror.config.readable import check_readable
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -26,9 +27,10 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
     """What the next copy of the flow has to do.
 
     Creates the ledger if there is none, and on a fresh flow the remote topics, so that the first copy need not wait for `refresh-topics`;
-    with `dry_run` nothing is written and the plan is the same. Raises what concerns the whole flow; what concerns a partition is in
-    `Plan.errors`.
+    with `dry_run` nothing is written and the plan is the same. Raises what concerns the whole flow, ConfigurationError before anything is
+    asked or written; what concerns a partition is in `Plan.errors`.
     """
+    check_readable(flow)
     with clusters(flow) as (source, target):
         source_id, target_id = source.cluster_id(), target.cluster_id()
         view = _ledger(flow, target, dry_run)
@@ -96,7 +98,9 @@ class _Planning:
         for tp, partition in found.items():
             record = self._view.records.get(tp)
             if record is None:
-                self.ranges.append(first_sight(replace(partition, time_offset=offsets.get(tp)), starts[tp]))
+                # A time that no leader could answer just now is not a time behind all records: the next run asks again.
+                if starts[tp].kind != "timestamp" or tp in offsets:
+                    self.ranges.append(first_sight(replace(partition, time_offset=offsets.get(tp)), starts[tp]))
                 continue
             skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
             chosen = next_range(partition, record, skip, self._now, interval)
