@@ -113,6 +113,28 @@ def test_a_partition_that_appears_later_is_copied_from_its_beginning(pair, make_
     mirroring.assert_mirrored(name)
 
 
+def test_without_refresh_only_topics_in_the_ledger_are_copied(mirroring, topic, make_mirroring):
+    other = mirroring.pair.topic("payments")
+    for bootstrap, name in ((mirroring.source, other), (mirroring.target, mirroring.pair.remote(other))):
+        mirroring.oracle.create_topic(bootstrap, name, 1)
+    for name in (topic, other):
+        mirroring.oracle.produce(mirroring.source, name, 50, seed=20)
+    frozen = changed(mirroring, make_mirroring, {"source->target.refresh.topics.enabled": "false"})
+    assert frozen.copy().records == 50
+    assert {tp.topic for tp in frozen.ledger()} == {topic}
+    assert mirroring.copy().records == 50
+
+
+def test_a_dry_run_writes_nothing_and_plans_what_the_next_run_does(mirroring):
+    name = mirroring.pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, name, 3)
+    mirroring.oracle.produce(mirroring.source, name, 100, seed=21)
+    planned = mirroring.plan()
+    for written in (mirroring.pair.remote(name), f"mm2-ledger.{mirroring.pair.source}.internal"):
+        assert mirroring.oracle.topic_id(mirroring.target, written) is None
+    assert mirroring.copy().records == sum(each.offsets for each in planned.ranges) == 100
+
+
 def test_a_start_by_time_and_by_offset(pair, make_mirroring):
     mirroring = make_mirroring(pair, {"source->target.mirror.start": f"byoffset.*=offset:7, timestamp:{'2026-09-21T14:13:21Z'}"})
     by_time, by_offset = pair.topic("bytime"), pair.topic("byoffset")

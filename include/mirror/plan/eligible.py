@@ -1,6 +1,6 @@
 """Which source partitions may be copied in this run: those that the filters accept and whose remote partition is there."""
 
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror.errors import ErrorReport, MirrorError, TargetMissing
@@ -24,14 +24,15 @@ def eligible(
     source: Cluster,
     target: Cluster,
     selection: TopicSelection,
-    known: Collection[str],
+    known: Collection[TopicPartition],
     discover: bool,
     created: Mapping[str, int],
     refused: MutableMapping[str, MirrorError],
 ) -> Eligible:
-    """Looks at both sides. `known` are the topics in the ledger; without `discover` (refresh.topics.enabled=false) there are no others.
+    """Looks at both sides. `known` are the partitions in the ledger; without `discover` (refresh.topics.enabled=false) there are no others.
     `created` are partition counts of remote topics that a dry run would have created."""
-    names = [name for name in (source.names() if discover else known) if selection.should_replicate(name)]
+    known_topics = {tp.topic for tp in known}
+    names = [name for name in (source.names() if discover else known_topics) if selection.should_replicate(name)]
     topics = source.topics(names, refused)
     remote_topics = target.topics({selection.remote(name) for name in topics})
     result = Eligible()
@@ -40,16 +41,17 @@ def eligible(
         there = max(len(remote_topics[remote].partitions) if remote in remote_topics else 0, created.get(remote, 0))
         result.topics[name] = topic
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
-        _report_missing(result, topic, remote, there, name in known)
+        lost = sorted(tp.partition for tp in known if tp.topic == name and tp.partition >= there)
+        _report_missing(result, topic, remote, there, lost)
     return result
 
 
-def _report_missing(result: Eligible, topic: Topic, remote: str, there: int, known: bool) -> None:
-    missing = len(topic.partitions) - there
-    if missing > 0 and there == 0 and known:
-        result.errors.append(TargetMissing(topic.name, 0, remote).report())
-    elif missing > 0:
-        result.notices.append(f"{topic.name}: {missing} partitions wait for refresh-topics to create them in {remote}.")
+def _report_missing(result: Eligible, topic: Topic, remote: str, there: int, lost: Sequence[int]) -> None:
+    """A remote partition that was written before and is gone is an error; one that was never there waits for `refresh-topics`."""
+    result.errors.extend(TargetMissing(topic.name, number, remote).report() for number in lost)
+    new = len(topic.partitions) - there - len(lost)
+    if new > 0:
+        result.notices.append(f"{topic.name}: {new} partitions wait for refresh-topics to create them in {remote}.")
     leaderless = [p.number for p in topic.partitions if p.leader is None]
     if leaderless:
         result.notices.append(f"{topic.name}: partitions {leaderless} of the source have no leader; the next run looks again.")

@@ -88,8 +88,7 @@ class _Planning:
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
         selection = topic_selection(self._flow)
-        known = {tp.topic for tp in self._view.records}
-        return eligible(self._source, self._target, selection, known, enabled, created, refused)
+        return eligible(self._source, self._target, selection, list(self._view.records), enabled, created, refused)
 
     def _choose(self, found: Mapping[TopicPartition, SourcePartition]) -> None:
         starts = {tp: self._start(tp.topic) for tp in found if tp not in self._view.records}
