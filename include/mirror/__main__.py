@@ -6,111 +6,120 @@ Exit code 0: done; 1: failed; 2: bad usage or configuration. Human words go to s
 import argparse
 import json
 import logging
+import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from mirror import commands
+from mirror.commands.answer import FAILED, UNUSABLE, Answer
+from mirror.commands.parser import parser
 from mirror.config import Configuration, Flow, load
 from mirror.errors import ConfigurationError, ErrorReport, MirrorError, UsageError
 
-DONE, FAILED, UNUSABLE = 0, 1, 2
+EXIT_CODES = {FAILED: 1, UNUSABLE: 2}
+INTERRUPTED = 130
 
-
-@dataclass(frozen=True)
-class FlowOutcome:
-    """One flow's part of the answer, in the shape that `--json` prints."""
-
-    flow: str
-    state: str
-    result: Any = None
-    errors: tuple[ErrorReport, ...] = ()
-    text: str = field(default="", repr=False)
-
-    def document(self) -> dict[str, Any]:
-        """The JSON of this flow."""
-        return {"flow": self.flow, "state": self.state, "result": self.result, "errors": [asdict(error) for error in self.errors]}
+Answers = Iterator[tuple[str | None, Answer]]
+"""Flow name (None: the whole configuration, or the command line itself) and what is said of it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code."""
-    options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        configuration = load([Path(part) for part in options.config.split(",")] if options.config else None)
-        outcomes = _run(options, configuration)
+        return _run(given)
+    except KeyboardInterrupt:
+        print("Interrupted. What was committed stays, and the next run goes on behind it.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output (`| head`) has gone; nothing that is still buffered can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CODES[FAILED]
+
+
+def _run(given: Sequence[str]) -> int:
+    try:
+        options = parser().parse_args(given)
+    except UsageError as error:
+        return _tell(_unread(given), iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+        logging.getLogger("mirror.librdkafka").propagate = True
+    return _tell(options, _answers(options))
+
+
+def _unread(given: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line that could not be read, as far as they decide how that is said."""
+    return argparse.Namespace(json="--json" in given, command=next((word for word in given if not word.startswith("-")), None))
+
+
+def _answers(options: argparse.Namespace) -> Answers:
+    name = options.flow if options.each_flow else None
+    try:
+        configuration = load([Path(part.strip()) for part in options.config.split(",")] if options.config else None)
+        for notice in configuration.notices:
+            print(f"Notice: {notice}", file=sys.stderr)
+        if not options.each_flow:
+            yield None, options.run(configuration)
+            return
+        flows = _flows(configuration, name)
     except (ConfigurationError, UsageError) as error:
-        outcomes = [FlowOutcome(options.flow or "", "unusable", errors=(error.report(),))]
-    _print(options, outcomes)
-    states = {outcome.state for outcome in outcomes}
-    return UNUSABLE if "unusable" in states else FAILED if "failed" in states else DONE
+        yield name, Answer(UNUSABLE, errors=(error.report(),))
+        return
+    for flow in flows:
+        yield flow.name, _one(options, flow)
+    if name is None:
+        for invalid in configuration.invalid:
+            yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
 
 
-def _run(options: argparse.Namespace, configuration: Configuration) -> list[FlowOutcome]:
-    for notice in configuration.notices:
-        print(f"Notice: {notice}", file=sys.stderr)
-    if options.whole is not None:
-        return [FlowOutcome("", "done", *options.whole(configuration))]
-    flows = [configuration.flow(options.flow)] if options.flow else list(configuration.flows)
-    outcomes = [_one(options, flow) for flow in flows]
-    if not options.flow:
-        outcomes += [FlowOutcome(bad.name, "unusable", errors=(bad.error.report(),)) for bad in configuration.invalid]
-    if not outcomes:
+def _flows(configuration: Configuration, name: str | None) -> Sequence[Flow]:
+    if name is not None:
+        return [configuration.flow(name)]
+    if not configuration.flows and not configuration.invalid:
         raise UsageError("No flow is enabled.", next="Set <source>-><target>.enabled=true in the configuration.")
-    return outcomes
+    return configuration.flows
 
 
-def _one(options: argparse.Namespace, flow: Flow) -> FlowOutcome:
+def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     for notice in flow.notices:
         print(f"Notice: {flow.name}: {notice}", file=sys.stderr)
     try:
-        answer = options.each(flow, options)
-    except ConfigurationError as error:
-        return FlowOutcome(flow.name, "unusable", errors=(error.report(),))
+        answer: Answer = options.run(flow, options)
+        return answer
+    except (ConfigurationError, UsageError) as error:
+        return Answer(UNUSABLE, errors=(error.report(),))
     except MirrorError as error:
-        return FlowOutcome(flow.name, "failed", errors=(error.report(),))
-    return FlowOutcome(flow.name, answer.state, answer.result, answer.errors, answer.text)
+        return Answer(FAILED, errors=(error.report(),))
+    except Exception as failure:
+        logging.exception("%s: %s failed unexpectedly", flow.name, options.command)
+        message = f"{options.command} failed unexpectedly: {type(failure).__name__}: {failure}."
+        return Answer(
+            FAILED, errors=(ErrorReport("Unexpected", message, next="Report it with the lines above; the ledger is consistent."),)
+        )
 
 
-def _print(options: argparse.Namespace, outcomes: Sequence[FlowOutcome]) -> None:
+def _tell(options: argparse.Namespace, answers: Answers) -> int:
+    """Says each answer as soon as it is there; with `--json`, all of them in one document at the end."""
+    documents, code = [], 0
+    for flow, answer in answers:
+        documents.append(answer.document(flow))
+        code = max(code, EXIT_CODES.get(answer.state, 0))
+        if not options.json:
+            _print(flow, answer)
+        for error in answer.errors:
+            print(f"{flow}: {error}" if flow else error, file=sys.stderr)
     if options.json:
-        print(json.dumps({"command": options.command, "flows": [outcome.document() for outcome in outcomes]}, indent=2))
-    for outcome in outcomes:
-        name = f"{outcome.flow}: " if outcome.flow else ""
-        if outcome.text and not options.json:
-            print(outcome.text)
-        if not options.json and outcome.state != "unusable" and not options.whole:
-            print(f"{name}{outcome.state}")
-        for error in outcome.errors:
-            print(f"{name}{error}", file=sys.stderr)
+        print(json.dumps({"command": options.command, "flows": documents}, indent=2))
+    sys.stdout.flush()
+    return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mirror", description="Mirrors Apache Kafka clusters as MirrorMaker 2 does, in batches.")
-    parser.add_argument("--config", help="mm2.properties, several separated by commas (default: MIRROR_CONFIG, else include/mm2.properties)")
-    parser.add_argument("--verbose", action="store_true", help="say more on standard error")
-    steps = parser.add_subparsers(dest="command", required=True, metavar="command")
-    _add(steps, "plan", "what the next copy has to do; writes nothing", each=commands.plan_only)
-    copy = _add(steps, "copy", "plan, copy and publish", each=commands.copy, dry_run=True)
-    copy.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job")
-    _add(steps, "refresh-topics", "find topics, create remote topics and partitions", each=commands.refresh, dry_run=True)
-    _add(steps, "config", "the effective configuration of each flow, secrets masked", each=commands.effective_config)
-    _add(steps, "pools", "the pools for `airflow pools import`", whole=commands.pools)
-    return parser
-
-
-def _add(
-    steps: Any, name: str, summary: str, *, each: Callable[..., Any] | None = None, whole: Callable[..., Any] | None = None, dry_run: bool = False
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = steps.add_parser(name, help=summary, description=summary)
-    parser.set_defaults(each=each, whole=whole)
-    parser.add_argument("--flow", help="such as 'east->west' (default: all flows)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    if dry_run:
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
-    return parser
+def _print(flow: str | None, answer: Answer) -> None:
+    if flow is not None:
+        print(f"{flow}: {answer.state}")
+    if answer.text:
+        print(answer.text)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,14 @@ from mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
 
 Side = Literal["source", "target"]
 Role = Literal["admin", "consumer", "producer"]
+CLIENTS: tuple[tuple[Side, Role], ...] = (
+    ("source", "admin"),
+    ("source", "consumer"),
+    ("source", "producer"),
+    ("target", "admin"),
+    ("target", "consumer"),
+    ("target", "producer"),
+)
 _FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail"}
 
 

@@ -8,21 +8,13 @@ from mirror.config.catalogue import CATALOGUE
 from mirror.config.catalogue_connect import WORKER_NAMES
 from mirror.config.catalogue_connectors import MIRROR_CLASSES
 from mirror.config.clients import client_settings
-from mirror.config.flow import Flow, Role, Side
+from mirror.config.flow import CLIENTS, Flow
 from mirror.config.known import Unknown
 from mirror.config.per_topic import reset_position
 from mirror.config.references import has_reference
 from mirror.config.setting import DEFAULT, Setting
 from mirror.errors import ConfigurationError, Problem
 
-_CLIENTS: tuple[tuple[Side, Role], ...] = (
-    ("source", "admin"),
-    ("source", "consumer"),
-    ("source", "producer"),
-    ("target", "admin"),
-    ("target", "consumer"),
-    ("target", "producer"),
-)
 _IDENTITY = "For topics that keep their names set replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _SEPARATOR = "becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible (a blank at its end counts)"
 _CLASSES = ("replication.policy.class", "topic.filter.class", "group.filter.class", "config.property.filter.class")
@@ -138,7 +130,7 @@ def _try(found: Findings, setting: Setting, parse: Callable[[str], Any]) -> None
 
 def _clients(found: Findings) -> None:
     flow = found.flow
-    for side, role in _CLIENTS:
+    for side, role in CLIENTS:
         mapped = client_settings(_unresolved(flow.java_settings(side, role)), flow.as_client(side, role))
         found.add(mapped.problems)
         for key, why in mapped.without_effect.items():

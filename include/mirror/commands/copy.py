@@ -1,0 +1,48 @@
+"""`copy`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
+
+import argparse
+
+from mirror.commands import plan as plan_command
+from mirror.commands.answer import Answer, table
+from mirror.config import Flow
+from mirror.copy.model import LaneResult
+from mirror.copy.results import watermarks_to_columns
+from mirror.plan.model import Plan
+from mirror.plan.run import plan
+from mirror.report.publish import Published, publish
+from mirror.report.verdict import Verdict, verdict
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """One run of the copy; with `--dry-run` what `plan` says."""
+    if options.dry_run:
+        return plan_command.run(flow, options)
+    planned = plan(flow)
+    results = _copied(flow, planned, options) if planned.has_work else []
+    published = publish(flow, planned, results) if planned.has_work else Published()
+    judged = verdict(planned, results, published)
+    result = {
+        "records": judged.records,
+        "bytes": judged.bytes,
+        "owed": judged.owed,
+        "watermarks": watermarks_to_columns(published.watermarks),
+        "notices": list(judged.notices),
+    }
+    return Answer(judged.state, result, judged.errors, _text(judged, published))
+
+
+def _copied(flow: Flow, planned: Plan, options: argparse.Namespace) -> list[LaneResult]:
+    if options.without_spark:
+        from mirror.copy.run import copy_in_process
+
+        return copy_in_process(flow, planned)
+    from mirror.copy.spark_submit import copy_with_spark
+
+    return copy_with_spark(planned, properties=flow.value("mirror.spark.properties.file"), config=options.config or "")
+
+
+def _text(judged: Verdict, published: Published) -> str:
+    rows = [(m.topic, m.partition, m.source_offset, m.target_offset, m.records) for m in published.watermarks if m.records]
+    lines = table(("topic", "partition", "watermark", "target", "records"), rows)
+    owed = f"; {judged.owed} offsets are left for the next run" if judged.owed else ""
+    return "\n".join([*lines, *judged.notices, f"{judged.records} records ({judged.bytes} bytes) copied{owed}"])

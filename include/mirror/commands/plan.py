@@ -1,0 +1,16 @@
+"""`plan`: what the next copy has to do."""
+
+import argparse
+
+from mirror.commands.answer import DONE, FAILED, Answer, table
+from mirror.config import Flow
+from mirror.plan.encode import to_columns
+from mirror.plan.run import plan
+
+
+def run(flow: Flow, _options: argparse.Namespace) -> Answer:
+    """Plans without writing anything."""
+    planned = plan(flow, dry_run=True)
+    rows = [(each.topic, each.partition, each.start, each.end, each.reason) for each in planned.ranges]
+    lines = table(("topic", "partition", "start", "end", "reason"), rows) or ["Nothing to copy."]
+    return Answer(FAILED if planned.errors else DONE, to_columns(planned), planned.errors, "\n".join([*lines, *planned.notices]))
