@@ -68,7 +68,12 @@ class AirflowServices:
     @property
     def url(self) -> str:
         """The UI's address."""
-        return f"http://{LOOPBACK}:{self._secrets()['port']}"
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """The wanted port, else one that was chosen with the directory."""
+        return self._port_wanted or int(self._secrets()["port"])
 
     def password(self, user: str = "admin") -> str:
         """A user's password."""
@@ -82,6 +87,11 @@ class AirflowServices:
     def running(self) -> bool:
         """Whether all its components run."""
         return all(server.running for server in self._servers.values())
+
+    @property
+    def any_running(self) -> bool:
+        """Whether at least one of its components runs."""
+        return any(server.running for server in self._servers.values())
 
     @property
     def logs(self) -> list[Path]:
@@ -98,12 +108,13 @@ class AirflowServices:
         """Starts the components that do not run (or those named), and returns when Airflow calls all that run healthy."""
         began = time.time()
         if not self._servers["api-server"].running:
-            require_free(int(self._secrets()["port"]), "Airflow's api-server")
-        self._migrate()
-        for name in components or self._servers:
+            require_free(self.port, "Airflow's api-server")
+        if not self._migrated.exists():
+            self.migrate()
+        wanted = {name: 0.0 if self._servers[name].running else began for name in components or self._servers}
+        for name in wanted:
             self._servers[name].start([str(_BIN / "airflow"), *COMPONENTS[name]], env=self.environment(), cwd=self._directory)
-        with_heartbeat = {name for name in components or self._servers if name in _HEALTH_NAMES}
-        self._wait_healthy(with_heartbeat, began, timeout)
+        self._wait_healthy(wanted, timeout)
 
     def stop(self, *components: str) -> None:
         """Stops all (or those named), one after the other in the order that Airflow bears; what does not end is killed."""
@@ -122,18 +133,22 @@ class AirflowServices:
             raise ServiceFailed(f"airflow {' '.join(arguments)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         return done.stdout
 
-    def _migrate(self) -> None:
-        done = self._directory / "migrated"
-        if not done.exists():
-            self.command("db", "migrate")
-            done.touch()
+    def migrate(self) -> None:
+        """Brings its database up to date. The first `start` does it; whoever cannot know what the database holds does it again."""
+        self.command("db", "migrate")
+        self._migrated.touch()
 
-    def _wait_healthy(self, wanted: set[str], began: float, timeout: float) -> None:
-        """A heartbeat from before the start does not count: after a kill, Airflow calls a dead component healthy for half a minute."""
+    @property
+    def _migrated(self) -> Path:
+        return self._directory / "migrated"
+
+    def _wait_healthy(self, wanted: Mapping[str, float], timeout: float) -> None:
+        """`wanted`: the components and when each was started. A heartbeat from before does not count: after a kill, Airflow calls a dead
+        component healthy for half a minute."""
         api = AirflowApi(self.url, "", "")
         deadline = time.monotonic() + timeout
-        for name in [*wanted, "api-server"]:
-            self._servers[name].wait(partial(_healthy, api, name, began), max(deadline - time.monotonic(), 1), "become healthy")
+        for name, since in {**wanted, "api-server": 0.0}.items():
+            self._servers[name].wait(partial(_healthy, api, name, since), max(deadline - time.monotonic(), 1), "become healthy")
         api.close()
 
     # ------------------------------------------------------------ its settings
@@ -161,7 +176,7 @@ class AirflowServices:
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in self._users.items()),
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
             "AIRFLOW__API__HOST": LOOPBACK,
-            "AIRFLOW__API__PORT": str(made["port"]),
+            "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__API__SECRET_KEY": made["secret_key"],

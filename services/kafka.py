@@ -49,6 +49,8 @@ class KafkaCluster:
     """One cluster of one or three brokers, node ids from 1; `users` adds a SASL_PLAINTEXT/PLAIN listener with ACLs switched on.
 
     The plain listener (`bootstrap`) stays open and may do everything; users of `secure_bootstrap` may do what ACLs allow.
+    `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
+    when the directory is first used.
     `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
     """
 
@@ -170,13 +172,17 @@ class KafkaCluster:
             file.write_text(urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A"))
         return file.read_text()
 
+    def _all_listeners(self) -> list[tuple[int, str]]:
+        return [(node, listener) for node in self._nodes for listener in self._listeners(node)]
+
     def _choose_ports(self) -> Iterable[str]:
-        names = [f"{node} {listener}" for node in self._nodes for listener in self._listeners(node)]
-        wanted = list(self._ports_wanted)
-        wanted += free_ports(len(names) - len(wanted)) if len(wanted) < len(names) else []
-        return (f"{name} {port}" for name, port in zip(names, wanted, strict=False))
+        listeners = self._all_listeners()
+        return (f"{node} {listener} {port}" for (node, listener), port in zip(listeners, free_ports(len(listeners)), strict=True))
 
     def _port(self, node: int, listener: str) -> int:
+        wanted = dict(zip(self._all_listeners(), self._ports_wanted, strict=False)).get((node, listener))
+        if wanted is not None:
+            return wanted
         if not self._ports_file.exists():
             self._prepare()
         for line in self._ports_file.read_text().splitlines():

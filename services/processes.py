@@ -10,8 +10,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -46,7 +48,7 @@ class Server:
         if self.running:
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as output:
+        with self.log.open("ab") as output, _interrupt_deferred():
             self._child = subprocess.Popen(
                 list(command),
                 stdin=subprocess.DEVNULL,
@@ -60,8 +62,8 @@ class Server:
                 start_new_session=True,
                 preexec_fn=self._tie_to_parent() if sys.platform == "linux" else None,
             )
-        created = psutil.Process(self._child.pid).create_time()
-        self._pid_file.write_text(json.dumps({"pid": self._child.pid, "created": created}))
+            created = psutil.Process(self._child.pid).create_time()
+            self._pid_file.write_text(json.dumps({"pid": self._child.pid, "created": created}))
 
     @property
     def pid(self) -> int | None:
@@ -137,6 +139,22 @@ class Server:
             return None
         pid = int(json.loads(self._pid_file.read_text())["pid"])
         return pid if self.running or not psutil.pid_exists(pid) else None
+
+
+@contextmanager
+def _interrupt_deferred() -> Iterator[None]:
+    """Ctrl-C takes effect after the block: a process that was started and not yet written down could never be stopped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _kill_group(group: int) -> None:

@@ -1,0 +1,159 @@
+"""`python -m services.demo` starts the demo and returns when it has shown that it mirrors; `python -m services.demo stop` ends it.
+
+Exit code 0, or 1 with the reason. Whatever happened, `stop` ends exactly the processes that were started.
+"""
+
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+
+from mirror.config import Flow, load
+from mirror.errors import MirrorError
+from mirror.report.pools import pools
+from services.airflow_api import AirflowApi, AirflowApiError
+from services.demo.mirrored import compare, wait_until_mirrored
+from services.demo.progress import Progress
+from services.demo.report import table
+from services.demo.settings import COPY_SECONDS, FLOW, DemoFailed, Ports, chosen_ports, directory, record_ports, recorded_ports, variable
+from services.demo.stack import Stack
+from services.oracle import Oracle, OracleError
+from services.ports import PortInUse
+from services.processes import ServiceFailed
+
+COPY_TIMEOUT = 180.0
+_EXPECTED = (DemoFailed, ServiceFailed, PortInUse, AirflowApiError, OracleError, MirrorError, OSError, httpx.HTTPError)
+
+
+def demo(home: Path, progress: Progress) -> None:
+    """Starts what does not run yet, and shows that both sides are equal."""
+    stack = _stack(home, progress)
+    began = datetime.now(UTC)
+    with progress.step("PostgreSQL and the Kafka clusters east and west"):
+        stack.start_servers()
+    stack.start_producer()
+    with progress.step("Airflow: api-server, scheduler, dag-processor, triggerer"):
+        stack.airflow.start()
+    with progress.step("the producer's backlog: orders, payments, clicks"):
+        stack.wait_for_backlog()
+    flow, api = load([stack.configuration]).flow(FLOW), stack.airflow.api()
+    with progress.step("pools and DAGs"):
+        prepare_airflow(flow, api)
+    with progress.step(f"scheduled runs of {flow.dag_id('copy')} mirror what is there") as say:
+        runs = wait_until_mirrored(flow, api, began, COPY_TIMEOUT, say)
+    with progress.step("both sides read back and compared"), Oracle(home / "oracle.log") as oracle:
+        rows, comparisons = compare(flow, oracle)
+    different = [str(each) for each in comparisons if not each.equal]
+    if different:
+        raise DemoFailed("\n".join(["The mirror is not equal to its source:", *different]))
+    progress.say("\n" + "\n".join(table(rows)) + "\n")
+    progress.say(_explanation(stack, flow, sum(row.records for row in rows), runs))
+    progress.say(f"\nReady after {progress.seconds:.0f} s.")
+
+
+def prepare_airflow(flow: Flow, api: AirflowApi) -> None:
+    """The flow's pools, and its DAGs unpaused."""
+    api.import_pools(pools([flow]))
+    api.wait_for_dags([flow.dag_id("copy"), flow.dag_id("refresh-topics")])
+    for dag, known in api.dags().items():
+        if known["is_paused"]:
+            api.unpause(dag)
+
+
+def stop(home: Path, progress: Progress) -> None:
+    """Ends all that runs, in order; the data stays."""
+    running = [part for part in Stack(home, recorded_ports(home)).parts() if part.running()] if home.exists() else []
+    for part in running:
+        with progress.step(f"stopping {part.name}"):
+            part.stop()
+    progress.say(f"The demo is stopped; its data stays in {_short(home)} for the next `make demo`." if running else "No demo is running.")
+
+
+def _stack(home: Path, progress: Progress) -> Stack:
+    """On the ports of the environment, or on those on which it runs already. Raises DemoFailed if a port is somebody else's."""
+    ports, known = chosen_ports(), Stack(home, recorded_ports(home))
+    running = [part.name for part in known.parts() if part.running()]
+    progress.say(f"Demo of the flow {FLOW}, in {_short(home)}{'; already running: ' + ', '.join(running) if running else ''}")
+    if running and known.ports != ports:
+        progress.say(f"  It keeps the ports it runs on; `make stop` first, then other ones ({_chosen(ports, known.ports)}) take effect.")
+    stack = known if running else Stack(home, ports)
+    occupied = stack.occupied_ports()
+    if occupied:
+        raise DemoFailed("\n".join([*map(str, occupied), _other_ports(stack.ports, occupied)]))
+    record_ports(home, stack.ports)
+    return stack
+
+
+def _other_ports(ports: Ports, occupied: Sequence[PortInUse]) -> str:
+    taken = {each.port for each in occupied}
+    names = [name for name, port in vars(ports).items() if port in taken or (name in ("east", "west") and port + 1 in taken)]
+    return f"Free it, or choose another one: {' '.join(f'{variable(name)}=<port>' for name in names)} make demo"
+
+
+def _chosen(ports: Ports, others: Ports) -> str:
+    return ", ".join(f"{variable(name)}={port}" for name, port in vars(ports).items() if port != getattr(others, name))
+
+
+def _explanation(stack: Stack, flow: Flow, records: int, runs: int) -> str:
+    airflow, configuration = stack.airflow, _short(stack.configuration)
+    return f"""\
+{records:,} records are equal on both sides: key, value, headers, timestamp, partition and order, as Kafka's own Java client reads them.
+source end and watermark are offsets, which count aborted records and transaction markers too. lag is what the producer,
+which goes on, wrote after the last copy planned; a copy runs every {COPY_SECONDS} s. Runs watched: {runs}, all green.
+
+  Airflow  {airflow.url}/dags/{flow.dag_id("copy")}
+           user admin, password {airflow.password()}
+  Kafka    east {stack.east.bootstrap}, west {stack.west.bootstrap}
+  by hand  PYTHONPATH=include .venv/bin/python -m mirror --config {configuration} plan
+  logs     {_short(stack.home)}/*/*.log
+  end it   make stop"""
+
+
+def _short(path: Path) -> str:
+    """As seen from here, where that is shorter."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """One `make demo` or `make stop` at a time. Raises DemoFailed."""
+    home.mkdir(parents=True, exist_ok=True)
+    home.chmod(0o711)  # a root user's PostgreSQL runs as nobody
+    with (home / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DemoFailed(
+                f"Another `make demo` or `make stop` is at work in {_short(home)}: wait for it, or end it with Ctrl-C."
+            ) from None
+        os.set_inheritable(lock.fileno(), False)
+        yield
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code: 0 or 1."""
+    if list(arguments) not in ([], ["stop"]):
+        print("Usage: python -m services.demo [stop]", file=sys.stderr)
+        return 1
+    work: Callable[[Path, Progress], None] = stop if arguments else demo
+    home, progress = directory(), Progress()
+    try:
+        with _alone(home):
+            work(home, progress)
+    except KeyboardInterrupt:
+        progress.say("\nInterrupted. `make stop` ends what was started; `make demo` goes on from here.")
+        return 1
+    except _EXPECTED as problem:
+        progress.say(f"\nThe demo could not go on: {problem}")
+        progress.say(f"\nThe logs are in {_short(home)}/*/*.log. `make stop` ends what runs; `make demo` goes on from here.")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

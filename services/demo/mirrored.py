@@ -1,0 +1,102 @@
+"""Whether the demo's mirror is true: waiting for Airflow's scheduled runs, and comparing both sides record by record."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mirror.config import Flow
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.connect import clusters, ledger_of
+from mirror.offsets.partition import TopicPartition
+from services.airflow_api import AirflowApi
+from services.comparison import Comparison
+from services.demo.settings import DemoFailed
+from services.demo.shop import TOPICS
+from services.oracle import Oracle, Side
+
+PARTITIONS = [TopicPartition(topic, partition) for topic, count in TOPICS.items() for partition in range(count)]
+Ledger = Mapping[TopicPartition, LedgerRecord]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One partition: the source's end now, how far the mirror is, and how many records were found equal up to there."""
+
+    topic: str
+    partition: int
+    source_end: int
+    watermark: int
+    records: int
+
+    @property
+    def lag(self) -> int:
+        """Source offsets that wait for the next run."""
+        return self.source_end - self.watermark
+
+
+def source_ends(flow: Flow, *, committed: bool) -> dict[TopicPartition, int]:
+    """Where the source's partitions end now; with `committed`, before transactions that are still open."""
+    with clusters(flow) as (source, _):
+        return source.offsets(PARTITIONS, "latest", committed=committed)
+
+
+def read_ledger(flow: Flow) -> Ledger:
+    """How far the mirror is; empty before the first copy."""
+    with clusters(flow) as (_, target):
+        ledger = ledger_of(flow, target)
+        return ledger.read().records if ledger.exists() else {}
+
+
+def wait_until_mirrored(flow: Flow, api: AirflowApi, since: datetime, seconds: float, say: Callable[[str], None]) -> int:
+    """Returns when scheduled copies that began after `since` have mirrored what is on the source now; gives how many there were.
+
+    Raises DemoFailed with the reason when one of them is red, or when it takes too long.
+    """
+    dag, wanted = flow.dag_id("copy"), source_ends(flow, committed=True)
+    deadline = time.monotonic() + seconds
+    while True:
+        runs = [run for run in api.runs(dag) if run["run_type"] == "scheduled" and _began_after(run, since)]
+        for run in runs:
+            if run["state"] == "failed":
+                raise DemoFailed(f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{_verdict(api, run)}")
+        ledger = read_ledger(flow)
+        behind = sum(max(end - _watermark(ledger, tp), 0) for tp, end in wanted.items())
+        green = [run for run in runs if run["state"] == "success"]
+        if green and not behind:
+            return len(green)
+        if time.monotonic() > deadline:
+            states = ", ".join(f"{run['dag_run_id']} {run['state']}" for run in runs) or "none"
+            raise DemoFailed(f"{dag} has {behind:,} offsets still to copy after {seconds:g} s. Its runs: {states}.")
+        say(f"{sum(wanted.values()) - behind:,} of {sum(wanted.values()):,} offsets")
+        time.sleep(1)
+
+
+def compare(flow: Flow, oracle: Oracle) -> tuple[list[Row], list[Comparison]]:
+    """Both sides up to the ledger's watermarks: source records before the watermark, target records before the end it belongs to."""
+    ledger = read_ledger(flow)
+    comparisons = [_compare_topic(flow, oracle, ledger, topic) for topic in TOPICS]
+    equal = {(each.source, part.partition): part.equal for each in comparisons for part in each.partitions}
+    ends = source_ends(flow, committed=False)
+    return [Row(tp.topic, tp.partition, ends[tp], ledger[tp].watermark, equal[tp]) for tp in PARTITIONS], comparisons
+
+
+def _compare_topic(flow: Flow, oracle: Oracle, ledger: Ledger, topic: str) -> Comparison:
+    records = {tp.partition: ledger[tp] for tp in PARTITIONS if tp.topic == topic}
+    source = Side(flow.bootstrap("source"), topic, end={number: record.watermark for number, record in records.items()})
+    [remote] = {record.target_topic for record in records.values()}
+    target = Side(flow.bootstrap("target"), remote, end={number: record.target_next for number, record in records.items()})
+    return oracle.compare(source, target, seconds=600)
+
+
+def _watermark(ledger: Ledger, tp: TopicPartition) -> int:
+    return ledger[tp].watermark if tp in ledger else 0
+
+
+def _verdict(api: AirflowApi, run: Mapping[str, Any]) -> str:
+    return api.log(run["dag_id"], run["dag_run_id"], "verdict")
+
+
+def _began_after(run: Mapping[str, Any], since: datetime) -> bool:
+    return run["start_date"] is not None and datetime.fromisoformat(run["start_date"]) >= since

@@ -1,0 +1,115 @@
+"""All processes of the demo: how they are started, found again, and stopped."""
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.airflow import AirflowServices
+from services.demo.settings import COPY_SECONDS, Ports
+from services.flows import ClusterPair
+from services.java import ROOT
+from services.kafka import KafkaCluster
+from services.ports import PortInUse, require_free
+from services.postgres import PostgresServer
+from services.processes import Server
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the things that are stopped one after the other."""
+
+    name: str
+    running: Callable[[], bool]
+    stop: Callable[[], None]
+
+
+class Stack:
+    """The demo's processes in their directory. They outlive whoever starts them: another Stack on the same directory finds them."""
+
+    def __init__(self, home: Path, ports: Ports) -> None:
+        self.home = home
+        self.ports = ports
+        self.postgres = PostgresServer(home / "postgres", port=ports.postgres, on_parent_death=None)
+        self.east, self.west = (
+            KafkaCluster(home / alias, alias, ports=(port, port + 1), on_parent_death=None)
+            for alias, port in (("east", ports.east), ("west", ports.west))
+        )
+        self._producer = Server("producer", home / "producer", on_parent_death=None)
+        self.configuration = home / "mm2.properties"
+        self.backlog_written = home / "producer" / "backlog-written"
+
+    @property
+    def airflow(self) -> AirflowServices:
+        """Only there when PostgreSQL has its directory: Airflow's environment holds the database's password."""
+        return AirflowServices(
+            self.home / "airflow",
+            self.postgres.url,
+            environment={"MIRROR_CONFIG": str(self.configuration)},
+            port=self.ports.ui,
+            on_parent_death=None,
+        )
+
+    # ------------------------------------------------------------ what runs
+
+    def parts(self) -> list[Part]:
+        """What can be stopped, in the order in which that is done: first what writes, last what others need."""
+        airflow = self.airflow
+        return [
+            Part("the producer", lambda: self._producer.running, self._producer.stop),
+            Part("Airflow", lambda: airflow.any_running, airflow.stop),
+            Part("the Kafka clusters", lambda: self.east.running or self.west.running, self._stop_clusters),
+            Part("PostgreSQL", lambda: self.postgres.running, self.postgres.stop),
+        ]
+
+    def occupied_ports(self) -> list[PortInUse]:
+        """What keeps this stack from starting: ports that belong to somebody else."""
+        own = {
+            self.ports.ui: self.airflow.any_running,
+            self.ports.east: self.east.running,
+            self.ports.east + 1: self.east.running,
+            self.ports.west: self.west.running,
+            self.ports.west + 1: self.west.running,
+            self.ports.postgres: self.postgres.running,
+        }
+        occupied = []
+        for port, service in self.ports.all().items():
+            try:
+                if not own[port]:
+                    require_free(port, service)
+            except PortInUse as taken:
+                occupied.append(taken)
+        return occupied
+
+    # ------------------------------------------------------------ start and stop
+
+    def start_servers(self) -> None:
+        """PostgreSQL and both clusters; while the brokers start, Airflow's database is brought up to date."""
+        for cluster in (self.east, self.west):
+            cluster.launch()
+        fresh = not self.postgres.running
+        self.postgres.start()
+        if fresh:
+            self.airflow.migrate()
+        for cluster in (self.east, self.west):
+            cluster.wait_ready()
+        self._configure()
+
+    def start_producer(self) -> None:
+        """Starts it unless it runs."""
+        command = [sys.executable, "-m", "services.demo.producer", self.east.bootstrap, str(self.backlog_written)]
+        self._producer.start(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+    def wait_for_backlog(self) -> None:
+        """Returns when there is something to mirror."""
+        self._producer.wait(self.backlog_written.exists, 60, "write its backlog")
+
+    def _configure(self) -> None:
+        pair = ClusterPair("east", "west", self.east.bootstrap, self.west.bootstrap, "", self.home)
+        pair.properties(".*", {"source->target.mirror.copy.interval.seconds": str(COPY_SECONDS)}, file=self.configuration.name)
+
+    def _stop_clusters(self) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(KafkaCluster.stop, (self.east, self.west)))
