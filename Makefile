@@ -5,7 +5,7 @@ PYTEST := $(PY) -m pytest
 export PYTHONPATH := include:.
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint format test test-unit faults demo stop pools lock
+.PHONY: help install lint format test test-unit faults bench demo stop pools lock
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -28,6 +28,9 @@ test-unit: install ## the tests that need no services
 
 faults: install ## long series of kill -9 and SIGSTOP at random moments
 	$(PYTEST) tests/faults -m "faults or not faults" --durations=5
+
+bench: install ## measure, and append to tests/bench/RESULTS.md
+	$(PYTHON) -m tests.bench.thousand_partitions
 
 lint: install ## format, rules, types, and who may import what
 	$(PY) -m ruff format --check --quiet .

@@ -25,6 +25,8 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_writer
 from mirror.plan.model import Range
 
+_MARKER_SECONDS = 2.0
+
 
 class LaneState:
     """What a lane's run knows over its attempts. Only what was committed stands in `written` and `copied`."""
@@ -89,6 +91,7 @@ class Attempt:
                 self._copy(engine)
             finally:
                 engine.close()
+            self._await_markers()
 
     # ------------------------------------------------------------ where to begin
 
@@ -166,6 +169,27 @@ class Attempt:
             self._committed(progress)
             if self._state.budget_spent():
                 return
+
+    def _await_markers(self) -> None:
+        """Waits until what was committed can be read, in the ledger first of all: the run is judged by it.
+
+        A commit is decided before its markers are written, so for some milliseconds readers of committed records do not see it. Somebody
+        else's open transaction may hold back a remote partition for longer: that is not waited for.
+        """
+        if not self._state.transactions:
+            return
+        ledger = TopicPartition(self._task.ledger_topic, self._task.lane)
+        ends = self._target.offsets([ledger], "latest") | {
+            TopicPartition(record.target_topic, tp.partition): record.target_next
+            for tp, record in self._state.written.items()
+            if tp in self._ranges
+        }
+        deadline = time.monotonic() + _MARKER_SECONDS
+        while ends and time.monotonic() < deadline:
+            stable = self._target.offsets(ends, "latest", committed=True)
+            ends = {tp: end for tp, end in ends.items() if stable.get(tp, 0) < end}
+            if ends:
+                time.sleep(0.01)
 
     def _work(self) -> list[Work]:
         pacing, remotes = self._state.pacing, self._task.remote_topics
