@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from concurrent import futures
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
@@ -12,7 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, New
 from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.kafka.failures import Complaints, kafka_error, settings_with, translated
+from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
@@ -26,6 +27,7 @@ _LEADER_MOVES = {
 }
 _LEADER_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """How long to wait before asking again, in seconds; a partition whose leader is still moving then counts as without one."""
+_LOOK_EVERY_SECONDS = 0.25
 Partitions = Iterable[TopicPartition]
 Errors = MutableMapping[str, MirrorError] | None
 _MISSING = {
@@ -157,7 +159,8 @@ class Cluster:
         moving: list[TopicPartition] = []
         for asked, answer in answers.items():
             tp = TopicPartition(asked.topic, asked.partition)
-            error = kafka_error(answer.exception(self.timeout + 5))
+            self._wait(answer)
+            error = kafka_error(answer.exception(0)) if answer.done() else None
             if error is not None and error.code() in _LEADER_MOVES:
                 moving.append(tp)
                 continue
@@ -167,18 +170,38 @@ class Cluster:
         return moving
 
     def _metadata(self) -> Any:
-        return self._asked("asking for metadata", lambda: self._admin.list_topics(timeout=self.timeout))
+        return self._asked("asking for metadata", self._list_topics)
+
+    def _list_topics(self) -> Any:
+        def ask(seconds: float) -> Any:
+            try:
+                return self._admin.list_topics(timeout=seconds)
+            finally:
+                self._admin.poll(0)
+
+        return patiently(ask, self.timeout, self._complaints, self.alias, self._bootstrap)
+
+    def _wait(self, answer: "Future[Any]") -> None:
+        """Waits for an answer, within the deadline. The client goes on asking a cluster that refuses our credentials; this does not."""
+        deadline = time.monotonic() + self.timeout + 5
+        while not answer.done() and time.monotonic() < deadline:
+            futures.wait((answer,), timeout=_LOOK_EVERY_SECONDS)
+            self._admin.poll(0)
+            self._complaints.raise_refusal(self.alias, self._bootstrap)
 
     def _asked(self, step: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
+        except MirrorError:
+            raise
         except Exception as failure:
             raise self._translated(failure, step) from failure
 
     def _result(self, answer: "Future[Any]", step: str, topic: str, errors: Errors, operation: str) -> Any:
         """What a future brings; None for something that does not exist, and for a refusal of this topic alone that `errors` takes."""
+        self._wait(answer)
         try:
-            return answer.result(self.timeout + 5)
+            return answer.result(0)
         except Exception as failure:
             error = kafka_error(failure)
             if error is not None and error.code() in _MISSING:
@@ -192,8 +215,9 @@ class Cluster:
     def _outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
         outcomes: dict[str, MirrorError | None] = {}
         for name, answer in answers.items():
+            self._wait(answer)
             try:
-                answer.result(self.timeout + 5)
+                answer.result(0)
                 outcomes[name] = None
             except (KafkaException, TimeoutError) as failure:
                 outcomes[name] = self._translated(failure, f"{step} {name}", topic=name, operation=operation)

@@ -1,9 +1,11 @@
 """What the client says, as an error of ours: who refused, whether it may be tried again, and where."""
 
 import logging
+import re
+import time
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -28,6 +30,18 @@ _AUTHORIZATION = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("the operation", "the cluster"),
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ("WRITE", "the transactional id"),
 }
+_TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
+
+_REFUSALS = 2
+"""So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
+_FIRST_SHARE_SECONDS = 2.0
+
+# What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
+_FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
+
+_SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
+
+Result = TypeVar("Result")
 
 
 class Complaints:
@@ -46,16 +60,48 @@ class Complaints:
 
     def authentication(self) -> KafkaError | None:
         """The newest refusal of our credentials or of a certificate, if there was one."""
-        return next((error for error in reversed(self._errors) if error.code() in _AUTHENTICATION), None)
+        refusals = self._refusals()
+        return refusals[-1] if refusals else None
+
+    def raise_refusal(self, cluster: str, bootstrap: str) -> None:
+        """Raises AuthenticationFailed if we were refused again and again: waiting longer for an answer is of no use."""
+        refusals = self._refusals()
+        if len(refusals) >= _REFUSALS:
+            raise AuthenticationFailed(cluster, bootstrap, _reason(refusals[-1]))
 
     def detail(self) -> str:
-        """The newest complaint in words, or nothing."""
-        return self._errors[-1].str() if self._errors else ""
+        """The newest complaint in words, or nothing. That all brokers are down is no reason, so it is told only for want of another."""
+        reasons = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        if reasons:
+            return _reason(reasons[-1])
+        return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
+
+    def _refusals(self) -> list[KafkaError]:
+        return [error for error in self._errors if error.code() in _AUTHENTICATION]
 
 
 def settings_with(settings: Mapping[str, Any], complaints: Complaints, **more: Any) -> dict[str, Any]:
     """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself."""
     return {"error_cb": complaints, "logger": _log, **settings, **more}
+
+
+def patiently(call: Callable[[float], Result], seconds: float, complaints: Complaints, cluster: str, bootstrap: str) -> Result:
+    """What `call(timeout)` gives within `seconds`. It is called with growing timeouts: while it waits, it cannot tell that the cluster
+    refuses our credentials, and some calls fail at once when a broker closes the connection. Raises AuthenticationFailed, and in the end
+    what the call raises."""
+    deadline = time.monotonic() + seconds
+    share = _FIRST_SHARE_SECONDS
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return call(max(min(share, left), 0.1))
+        except KafkaException as failure:
+            complaints.raise_refusal(cluster, bootstrap)
+            error = kafka_error(failure)
+            if error is None or error.code() not in _UNREACHABLE | _TIMED_OUT or time.monotonic() + 0.1 >= deadline:
+                raise
+        time.sleep(0.1)
+        share *= 2
 
 
 def kafka_error(failure: BaseException | None) -> KafkaError | None:
@@ -79,7 +125,7 @@ def translated(
     """The error of ours for a failed client call. `step` says what was being done, `seconds` the deadline it had."""
     refused = complaints.authentication()
     if refused is not None:
-        return AuthenticationFailed(cluster, bootstrap, refused.str())
+        return AuthenticationFailed(cluster, bootstrap, _reason(refused))
     error = kafka_error(failure)
     if error is None:
         if isinstance(failure, TimeoutError):
@@ -91,10 +137,10 @@ def translated(
         named = f"topic {topic}" if topic else resource
         return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
     if code in _AUTHENTICATION:
-        return AuthenticationFailed(cluster, bootstrap, error.str())
+        return AuthenticationFailed(cluster, bootstrap, _reason(error))
     if code in _UNREACHABLE:
-        return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail())
-    if code in (KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT):
+        return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail() or _SILENCE)
+    if code in _TIMED_OUT:
         return _timed_out(cluster, bootstrap, step, seconds, complaints)
     return KafkaFailure(f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str()}", reason=error.name(), topic=topic)
 
@@ -103,6 +149,11 @@ def _timed_out(cluster: str, bootstrap: str, step: str, seconds: float, complain
     if complaints.detail():
         return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail())
     return DeadlineExceeded(
-        f"Cluster '{cluster}': {step} did not end within {seconds:g} s.",
+        f"Cluster '{cluster}' at {bootstrap}: {step} did not end within {seconds:g} s.",
         next="Look at the brokers' load and the network; the next run goes on by itself.",
     )
+
+
+def _reason(error: KafkaError) -> str:
+    """What the client says, without the address and the time that it puts around every reason."""
+    return _FRAME.sub("", error.str()).strip().rstrip(".:?")
