@@ -11,7 +11,7 @@ from mirror.copy.confluent_partition import PartitionFlow, carried_headers
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
-from mirror.kafka.failures import Complaints, settings_with, translated
+from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
 
@@ -131,9 +131,8 @@ class Source:
             if flow is not None and not flow.stopped and (message.offset() or 0) >= flow.work.end:
                 self._stop(flow, flow.work.end)
             return
-        if error.retriable() and not error.fatal():
-            return
-        raise self._failure(error, flow)
+        if concerns_reading(error):
+            raise self._failure(error, flow)
 
     def _failure(self, error: KafkaError, flow: PartitionFlow | None) -> MirrorError:
         tp = flow.work.source if flow else None

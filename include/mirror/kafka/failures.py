@@ -104,6 +104,12 @@ def patiently(call: Callable[[float], Result], seconds: float, complaints: Compl
         share *= 2
 
 
+def concerns_reading(error: KafkaError) -> bool:
+    """Whether an error that a consumer hands out is one of reading. The client looks for the coordinator of its group although none is
+    joined, and MirrorMaker 2's principals need no permission for a group."""
+    return error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not (error.retriable() and not error.fatal())
+
+
 def kafka_error(failure: BaseException | None) -> KafkaError | None:
     """The KafkaError inside what a client call raised."""
     if isinstance(failure, KafkaException) and failure.args and isinstance(failure.args[0], KafkaError):

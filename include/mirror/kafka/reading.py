@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.errors import DeadlineExceeded
-from mirror.kafka.failures import Complaints, settings_with, translated
+from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
@@ -89,7 +89,7 @@ class BoundedReader:
         tp = TopicPartition(message.topic() or "", -1 if number is None else number)
         offset = message.offset()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            if error.retriable():
+            if not concerns_reading(error):
                 return False
             raise translated(
                 KafkaException(error),
