@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
 from mirror.kafka.model import NewTopic, Topic
+from mirror.offsets.partition import TopicPartition
 from mirror.plan.discover import SourceTopics, discover
 from mirror.policy import config_property_filter, topic_selection
 from mirror.sync.topic_changes import TopicChange, TopicChanges, configs_to_create, orphans, plan_topics, unusable
@@ -27,6 +28,7 @@ _REFUSALS = {
     "INVALID_REQUEST": "Create the remote topic by hand; the next run takes it as it is.",
 }
 
+_LED_WITHIN_SECONDS = 30.0
 _VISIBLE_WITHIN_SECONDS = 5.0
 
 
@@ -73,6 +75,7 @@ class _Refresh:
         created, overtaken = self._settled(changes.create, self._create(changes.create))
         extended, also_overtaken = self._settled(changes.extend, self._extend(changes.extend))
         caught_up = self._look_again((*created, *extended), {**overtaken, **also_overtaken})
+        self._await_leaders((*created, *extended))
         return TopicsRefreshed(
             created={change.remote: change.partitions for change in created},
             extended={change.remote: change.partitions for change in extended},
@@ -149,3 +152,16 @@ class _Refresh:
             time.sleep(0.1)
         self._errors |= {change.topic: error for change, error in overtaken.items() if change in waiting}
         return [change.remote for change in overtaken if change not in waiting]
+
+    def _await_leaders(self, made: Iterable[TopicChange]) -> None:
+        """Waits until the brokers lead what was written: metadata names a leader before that broker knows of it.
+
+        With thousands of new partitions this takes seconds. What is not led by then is the copy's to say, partition by partition.
+        """
+        waiting = [] if self._dry_run else [TopicPartition(change.remote, number) for change in made for number in range(change.partitions)]
+        deadline = time.monotonic() + _LED_WITHIN_SECONDS
+        while waiting and time.monotonic() < deadline:
+            led = self._target.offsets(waiting, "latest", errors={})
+            waiting = [tp for tp in waiting if tp not in led]
+            if waiting:
+                time.sleep(0.05)

@@ -9,6 +9,7 @@ import pytest
 from mirror.config import Flow, load
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
+from mirror.offsets.partition import TopicPartition
 from mirror.sync.topics import TopicsRefreshed, refresh_topics
 
 
@@ -25,6 +26,11 @@ class MemoryCluster:
         self.refusals: dict[str, str] = {}
         self.made_by_others: dict[str, int] = {}
         self.writes = 0
+        self.unled_for = 0
+
+    def offsets(self, partitions: Iterable[TopicPartition], at: str, errors: MutableMapping[str, MirrorError]) -> dict[TopicPartition, int]:
+        self.unled_for -= 1
+        return {} if self.unled_for >= 0 else dict.fromkeys(partitions, 0)
 
     def names(self) -> list[str]:
         return sorted(set(self.partitions) - self.hidden)
@@ -203,3 +209,10 @@ def test_a_remote_name_that_is_too_long_is_an_error_of_that_topic(flow: Any) -> 
     result = refreshed(flow(), source, target)
     assert result.created == {"east.y": 1}
     assert "has 250 characters" in result.errors[0].message
+
+
+def test_new_partitions_are_waited_for_until_a_broker_leads_them(flow: Any) -> None:
+    source, target = MemoryCluster("east", a=2), MemoryCluster("west")
+    target.unled_for = 3
+    assert refreshed(flow(), source, target).created == {"east.a": 2}
+    assert target.unled_for == -1
