@@ -118,7 +118,7 @@ class AuthenticationFailed(MirrorError):
     def __init__(self, cluster: str, bootstrap: str, detail: str) -> None:
         super().__init__(
             f"Cluster '{cluster}' at {bootstrap} refused the connection: {detail}.",
-            next=f"Check {cluster}.security.protocol, {cluster}.sasl.* and {cluster}.ssl.*.",
+            next=f"Check {cluster}.security.protocol, {cluster}.sasl.* and {cluster}.ssl.*; the next run goes on where the ledger ends.",
         )
         self.cluster = cluster
 
@@ -130,7 +130,7 @@ class AuthorizationRefused(MirrorError):
         super().__init__(
             f"Cluster '{cluster}' refuses {operation} on {resource}.",
             topic=topic,
-            next=f"Grant the mirror's principal {operation} on {resource} of '{cluster}'.",
+            next=f"Grant the mirror's principal {operation} on {resource} of '{cluster}'; the next run goes on where the ledger ends.",
         )
         self.cluster = cluster
         self.operation = operation

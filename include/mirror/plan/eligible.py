@@ -1,7 +1,7 @@
 """Which source partitions may be copied in this run: those that the filters accept and whose remote partition is there."""
 
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirror.errors import ErrorReport, MirrorError, TargetMissing
 from mirror.kafka.cluster import Cluster
@@ -30,14 +30,21 @@ def eligible(
     refused: MutableMapping[str, MirrorError],
 ) -> Eligible:
     """Looks at both sides. `known` are the partitions in the ledger; without `discover` (refresh.topics.enabled=false) there are no others.
-    `created` are partition counts of remote topics that a dry run would have created."""
-    known_topics = {tp.topic for tp in known}
-    names = [name for name in (source.names() if discover else known_topics) if selection.should_replicate(name)]
-    topics = source.topics(names, refused)
-    remote_topics = target.topics({selection.remote(name) for name in topics})
+    `created` are partition counts of remote topics that a dry run would have created.
+
+    Topics in the ledger are asked for by name: a cluster does not list what it hides from us, and a topic that was mirrored must not
+    silently be mirrored no more.
+    """
+    names = {tp.topic for tp in known} | set(source.names() if discover else ())
+    topics = source.topics([name for name in names if selection.should_replicate(name)], refused)
+    hidden: dict[str, MirrorError] = {}
+    remote_topics = target.topics({selection.remote(name) for name in topics}, hidden)
     result = Eligible()
     for name, topic in sorted(topics.items()):
         remote = selection.remote(name)
+        if remote in hidden:
+            result.errors.append(replace(hidden[remote].report(), topic=name))
+            continue
         there = max(len(remote_topics[remote].partitions) if remote in remote_topics else 0, created.get(remote, 0))
         result.topics[name] = topic
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)

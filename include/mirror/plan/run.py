@@ -38,7 +38,7 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
         planning = _Planning(flow, source, target, view, dry_run)
         planning.run()
     ranges = _in_order(planning.ranges, view.records, flow.value("mirror.lanes"))
-    errors, notices = tuple(planning.errors), tuple(planning.notices)
+    errors, notices = tuple(dict.fromkeys(planning.errors)), tuple(planning.notices)
     return Plan(flow.name, ranges, errors, notices, flow.config_hash, source_id, target_id)
 
 
