@@ -191,7 +191,7 @@ class SourceRecreated(MirrorError):
             topic=topic,
             partition=partition,
             offset=watermark,
-            next="Mirror the new topic under another flow or remote name, or remove the remote topic and its ledger records with care.",
+            next="Mirror the new topic by a flow with another source alias, which has its own remote topics and ledger, or exclude the topic.",
         )
         self.known_id = known_id
         self.found_id = found_id
@@ -477,6 +477,17 @@ class TransactionTooSlow(MirrorError):
             next="Nothing: the next transaction is half as large. If it goes on, look at the target's brokers and the network.",
         )
         self.lane = lane
+
+
+class TransactionTimeoutRefused(MirrorError):
+    """Raised when the target's brokers do not allow transactions as long as mirror.transaction.timeout.ms."""
+
+    def __init__(self, cluster: str, seconds: float) -> None:
+        super().__init__(
+            f"Cluster '{cluster}' does not allow transactions of {seconds:g} s. Nothing was copied.",
+            next="Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms.",
+        )
+        self.cluster = cluster
 
 
 # ---------------------------------------------------------------- the run

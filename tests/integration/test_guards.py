@@ -324,6 +324,15 @@ def test_a_record_without_key_for_a_compacted_topic_is_named(mirroring):
     assert "no key" in error.message
 
 
+def test_a_transaction_timeout_that_the_target_does_not_allow_is_said_at_once(mirroring, make_mirroring):
+    name = mirroring.pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, name, 1)
+    mirroring.oracle.produce(mirroring.source, name, 10, seed=22)
+    error = only_error(changed(mirroring, make_mirroring, {"source->target.mirror.transaction.timeout.ms": "86400000"}).copy())
+    assert (error.code, error.retriable) == ("TransactionTimeoutRefused", False)
+    assert "transaction.max.timeout.ms" in error.next
+
+
 # ---------------------------------------------------------------- several at once
 
 

@@ -56,7 +56,7 @@ MIRROR = (
         "mirror.transaction.timeout.ms",
         "INT",
         60000,
-        "After how long the target ends an open transaction; capped by its transaction.max.timeout.ms.",
+        "After how long the target ends an open transaction; at most its transaction.max.timeout.ms.",
         GROUP,
         between(1000),
     ),

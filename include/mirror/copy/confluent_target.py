@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mirror.copy.confluent_partition import PartitionFlow
 from mirror.copy.model import LaneTask
-from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError, Overtaken, TransactionTooSlow
+from mirror.errors import DeadlineExceeded, MirrorError, Overtaken, TransactionTimeoutRefused, TransactionTooSlow
 from mirror.kafka.failures import Complaints, kafka_error, settings_with, translated
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
@@ -132,10 +132,7 @@ class Target:
             self._lost = True
             return self._fenced()
         if error is not None and error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
-            return KafkaFailure(
-                f"Cluster '{self.alias}' does not allow transactions of {self._timeout:g} s.",
-                next="Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms.",
-            )
+            return TransactionTimeoutRefused(self.alias, self._timeout)
         self._producer.poll(0)
         return translated(
             failure,
