@@ -191,7 +191,8 @@ class SourceRecreated(MirrorError):
             topic=topic,
             partition=partition,
             offset=watermark,
-            next="Mirror the new topic by a flow with another source alias, which has its own remote topics and ledger, or exclude the topic.",
+            next="Mirror the new topic by a flow with another source alias, which has its own remote topics and ledger, or exclude "
+            "the topic.",
         )
         self.known_id = known_id
         self.found_id = found_id

@@ -53,6 +53,10 @@ class LaneState:
         copied = sum(size for _, size in self.copied.values())
         return time.monotonic() >= self.deadline or 0 <= self.task.max_bytes <= copied
 
+    def refuse(self, tp: TopicPartition, error: MirrorError) -> None:
+        """Leaves out a partition of the source for an error that may name its remote topic."""
+        self.errors[tp] = replace(error.report(), topic=tp.topic)
+
     def leave_out(self, error: MirrorError) -> bool:
         """Leaves out the partition, or the topic, that an error names. False if it names none of this lane's."""
         named = [
@@ -112,7 +116,7 @@ class Attempt:
                 self._view.refused.get(remote.remote) or availability(remote) or continuity(remote, record) or _source_id(planned, record)
             )
             if error is not None:
-                self._state.errors[tp] = error.report()
+                self._state.refuse(tp, error)
                 continue
             suspicious = window(remote, record)
             if suspicious and tp.topic not in task.append_to:
@@ -140,13 +144,19 @@ class Attempt:
     ) -> None:
         by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
         reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
-        visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, self._task.request_seconds)
+        hidden: dict[str, MirrorError] = {}
+        visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, self._task.request_seconds, hidden)
+        for remote, tp in by_remote.items():
+            if remote.topic in hidden:
+                self._refuse(tp, hidden[remote.topic])
         for remote, message in visible.items():
             tp = by_remote[remote]
-            error = UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records)
-            self._state.errors[tp] = error.report()
-            self._records.pop(tp, None)
-            self._unwritten.discard(tp)
+            self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records))
+
+    def _refuse(self, tp: TopicPartition, error: MirrorError) -> None:
+        self._state.refuse(tp, error)
+        self._records.pop(tp, None)
+        self._unwritten.discard(tp)
 
     def _note_poison(self) -> None:
         for tp, (offset, error) in self._state.poisoned.items():

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Sequence
 
-from mirror.copy.confluent_partition import raise_refusal
+from mirror.copy.confluent_partition import raise_batch_refused, raise_refusal
 from mirror.copy.confluent_source import Source
 from mirror.copy.confluent_target import Target
 from mirror.copy.engine import Progress, TransactionLimits, Work
 from mirror.copy.model import LaneTask
+from mirror.errors import MirrorError
 
 _CONSUME_RECORDS = 10_000
 _CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
@@ -29,9 +30,16 @@ class ConfluentEngine:
             while self._source.has_work() and self._target.bytes < limits.bytes and time.monotonic() - started < limits.seconds:
                 self._source.consume(_CONSUME_RECORDS, _CONSUME_SECONDS, self._target, limits.bytes)
             self._target.flush(lambda: any(flow.failure for flow in flows))
-        finally:
-            # One refused record makes every later call of its transaction fail, so what the delivery reports say comes first.
-            raise_refusal(flows)
+            failed = [flow for flow in flows if flow.failure]
+            if failed:
+                self._target.raise_transaction_error(all(flow.thrown_away for flow in failed))
+        except MirrorError:
+            # One refused record makes every later call of its transaction fail, so it comes first.
+            raise_batch_refused(flows)
+            raise
+        raise_refusal(flows)
+        if not any(flow.moved() for flow in flows):
+            self._source.raise_complaint(limits.seconds)
         return [flow.progress() for flow in flows if flow.moved()]
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:

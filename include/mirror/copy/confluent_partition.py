@@ -19,6 +19,7 @@ _REFUSALS = {
     KafkaError.INVALID_TIMESTAMP: "its timestamp is outside message.timestamp.before/after.max.ms",
     KafkaError.INVALID_RECORD: "the broker calls it invalid (such as no key in a compacted topic)",
 }
+_THROWN_AWAY = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 
 
 class PartitionFlow:
@@ -58,6 +59,11 @@ class PartitionFlow:
             self.targets.append(message.offset())  # type: ignore[arg-type]
         elif self.failure is None:
             self.failure = error
+
+    @property
+    def thrown_away(self) -> bool:
+        """Whether its records failed for no reason of their own, but with the whole transaction."""
+        return self.failure is not None and self.failure.code() in _THROWN_AWAY
 
     def moved(self) -> bool:
         """Whether this transaction changed anything for the partition."""
@@ -108,8 +114,15 @@ def carried_headers(message: Message, flow: PartitionFlow) -> Any:
         raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "it has a header key that is not UTF-8") from failure
 
 
+def raise_batch_refused(flows: Iterable[PartitionFlow]) -> None:
+    """Raises BatchRefused if the delivery reports tell of one: it is the cause of whatever else failed in its transaction."""
+    for refusal in (flow.refusal() for flow in flows):
+        if isinstance(refusal, BatchRefused):
+            raise refusal
+
+
 def raise_refusal(flows: Iterable[PartitionFlow]) -> None:
-    """Raises what the delivery reports of a transaction say. A refused batch is the cause of whatever else failed, so it goes first."""
-    found = [refusal for refusal in (flow.refusal() for flow in flows) if refusal is not None]
+    """Raises what the delivery reports say; of records that were merely thrown away with their transaction only for want of a reason."""
+    found = [(flow.thrown_away, refusal) for flow in flows if (refusal := flow.refusal()) is not None]
     if found:
-        raise next((refusal for refusal in found if isinstance(refusal, BatchRefused)), found[0])
+        raise min(found, key=lambda each: each[0])[1]

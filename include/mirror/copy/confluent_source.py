@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 from mirror.copy.confluent_partition import PartitionFlow, carried_headers
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
-from mirror.errors import MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
@@ -67,6 +67,8 @@ class Source:
         """Hands over what is there, at most about `max_bytes` in the transaction; what is left of a batch waits for the next one."""
         messages = self._pending or self._consumer.consume(records, seconds)
         self._pending = []
+        if not messages:
+            self._complaints.raise_refusal(self._alias, self._bootstrap)
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -78,6 +80,12 @@ class Source:
         finally:
             if collecting:
                 gc.enable()
+
+    def raise_complaint(self, seconds: float) -> None:
+        """Raises what the client complained of, if anything: for so many seconds nothing has come."""
+        detail = self._complaints.detail()
+        if detail:
+            raise ClusterUnreachable(self._alias, self._bootstrap, seconds, detail)
 
     def close(self) -> None:
         """Closes the consumer."""

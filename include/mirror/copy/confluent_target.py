@@ -3,13 +3,22 @@
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mirror.copy.confluent_partition import PartitionFlow
+from mirror.copy.engine import WritingRefused
 from mirror.copy.model import LaneTask
-from mirror.errors import DeadlineExceeded, MirrorError, Overtaken, TransactionTimeoutRefused, TransactionTooSlow
-from mirror.kafka.failures import Complaints, kafka_error, settings_with, translated
+from mirror.errors import (
+    AuthorizationRefused,
+    DeadlineExceeded,
+    MirrorError,
+    Overtaken,
+    TransactionTimeoutRefused,
+    TransactionTooSlow,
+)
+from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
 _BATCH_BYTES = 1_000_000
@@ -26,6 +35,7 @@ class Target:
         self.bytes = 0
         self._lane = task.lane
         self._ledger_topic = task.ledger_topic
+        self._transactional_id = task.transactional_id
         self._timeout = task.transaction_timeout_ms / 1000
         self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
@@ -81,7 +91,21 @@ class Target:
         self._call("writing the ledger", send)
         self.flush(lambda: bool(failures))
         if failures:
-            raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(failures[0]))
+            error = self._transaction_error() or failures[0]
+            if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise AuthorizationRefused(self.alias, "WRITE", f"topic {topic}", topic=topic)
+            raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(error))
+
+    def raise_transaction_error(self, thrown_away: bool) -> None:
+        """Raises why the open transaction failed: if it was fenced or may not be written, and with `thrown_away`, whatever the reason."""
+        error = self._transaction_error()
+        if error is None:
+            return
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise WritingRefused
+        failure = self._failure("writing", KafkaException(error))
+        if thrown_away or self._lost:
+            raise failure
 
     def commit(self) -> None:
         """Commits. A commit that ends in doubt is not repeated here: the ledger, read after the next fencing, knows how it ended."""
@@ -105,8 +129,23 @@ class Target:
 
     def _fence(self) -> None:
         # Asking for metadata first brings the connection up at once; otherwise the coordinator is looked for every half second.
-        self._producer.list_topics(self._ledger_topic, self._seconds)
+        patiently(self._ask_metadata, self._seconds, self._complaints, self.alias, self._bootstrap)
         self._producer.init_transactions(self._seconds)
+
+    def _ask_metadata(self, seconds: float) -> object:
+        try:
+            return self._producer.list_topics(self._ledger_topic, seconds)
+        finally:
+            self._producer.poll(0)
+
+    def _transaction_error(self) -> KafkaError | None:
+        """Why the open transaction failed, if it did. The client tells it to the next call that a healthy one would not allow either."""
+        try:
+            self._producer.begin_transaction()
+        except KafkaException as failure:
+            error = kafka_error(failure)
+            return None if error is None or error.code() == KafkaError._STATE else error
+        return None
 
     def _flush(self, failed: Callable[[], bool]) -> None:
         deadline = time.monotonic() + self._timeout
@@ -133,7 +172,13 @@ class Target:
             return self._fenced()
         if error is not None and error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
             return TransactionTimeoutRefused(self.alias, self._timeout)
-        self._producer.poll(0)
+        if error is not None and error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            # The lanes' ids differ in the lane alone, and one grant for their prefix is what a person would give.
+            prefix = self._transactional_id.removesuffix(str(self._lane))
+            return AuthorizationRefused(self.alias, "WRITE", f"transactional ids with the prefix {prefix}")
+        # After a fatal error every call raises it again.
+        with suppress(KafkaException):
+            self._producer.poll(0)
         return translated(
             failure,
             cluster=self.alias,

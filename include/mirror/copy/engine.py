@@ -85,12 +85,19 @@ class BatchRefused(Exception):
         self.detail = detail
 
 
+class WritingRefused(Exception):
+    """Raised when the target does not let us write a topic of the transaction; which one, the client does not say."""
+
+
 class Engine(Protocol):
     """Moves records of one lane. Opening one fences every earlier attempt at the lane and ends its open transaction."""
 
     def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
         """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
-        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer."""
+        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer.
+
+        Raises BatchRefused and WritingRefused for what the protocol finds a way around.
+        """
         ...
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:

@@ -4,9 +4,10 @@ import time
 from collections.abc import Sequence
 
 from mirror.copy.attempt import Attempt, LaneState
-from mirror.copy.engine import BatchRefused, EngineFactory
+from mirror.copy.engine import BatchRefused, EngineFactory, WritingRefused
 from mirror.copy.model import LaneResult, LaneTask, Watermark
-from mirror.errors import ErrorReport, MirrorError, Overtaken, RecordRefused, TransactionTooSlow
+from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, Overtaken, RecordRefused, TransactionTooSlow
+from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
@@ -48,6 +49,9 @@ class LaneCopy:
                 return not self._state.budget_spent()
             except BatchRefused as refusal:
                 self._narrow(refusal)
+            except WritingRefused:
+                if not self._leave_out_refused_topics():
+                    return False
             except MirrorError as error:
                 if not self._go_on(error):
                     return False
@@ -58,6 +62,19 @@ class LaneCopy:
         if poison is not None:
             error = RecordRefused(tp.topic, tp.partition, poison.offset, self._task.remote_topics[tp.topic], poison.detail)
             state.poisoned[tp] = (poison.offset, error)
+
+    def _leave_out_refused_topics(self) -> bool:
+        """Asks the target which topics of the lane its producer may not write, and goes on without them."""
+        task, refused = self._task, dict[str, MirrorError]()
+        with Cluster(task.target, task.clients.target_producer, task.request_seconds) as target:
+            target.topics(task.remote_topics.values(), refused, operation="WRITE")
+        errors = [
+            AuthorizationRefused(task.target, "WRITE", f"topic {remote}", topic=topic)
+            for topic, remote in task.remote_topics.items()
+            if remote in refused
+        ]
+        left_out = [self._state.leave_out(error) for error in errors]
+        return any(left_out) or self._go_on(AuthorizationRefused(task.target, "WRITE", "a topic of this transaction"))
 
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, halve the transaction, try again later, or stop."""

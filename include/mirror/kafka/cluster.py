@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientTopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewPartitions, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ConfigSource, NewPartitions, OffsetSpec
 from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import AuthorizationRefused, MirrorError
@@ -70,22 +70,34 @@ class Cluster:
         """The names of all topics that we may describe and that are not internal to the brokers."""
         return sorted(name for name in self._metadata().topics if not name.startswith("__"))
 
-    def topics(self, names: Iterable[str] | None = None, errors: Errors = None) -> dict[str, Topic]:
+    def topics(self, names: Iterable[str] | None = None, errors: Errors = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
         """Topics by name, with ids; those that do not exist are absent. Without names: all that are not internal to the brokers.
 
-        What fails for one topic alone (authorization) goes into `errors` by topic if it is given, and is raised otherwise.
+        What fails for one topic alone (authorization) goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
+        on which we may not do `operation`, in the words of Kafka's ACLs.
         """
         wanted = sorted(set(names)) if names is not None else self.names()
         if not wanted:
             return {}
+        permissions = operation != "DESCRIBE"
         answers = self._asked(
-            "describing topics", lambda: self._admin.describe_topics(TopicCollection(wanted), request_timeout=self.timeout)
+            "describing topics",
+            lambda: self._admin.describe_topics(
+                TopicCollection(wanted), request_timeout=self.timeout, include_authorized_operations=permissions
+            ),
         )
         found: dict[str, Topic] = {}
         for name, answer in answers.items():
-            described = self._result(answer, "describing a topic", name, errors, operation="DESCRIBE")
-            if described is not None and not (names is None and described.is_internal):
-                found[name] = _topic(described)
+            described = self._result(answer, "describing a topic", name, errors, operation)
+            if described is None or (names is None and described.is_internal):
+                continue
+            if permissions and AclOperation[operation] not in (described.authorized_operations or (AclOperation[operation],)):
+                refused = AuthorizationRefused(self.alias, operation, f"topic {name}", topic=name)
+                if errors is None:
+                    raise refused
+                errors[name] = refused
+                continue
+            found[name] = _topic(described)
         return found
 
     def configs(self, names: Iterable[str], errors: Errors = None) -> dict[str, dict[str, ConfigEntry]]:

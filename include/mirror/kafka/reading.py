@@ -1,13 +1,13 @@
 """Reading partitions between two offsets, to the very end of the range and not a record further."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.errors import DeadlineExceeded
+from mirror.errors import AuthorizationRefused, DeadlineExceeded, MirrorError
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
@@ -55,11 +55,11 @@ class BoundedReader:
         """
         yield from self._read(ranges, {tp: end for tp, (start, end) in ranges.items() if start < end}, seconds)
 
-    def first_visible(self, ranges: Ranges, seconds: float) -> dict[TopicPartition, Message]:
-        """The first visible record of each range that has one; reads no further than that."""
+    def first_visible(self, ranges: Ranges, seconds: float, errors: MutableMapping[str, MirrorError]) -> dict[TopicPartition, Message]:
+        """The first visible record of each range that has one; reads no further than that. A topic that may not be read is in `errors`."""
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
         found: dict[TopicPartition, Message] = {}
-        for message in self._read(ranges, open_ranges, seconds):
+        for message in self._read(ranges, open_ranges, seconds, errors):
             tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
             found[tp] = message
             open_ranges.pop(tp, None)
@@ -67,7 +67,13 @@ class BoundedReader:
 
     # ------------------------------------------------------------ inside
 
-    def _read(self, ranges: Ranges, open_ranges: dict[TopicPartition, int], seconds: float) -> Iterator[Message]:
+    def _read(
+        self,
+        ranges: Ranges,
+        open_ranges: dict[TopicPartition, int],
+        seconds: float,
+        errors: MutableMapping[str, MirrorError] | None = None,
+    ) -> Iterator[Message]:
         if not open_ranges:
             return
         deadline = time.monotonic() + seconds
@@ -77,40 +83,31 @@ class BoundedReader:
             while open_ranges:
                 if time.monotonic() > deadline:
                     raise self._late(open_ranges, seconds)
+                self._complaints.raise_refusal(self._alias, self._bootstrap)
                 for message in consumer.consume(_BATCH, _POLL_SECONDS):
-                    if self._within(message, open_ranges, seconds):
+                    failure = self._failure(message, seconds)
+                    if failure is not None:
+                        _leave_out(failure, open_ranges, errors)
+                    elif _within(message, open_ranges):
                         yield message
         finally:
             consumer.close()
 
-    def _within(self, message: Message, open_ranges: dict[TopicPartition, int], seconds: float) -> bool:
+    def _failure(self, message: Message, seconds: float) -> MirrorError | None:
         error = message.error()
-        number = message.partition()
-        tp = TopicPartition(message.topic() or "", -1 if number is None else number)
-        offset = message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            if not concerns_reading(error):
-                return False
-            raise translated(
-                KafkaException(error),
-                cluster=self._alias,
-                bootstrap=self._bootstrap,
-                step=f"reading {tp}",
-                seconds=seconds,
-                complaints=self._complaints,
-                topic=tp.topic,
-                operation="READ",
-            )
-        end = open_ranges.get(tp)
-        if end is None or offset is None:
-            return False
-        if error is not None:
-            if offset >= end:
-                del open_ranges[tp]
-            return False
-        if offset + 1 >= end:
-            del open_ranges[tp]
-        return offset < end
+        if error is None or error.code() == KafkaError._PARTITION_EOF or not concerns_reading(error):
+            return None
+        tp = _partition(message)
+        return translated(
+            KafkaException(error),
+            cluster=self._alias,
+            bootstrap=self._bootstrap,
+            step=f"reading {tp}",
+            seconds=seconds,
+            complaints=self._complaints,
+            topic=tp.topic,
+            operation="READ",
+        )
 
     def _late(self, open_ranges: Mapping[TopicPartition, int], seconds: float) -> DeadlineExceeded:
         left = ", ".join(f"{tp}@{end}" for tp, end in sorted(open_ranges.items())[:5])
@@ -119,3 +116,32 @@ class BoundedReader:
             f"Cluster '{self._alias}': the end of {left} was not reached within {seconds:g} s{': ' + detail if detail else ''}.",
             next="Look at the brokers' load and the network; the next run goes on by itself.",
         )
+
+
+def _partition(message: Message) -> TopicPartition:
+    number = message.partition()
+    return TopicPartition(message.topic() or "", -1 if number is None else number)
+
+
+def _within(message: Message, open_ranges: dict[TopicPartition, int]) -> bool:
+    """Whether a message is a record of its range; closes the range when its end is reached."""
+    tp, offset, error = _partition(message), message.offset(), message.error()
+    end = open_ranges.get(tp)
+    if end is None or offset is None:
+        return False
+    if error is not None:
+        if error.code() == KafkaError._PARTITION_EOF and offset >= end:
+            del open_ranges[tp]
+        return False
+    if offset + 1 >= end:
+        del open_ranges[tp]
+    return offset < end
+
+
+def _leave_out(failure: MirrorError, open_ranges: dict[TopicPartition, int], errors: MutableMapping[str, MirrorError] | None) -> None:
+    """Goes on without a topic that may not be read, if `errors` takes the refusal. Raises every other failure."""
+    if errors is None or failure.topic is None or not isinstance(failure, AuthorizationRefused):
+        raise failure
+    errors[failure.topic] = failure
+    for tp in [tp for tp in open_ranges if tp.topic == failure.topic]:
+        del open_ranges[tp]

@@ -75,7 +75,7 @@ class _Planning:
         committed = self._flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
         found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
         self._choose(found)
-        self._report_open_transactions(found)
+        self._report_open_transactions(found, refused)
         self.errors.extend(error.report() for error in refused.values())
 
     def _eligible(self, refused: dict[str, MirrorError]) -> Eligible:
@@ -116,11 +116,11 @@ class _Planning:
         start: StartPosition = self._flow.per_topic("mirror.start", topic)
         return start
 
-    def _report_open_transactions(self, found: Mapping[TopicPartition, SourcePartition]) -> None:
+    def _report_open_transactions(self, found: Mapping[TopicPartition, SourcePartition], refused: dict[str, MirrorError]) -> None:
         """Work that is owed and cannot be read. A partition that still has something readable is copied first."""
         busy = {planned.topic_partition for planned in self.ranges if planned.offsets}
         waiting = [partition for tp, partition in found.items() if tp not in busy]
-        self.errors.extend(error.report() for error in open_transactions(self._flow, waiting).values())
+        self.errors.extend(error.report() for error in open_transactions(self._flow, waiting, refused).values())
 
 
 def _in_order(ranges: list[Range], records: Mapping[TopicPartition, LedgerRecord], lanes: int) -> tuple[Range, ...]:

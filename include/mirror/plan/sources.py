@@ -45,17 +45,20 @@ def offsets_by_time(source: Cluster, starts: Mapping[TopicPartition, StartPositi
     return offsets
 
 
-def open_transactions(flow: Flow, partitions: Iterable[SourcePartition]) -> dict[TopicPartition, BlockedByOpenTransaction]:
+def open_transactions(
+    flow: Flow, partitions: Iterable[SourcePartition], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, BlockedByOpenTransaction]:
     """The given partitions whose last stable offset has been held by one transaction for too long.
 
-    The record at the last stable offset is the first of the oldest open transaction, so its timestamp tells for how long it is open.
+    The record at the last stable offset is the first of the oldest open transaction, so its timestamp tells for how long it is open. A
+    topic that may not be read is in `errors`.
     """
     held = {found.tp: found for found in partitions if found.readable_end < found.end}
     if not held:
         return {}
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=False)
     seconds = flow.value("admin.timeout.ms") / 1000
-    first = reader.first_visible({tp: (found.readable_end, found.end) for tp, found in held.items()}, seconds)
+    first = reader.first_visible({tp: (found.readable_end, found.end) for tp, found in held.items()}, seconds, errors)
     blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
     for tp, message in first.items():
         age = time.time() - message.timestamp()[1] / 1000
