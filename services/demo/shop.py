@@ -3,6 +3,7 @@
 import json
 import random
 from dataclasses import dataclass
+from typing import Any
 
 TOPICS = {"orders": 4, "payments": 3, "clicks": 6}
 """The topics with their partitions."""
@@ -41,7 +42,7 @@ class Shop:
         """An order and its payment: they belong into one transaction."""
         self._orders += 1
         customer, order = self._customer(), f"order-{self._orders:07}"
-        items = [
+        items: list[dict[str, Any]] = [
             {"product": product, "pieces": self._random.randint(1, 4), "cents": self._random.randint(300, 20_000)}
             for product in self._random.sample(_PRODUCTS, self._random.randint(1, 4))
         ]

@@ -83,12 +83,13 @@ def main() -> None:
     walls, cpus = zip(*figures, strict=True)
     row = (
         f"| {datetime.now(UTC):%Y-%m-%d %H:%M} | {TOPICS * PARTITIONS} × {RECORDS} | {RUNS} | {os.cpu_count()} | "
-        f"{statistics.median(walls):.1f} ({min(walls):.1f}–{max(walls):.1f}) | {statistics.median(cpus):.1f} ({min(cpus):.1f}–{max(cpus):.1f}) |"
+        f"{statistics.median(walls):.1f} ({min(walls):.1f}–{max(walls):.1f}) | "
+        f"{statistics.median(cpus):.1f} ({min(cpus):.1f}–{max(cpus):.1f}) |"
     )
     if not RESULTS.exists():
         RESULTS.write_text(
-            "# Measured\n\n`python -m mirror copy` over partitions × records each, Spark's start included, remote topics existing; every run\n"
-            "compared record by record. Medians, with the smallest and the largest; machines are noisy.\n\n"
+            "# Measured\n\n`python -m mirror copy` over partitions × records each, Spark's start included, remote topics existing; every\n"
+            "run compared record by record. Medians, with the smallest and the largest; machines are noisy.\n\n"
             "| when (UTC) | partitions × records | runs | cores | seconds | CPU seconds |\n|---|---|---|---|---|---|\n"
         )
     with RESULTS.open("a") as log:

@@ -16,7 +16,6 @@ from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from services.comparison import Comparison
 from services.flows import ClusterPair
-from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
 from tests.faults.copy_process import CopyProcess
 
