@@ -20,7 +20,18 @@ from services.airflow_api import AirflowApi, AirflowApiError
 from services.demo.mirrored import compare, wait_until_mirrored
 from services.demo.progress import Progress
 from services.demo.report import table
-from services.demo.settings import COPY_SECONDS, FLOW, DemoFailed, Ports, chosen_ports, directory, record_ports, recorded_ports, variable
+from services.demo.settings import (
+    COPY_SECONDS,
+    FLOW,
+    DemoFailed,
+    DemoRefused,
+    Ports,
+    chosen_ports,
+    directory,
+    record_ports,
+    recorded_ports,
+    variable,
+)
 from services.demo.stack import Stack
 from services.oracle import Oracle, OracleError
 from services.ports import PortInUse
@@ -75,7 +86,7 @@ def stop(home: Path, progress: Progress) -> None:
 
 
 def _stack(home: Path, progress: Progress) -> Stack:
-    """On the ports of the environment, or on those on which it runs already. Raises DemoFailed if a port is somebody else's."""
+    """On the ports of the environment, or on those on which it runs already. Raises DemoRefused if a port is somebody else's."""
     ports, known = chosen_ports(), Stack(home, recorded_ports(home))
     running = [part.name for part in known.parts() if part.running()]
     progress.say(f"Demo of the flow {FLOW}, in {_short(home)}{'; already running: ' + ', '.join(running) if running else ''}")
@@ -84,7 +95,7 @@ def _stack(home: Path, progress: Progress) -> Stack:
     stack = known if running else Stack(home, ports)
     occupied = stack.occupied_ports()
     if occupied:
-        raise DemoFailed("\n".join([*map(str, occupied), _other_ports(stack.ports, occupied)]))
+        raise DemoRefused("\n".join([*map(str, occupied), _other_ports(stack.ports, occupied)]))
     record_ports(home, stack.ports)
     return stack
 
@@ -121,7 +132,7 @@ def _short(path: Path) -> str:
 
 @contextmanager
 def _alone(home: Path) -> Iterator[None]:
-    """One `make demo` or `make stop` at a time. Raises DemoFailed."""
+    """One `make demo` or `make stop` at a time. Raises DemoRefused."""
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o711)  # a root user's PostgreSQL runs as nobody
     with (home / "lock").open("w") as lock:
@@ -147,6 +158,9 @@ def main(arguments: Sequence[str]) -> int:
             work(home, progress)
     except KeyboardInterrupt:
         progress.say("\nInterrupted. `make stop` ends what was started; `make demo` goes on from here.")
+        return 1
+    except DemoRefused as problem:
+        progress.say(str(problem))
         return 1
     except _EXPECTED as problem:
         progress.say(f"\nThe demo could not go on: {problem}")

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-_WIDTH = 62
+_WIDTH = 64
 _QUIET_SECONDS = 10.0
+_AGAIN = "\r\033[K"
+"""Back to the line's beginning, which it empties."""
 
 
 class Progress:
@@ -31,24 +33,25 @@ class Progress:
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
         """The block is one step; what it gives takes a word on how far it is."""
         began = said = time.monotonic()
-        self._write(f"  {title} ..." if self._terminal else f"  {title} ...\n")
+        head, whole_line = f"  {title} ", True
+        self._write(head)
 
         def detail(text: str) -> None:
-            nonlocal said
+            nonlocal said, whole_line
             now = time.monotonic()
             if self._terminal:
-                self._write(f"\r\033[K  {title} ... {text} ({now - began:.0f} s)")
+                self._write(f"{_AGAIN}{head}{text} ({now - began:.0f} s)")
             elif now - said >= _QUIET_SECONDS:
-                said = now
-                self._write(f"    {text} ({now - began:.0f} s)\n")
+                self._write(f"\n    {text} ({now - began:.0f} s)")
+                said, whole_line = now, False
 
         try:
             yield detail
         except BaseException:
-            self._write("\n" if self._terminal else "")
+            self._write("\n")
             raise
-        start = "\r\033[K" if self._terminal else ""
-        self._write(f"{start}  {f'{title} ':.<{_WIDTH}} {time.monotonic() - began:4.1f} s\n")
+        end = f"{'':.<{_WIDTH - len(head)}} {time.monotonic() - began:4.1f} s\n"
+        self._write(f"{_AGAIN}{head}{end}" if self._terminal else end if whole_line else f"\n{head}{end}")
 
     def _write(self, text: str) -> None:
         self._out.write(text)

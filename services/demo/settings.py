@@ -16,6 +16,10 @@ class DemoFailed(RuntimeError):
     """Raised when the demo cannot go on; the message is for the person who started it."""
 
 
+class DemoRefused(RuntimeError):
+    """Raised before anything was started."""
+
+
 @dataclass(frozen=True)
 class Ports:
     """All on 127.0.0.1. A cluster takes two: the one it is known by, and the next one for its controller."""
@@ -48,16 +52,17 @@ def directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def chosen_ports(environ: Mapping[str, str] = os.environ) -> Ports:
-    """The ports that the environment asks for, else the usual ones. Raises DemoFailed."""
+    """The ports that the environment asks for, else the usual ones. Raises DemoRefused."""
     chosen = {}
     for name, usual in asdict(Ports()).items():
         text = environ.get(variable(name), "")
         if text and not (text.isdecimal() and 1024 <= int(text) < 65535):
-            raise DemoFailed(f"{variable(name)}={text} is not a port: a number from 1024 to 65534 is needed.")
+            raise DemoRefused(f"{variable(name)}={text} is not a port: a number from 1024 to 65534 is needed.")
         chosen[name] = int(text or usual)
     ports = Ports(**chosen)
     if len(ports.all()) < 6:
-        raise DemoFailed(f"Two services of the demo would share a port: {ports}, each cluster taking the next port as well.")
+        said = ", ".join(f"{variable(name)}={port}" for name, port in chosen.items())
+        raise DemoRefused(f"Two services of the demo would share a port, for each cluster takes the next one as well: {said}.")
     return ports
 
 

@@ -1,0 +1,54 @@
+"""`make demo` and `make stop` as a user meets them, Airflow's UI in a real browser included."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+DAG = "east-to-west.copy"
+
+
+def found(pattern: str, text: str) -> "re.Match[str]":
+    match = re.search(pattern, text, re.MULTILINE)
+    assert match, f"{pattern} is not in:\n{text}"
+    return match
+
+
+def test_demo_compares_both_sides_and_reports_each_partition(report: str) -> None:
+    equal = found(r"^([\d,]+) records are equal on both sides", report)[1].replace(",", "")
+    assert int(equal) > 20_000
+    found(r"^topic +partition +source end +watermark +records +lag$", report)
+    rows = re.findall(r"^(orders|payments|clicks) +(\d+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$", report, re.MULTILINE)
+    numbers = [[int(cell.replace(",", "")) for cell in row[1:]] for row in rows]
+    assert len(rows) == 13
+    assert all(end - watermark == lag and 0 < records <= watermark for _, end, watermark, records, lag in numbers)
+    assert sum(row[3] for row in numbers) == int(equal)
+
+
+def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page: Page) -> None:
+    login = found(r"user (\S+), password (\S+)", report)
+    page.goto(found(rf"http://127\.0\.0\.1:\d+/dags/{DAG}", report)[0])
+    page.fill("input[name=username]", login[1])
+    page.fill("input[name=password]", login[2])
+    page.click("button[type=submit]")
+    expect(page.get_by_role("heading", name=DAG)).to_be_visible()
+    page.get_by_role("button", name="Trigger").first.click()
+    page.get_by_role("dialog").get_by_role("button", name="Trigger", exact=True).click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.wait_for_url(re.compile("/runs/manual__"))
+
+    api = demo.stack.airflow.api()
+    [run] = [run["dag_run_id"] for run in api.runs(DAG) if run["run_type"] == "manual"]
+    assert api.wait_for_run(DAG, run)["state"] == "success"
+    assert set(api.states(DAG, run)) == {"plan", "copy", "publish", "verdict"}
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible()
+    expect(page.get_by_text("Running", exact=True)).to_have_count(0)
+
+
+def test_second_demo_reuses_what_runs_and_stop_ends_all_of_it(demo: Any, report: str) -> None:
+    again = demo.command()
+    assert "already running: the producer, Airflow, the Kafka clusters, PostgreSQL" in again
+    assert found(r"user \S+, password \S+", again)[0] in report
+    demo.command("stop")
+    assert not any(part.running() for part in demo.stack.parts())
+    assert "No demo is running." in demo.command("stop")
