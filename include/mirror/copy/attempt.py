@@ -38,13 +38,11 @@ class LaneState:
         self.pacing = Pacing()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, MirrorError]] = {}
+        self.watermarks: dict[TopicPartition, int] = {}
+        """Where each partition goes on: as the ledger said after the last fencing, or as committed since."""
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.transactions = 0
-
-    def watermark(self, tp: TopicPartition) -> int:
-        """The watermark as of the last commit of this run; −1 before the first."""
-        return self.written[tp].watermark if tp in self.written else -1
 
     def budget_spent(self) -> bool:
         """Whether no new transaction may begin. At least one is always allowed."""
@@ -135,6 +133,7 @@ class Attempt:
             self._unwritten.add(tp)
         else:
             self._records[tp] = record
+        self._state.watermarks[tp] = self._records[tp].watermark
 
     def _refuse_unexplained(
         self,
@@ -257,6 +256,7 @@ class Attempt:
         state = self._state
         state.transactions += 1
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
+        state.watermarks.update({tp: self._records[tp].watermark for tp in self._unwritten})
         self._unwritten.clear()
         for moved in progress:
             records, size = state.copied.get(moved.source, (0, 0))

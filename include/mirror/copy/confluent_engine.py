@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from mirror.copy.confluent_partition import raise_batch_refused, raise_refusal
 from mirror.copy.confluent_source import Source
 from mirror.copy.confluent_target import Target
-from mirror.copy.engine import Progress, TransactionLimits, Work
+from mirror.copy.engine import NothingRead, Progress, TransactionLimits, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError
 
@@ -40,6 +40,7 @@ class ConfluentEngine:
         raise_refusal(flows)
         if not any(flow.moved() for flow in flows):
             self._source.raise_complaint(limits.seconds)
+            raise NothingRead([flow.work.source for flow in flows], limits.seconds)
         return [flow.progress() for flow in flows if flow.moved()]
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:

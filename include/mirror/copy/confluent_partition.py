@@ -76,7 +76,7 @@ class PartitionFlow:
             return None
         tp, first = self.work.source, self.sources[len(self.targets)]
         if error.code() in _REFUSALS:
-            return BatchRefused(tp, first, len(self.sources), f"{_REFUSALS[error.code()]} ({error.name()})")
+            return BatchRefused(tp, self.work.start, first, len(self.sources), f"{_REFUSALS[error.code()]} ({error.name()})")
         return self._other(error, first)
 
     def progress(self) -> Progress:

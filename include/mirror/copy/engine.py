@@ -74,12 +74,14 @@ class Progress:
 class BatchRefused(Exception):
     """Raised when the broker refused records of a partition for what they are; which of them, it does not say.
 
-    `first` is the source offset of the first record that was refused, `records` how many of the partition the transaction held.
+    The transaction began the partition at `start`; `first` is the source offset of the first record that was refused, `records` how many of
+    the partition it held.
     """
 
-    def __init__(self, source: TopicPartition, first: int, records: int, detail: str) -> None:
+    def __init__(self, source: TopicPartition, start: int, first: int, records: int, detail: str) -> None:
         super().__init__(f"{source}@{first}: {detail}")
         self.source = source
+        self.start = start
         self.first = first
         self.records = records
         self.detail = detail
@@ -89,6 +91,15 @@ class WritingRefused(Exception):
     """Raised when the target does not let us write a topic of the transaction; which one, the client does not say."""
 
 
+class NothingRead(Exception):
+    """Raised when for `seconds` no record, no end and no error came from any of the `partitions` of a transaction."""
+
+    def __init__(self, partitions: Sequence[TopicPartition], seconds: float) -> None:
+        super().__init__(f"nothing came from {', '.join(map(str, partitions))} for {seconds:g} s")
+        self.partitions = tuple(partitions)
+        self.seconds = seconds
+
+
 class Engine(Protocol):
     """Moves records of one lane. Opening one fences every earlier attempt at the lane and ends its open transaction."""
 
@@ -96,7 +107,7 @@ class Engine(Protocol):
         """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
         left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer.
 
-        Raises BatchRefused and WritingRefused for what the protocol finds a way around.
+        Raises BatchRefused, WritingRefused and NothingRead for what the protocol finds a way around.
         """
         ...
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 
 from mirror.copy.attempt import Attempt, LaneState
-from mirror.copy.engine import BatchRefused, EngineFactory, WritingRefused
+from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, WritingRefused
 from mirror.copy.model import LaneResult, LaneTask, Watermark
-from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, Overtaken, RecordRefused, TransactionTooSlow
+from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, Overtaken, RecordRefused, SourceUnreadable, TransactionTooSlow
 from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
@@ -49,6 +49,8 @@ class LaneCopy:
                 return not self._state.budget_spent()
             except BatchRefused as refusal:
                 self._narrow(refusal)
+            except NothingRead as silence:
+                self._leave_out_silent_partitions(silence)
             except WritingRefused:
                 if not self._leave_out_refused_topics():
                     return False
@@ -58,10 +60,20 @@ class LaneCopy:
 
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state
-        poison = state.pacing.refused(refusal, state.watermark(tp))
+        poison = state.pacing.refused(refusal)
         if poison is not None:
             error = RecordRefused(tp.topic, tp.partition, poison.offset, self._task.remote_topics[tp.topic], poison.detail)
             state.poisoned[tp] = (poison.offset, error)
+
+    def _leave_out_silent_partitions(self, silence: NothingRead) -> None:
+        for tp in silence.partitions:
+            error = SourceUnreadable(
+                f"{tp}: nothing could be read from the source for {silence.seconds:g} s, though it has records there.",
+                topic=tp.topic,
+                partition=tp.partition,
+                next="Look at the partition's leader on the source and at quotas; the next run goes on by itself.",
+            )
+            self._state.errors[tp] = error.report()
 
     def _leave_out_refused_topics(self) -> bool:
         """Asks the target which topics of the lane its producer may not write, and goes on without them."""

@@ -19,10 +19,10 @@ class Pacing:
     stops: dict[TopicPartition, int] = field(default_factory=dict)
     records: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def refused(self, refusal: BatchRefused, watermark: int) -> PoisonRecord | None:
+    def refused(self, refusal: BatchRefused) -> PoisonRecord | None:
         """Narrows the partition's limits after a refusal; gives the poison record once it stands alone."""
         tp = refusal.source
-        if refusal.first > watermark:
+        if refusal.first > refusal.start:
             self.stops[tp] = refusal.first
             return None
         if refusal.records == 1:

@@ -25,7 +25,7 @@ def copy_with(batch_size, poison, count):
             watermark = end
             pacing.committed(TP, watermark)
             continue
-        found = pacing.refused(BatchRefused(TP, refused, end - watermark, "too large"), watermark)
+        found = pacing.refused(BatchRefused(TP, watermark, refused, end - watermark, "too large"))
         if found is not None:
             return watermark, found.offset, attempts
     return watermark, None, attempts
@@ -44,7 +44,7 @@ def test_a_record_that_is_alone_in_its_batch_is_found_in_three_attempts():
 
 def test_other_partitions_keep_their_pace():
     pacing = Pacing()
-    pacing.refused(BatchRefused(TP, 0, 10, "too large"), 0)
+    pacing.refused(BatchRefused(TP, 0, 0, 10, "too large"))
     other = TopicPartition("orders", 1)
     assert pacing.end(other, 100) == 100
     assert other not in pacing.records
