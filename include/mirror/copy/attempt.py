@@ -38,8 +38,6 @@ class LaneState:
         self.pacing = Pacing()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, MirrorError]] = {}
-        self.watermarks: dict[TopicPartition, int] = {}
-        """Where each partition goes on: as the ledger said after the last fencing, or as committed since."""
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.transactions = 0
@@ -133,7 +131,6 @@ class Attempt:
             self._unwritten.add(tp)
         else:
             self._records[tp] = record
-        self._state.watermarks[tp] = self._records[tp].watermark
 
     def _refuse_unexplained(
         self,
@@ -256,7 +253,6 @@ class Attempt:
         state = self._state
         state.transactions += 1
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
-        state.watermarks.update({tp: self._records[tp].watermark for tp in self._unwritten})
         self._unwritten.clear()
         for moved in progress:
             records, size = state.copied.get(moved.source, (0, 0))
