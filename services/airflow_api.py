@@ -94,9 +94,18 @@ class AirflowApi:
         return [entry["key"] for entry in entries]
 
     def log(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
-        """What a task logged in one attempt."""
-        answer = self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}", params={"full_content": True})
-        return "\n".join(line if isinstance(line, str) else str(line.get("event", line)) for line in answer["content"])
+        """What a task logged in one attempt, exceptions included."""
+        return "\n".join(_logged(line) for line in self._log(dag, run, task, attempt))
+
+    def errors(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
+        """What of it was logged as an error."""
+        lines = self._log(dag, run, task, attempt)
+        return "\n".join(_logged(line) for line in lines if isinstance(line, dict) and line.get("level") in ("error", "critical"))
+
+    def _log(self, dag: str, run: str, task: str, attempt: int) -> list[Any]:
+        path = f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}"
+        lines: list[Any] = self.call("GET", path, params={"full_content": True})["content"]
+        return lines
 
     # ------------------------------------------------------------ pools and connections
 
@@ -134,6 +143,13 @@ class AirflowApi:
     def close(self) -> None:
         """Closes its connections."""
         self._client.close()
+
+
+def _logged(line: Any) -> str:
+    if isinstance(line, str):
+        return line
+    raised = [f"{each['exc_type']}: {each['exc_value']}" for each in line.get("error_detail") or ()]
+    return "\n".join([str(line.get("event", line)), *raised])
 
 
 def _checked(response: httpx.Response) -> Any:

@@ -60,7 +60,9 @@ def wait_until_mirrored(flow: Flow, api: AirflowApi, since: datetime, seconds: f
         runs = [run for run in api.runs(dag) if run["run_type"] == "scheduled" and _began_after(run, since)]
         for run in runs:
             if run["state"] == "failed":
-                raise DemoFailed(f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{_verdict(api, run)}")
+                raise DemoFailed(
+                    f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{api.errors(dag, run['dag_run_id'], 'verdict')}"
+                )
         ledger = read_ledger(flow)
         behind = sum(max(end - _watermark(ledger, tp), 0) for tp, end in wanted.items())
         green = [run for run in runs if run["state"] == "success"]
@@ -92,10 +94,6 @@ def _compare_topic(flow: Flow, oracle: Oracle, ledger: Ledger, topic: str) -> Co
 
 def _watermark(ledger: Ledger, tp: TopicPartition) -> int:
     return ledger[tp].watermark if tp in ledger else 0
-
-
-def _verdict(api: AirflowApi, run: Mapping[str, Any]) -> str:
-    return api.log(run["dag_id"], run["dag_run_id"], "verdict")
 
 
 def _began_after(run: Mapping[str, Any], since: datetime) -> bool:

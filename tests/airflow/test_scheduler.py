@@ -1,0 +1,257 @@
+"""The copy through a real Airflow: scheduler, api-server, dag-processor and triggerer on PostgreSQL, with real brokers.
+
+One Airflow serves all tests. Each test has a flow and topics of its own, so none depends on what another one left.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.config import load
+from mirror.report.pools import pools
+from services.airflow import COMPONENTS, AirflowServices
+from services.airflow_api import AirflowApi
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+from services.oracle import Oracle, Record, Side
+
+TASKS = ("plan", "copy", "publish", "verdict")
+GREEN = dict.fromkeys(TASKS, "success")
+RANGES = {"topic", "partition", "topic_id", "start", "end", "reason"}
+WATERMARKS = {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
+
+# A killed scheduler is known by its old heartbeat: here after seconds.
+IMPATIENT = {
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "2",
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "12",
+    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "2",
+}
+WEEKLY = {"source->target.mirror.copy.interval.seconds": "604800", "admin.timeout.ms": "4000"}
+FLOWS = {
+    "scheduled": {"source->target.mirror.copy.interval.seconds": "10"},
+    "triggered": WEEKLY,
+    "tampered": WEEKLY,
+    "outage": WEEKLY,
+    # One lane with small transactions: a copy that takes long enough to be interrupted.
+    "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
+}
+
+
+@dataclass(frozen=True)
+class InAirflow:
+    """One flow of the running Airflow, and the witness."""
+
+    pair: ClusterPair
+    api: AirflowApi
+    oracle: Oracle
+
+    @property
+    def dag(self) -> str:
+        return f"{self.pair.source}-to-{self.pair.target}.copy"
+
+    def create_topic(self, name: str) -> str:
+        topic = self.pair.topic(name)
+        self.oracle.create_topic(self.pair.source_bootstrap, topic, partitions=3)
+        return topic
+
+    def produce(self, topic: str, records: int, **options: Any) -> None:
+        self.oracle.produce(self.pair.source_bootstrap, topic, records, **options)
+
+    def mirrored(self, topic: str) -> int:
+        """How many records the remote topic shows now."""
+        remote = self.pair.remote(topic)
+        if self.oracle.topic_id(self.pair.target_bootstrap, remote) is None:
+            return 0
+        return sum(count.records for count in self.oracle.count(self.pair.target_bootstrap, remote))
+
+    def assert_mirrored(self, topic: str) -> int:
+        """The witness finds both sides equal; gives how many records there are."""
+        target = Side(self.pair.target_bootstrap, self.pair.remote(topic))
+        return self.oracle.assert_mirrored(Side(self.pair.source_bootstrap, topic), target).records
+
+    def next_run(self, copy: str) -> dict[str, Any]:
+        """The first run from now on that ended with the copy task in this state."""
+        known = {run["dag_run_id"] for run in self.api.runs(self.dag)}
+
+        def found() -> dict[str, Any] | None:
+            ended = [run for run in self.api.runs(self.dag) if run["dag_run_id"] not in known and run["state"] in ("success", "failed")]
+            return next((run for run in reversed(ended) if self.states(run["dag_run_id"])["copy"] == copy), None)
+
+        return eventually(found, 60)
+
+    def states(self, run: str) -> dict[str, str | None]:
+        return self.api.states(self.dag, run)
+
+    def ended(self, run: str) -> str:
+        """The state in which a run ends."""
+        return str(self.api.wait_for_run(self.dag, run)["state"])
+
+    def xcom(self, run: str, task: str) -> Any:
+        return self.api.xcom(self.dag, run, task)
+
+
+def eventually(found: Callable[[], Any], seconds: float) -> Any:
+    """What `found` gives as soon as it is something."""
+    deadline = time.monotonic() + seconds
+    while not (answer := found()):
+        assert time.monotonic() < deadline, f"It did not happen within {seconds:g} s."
+        time.sleep(0.2)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def south(services_directory: Path) -> Iterator[KafkaCluster]:
+    """A target for the flow whose broker goes away."""
+    cluster = KafkaCluster(services_directory / "south", "south")
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def pairs(east: KafkaCluster, west: KafkaCluster, south: KafkaCluster, services_directory: Path) -> dict[str, ClusterPair]:
+    """Each flow's clusters under aliases of its own, with its configuration written."""
+    made = {}
+    for name, extra in FLOWS.items():
+        target = south if name == "outage" else west
+        pair = ClusterPair(f"{name}-from", f"{name}-to", east.bootstrap, target.bootstrap, f"of-{name}", services_directory)
+        pair.properties(extra=extra, file=f"{name}.properties")
+        made[name] = pair
+    return made
+
+
+@pytest.fixture(scope="module")
+def airflow(pairs: dict[str, ClusterPair], make_airflow: Callable[..., AirflowServices], services_directory: Path) -> AirflowServices:
+    """All flows' pools and copy DAGs; those that a test triggers have had their scheduled run of this week, without work."""
+    files = [services_directory / f"{name}.properties" for name in pairs]
+    running = make_airflow("scheduler", environment={"MIRROR_CONFIG": ",".join(map(str, files)), **IMPATIENT})
+    api = running.api()
+    api.import_pools(pools(load(files).flows))
+    copies = [f"{pair.source}-to-{pair.target}.copy" for pair in pairs.values()]
+    api.wait_for_dags(copies)
+    assert api.import_errors() == {}
+    for dag in copies:
+        api.unpause(dag)
+    for dag in copies:
+        [run] = eventually(lambda dag=dag: api.runs(dag)[-1:], 30)
+        assert api.wait_for_run(dag, run["dag_run_id"])["state"] == "success"
+    return running
+
+
+@pytest.fixture
+def flow(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[Callable[[str], InAirflow]]:
+    """A flow by its name in FLOWS."""
+    api = airflow.api()
+    yield lambda name: InAirflow(pairs[name], api, oracle)
+    api.close()
+
+
+def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(flow: Callable[[str], InAirflow]) -> None:
+    scheduled = flow("scheduled")
+    topic = scheduled.create_topic("orders")
+    scheduled.produce(topic, 900, seed=1, transactions=50, abort_percent=20)
+
+    run = scheduled.next_run(copy="success")
+
+    assert (run["run_type"], run["state"]) == ("scheduled", "success")
+    assert scheduled.states(run["dag_run_id"]) == GREEN
+    planned, copied, published = (scheduled.xcom(run["dag_run_id"], task) for task in TASKS[:3])
+    assert (set(planned["ranges"]), set(copied["watermarks"]), set(published["watermarks"])) == (RANGES, WATERMARKS, WATERMARKS)
+    ranges, reached = planned["ranges"], copied["watermarks"]
+    assert ranges["topic"] == [topic] * 3
+    assert ranges["topic_id"] == [scheduled.oracle.topic_id(scheduled.pair.source_bootstrap, topic)] * 3
+    assert sorted(zip(ranges["partition"], ranges["end"], strict=True)) == [
+        (count.partition, count.end) for count in scheduled.oracle.count(scheduled.pair.source_bootstrap, topic)
+    ]
+    assert ranges["start"] == [0, 0, 0]
+    assert (reached["partition"], reached["source_offset"]) == (ranges["partition"], ranges["end"])
+    assert published["watermarks"] == reached
+    assert published["disagreements"] == []
+    assert scheduled.assert_mirrored(topic) == sum(reached["records"])
+
+
+def test_idle_run_is_green_and_starts_no_spark(flow: Callable[[str], InAirflow]) -> None:
+    scheduled = flow("scheduled")
+
+    run = scheduled.next_run(copy="skipped")
+
+    assert (run["run_type"], run["state"]) == ("scheduled", "success")
+    assert scheduled.states(run["dag_run_id"]) == {**GREEN, "copy": "skipped"}
+    assert scheduled.xcom(run["dag_run_id"], "plan")["ranges"]["topic"] == []
+    assert "spark-submit" not in scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy").lower()
+    assert run["duration"] < 10
+
+
+def test_trigger_without_a_logical_date_copies_what_is_new(flow: Callable[[str], InAirflow]) -> None:
+    triggered = flow("triggered")
+    topic = triggered.create_topic("orders")
+    triggered.produce(topic, 300, seed=2)
+
+    run = triggered.api.trigger(triggered.dag)
+
+    assert triggered.ended(run) == "success"
+    assert triggered.api.run(triggered.dag, run)["logical_date"] is None
+    assert triggered.states(run) == GREEN
+    assert triggered.assert_mirrored(topic) == 300
+    assert triggered.xcom(run, "verdict").startswith("done: 300 records")
+
+
+def test_run_goes_on_by_itself_after_a_broker_outage(flow: Callable[[str], InAirflow], south: KafkaCluster) -> None:
+    outage = flow("outage")
+    topic = outage.create_topic("orders")
+    outage.produce(topic, 300, seed=3)
+    south.kill()
+
+    run = outage.api.trigger(outage.dag)
+    eventually(lambda: outage.states(run)["plan"] == "up_for_retry", 60)
+    assert south.bootstrap in outage.api.log(outage.dag, run, "plan")
+    south.start()
+
+    assert outage.ended(run) == "success"
+    assert outage.states(run) == GREEN
+    assert outage.assert_mirrored(topic) == 300
+    assert {task["task_id"]: task["try_number"] for task in outage.api.tasks(outage.dag, run)}["plan"] > 1
+
+
+def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
+    flow: Callable[[str], InAirflow], airflow: AirflowServices
+) -> None:
+    restarted = flow("restarted")
+    topic = restarted.create_topic("orders")
+    restarted.produce(topic, 60_000, seed=4, transactions=500, abort_percent=10)
+    wanted = sum(count.records for count in restarted.oracle.count(restarted.pair.source_bootstrap, topic))
+
+    run = restarted.api.trigger(restarted.dag)
+    eventually(lambda: restarted.mirrored(topic) > 0, 60)
+    for component in COMPONENTS:
+        airflow.kill(component)
+    assert 0 < restarted.mirrored(topic) < wanted
+    airflow.start()
+
+    assert restarted.ended(run) == "success"
+    assert restarted.assert_mirrored(topic) == wanted
+    assert restarted.states(run) == GREEN
+
+
+def test_red_run_says_in_its_verdict_what_failed_where_and_what_to_do(flow: Callable[[str], InAirflow]) -> None:
+    tampered = flow("tampered")
+    topic = tampered.create_topic("orders")
+    tampered.produce(topic, 100, seed=5, partition=1)
+    assert tampered.ended(tampered.api.trigger(tampered.dag)) == "success"
+    foreign = Record(value=b"not ours", partition=1)
+    tampered.oracle.produce_records(tampered.pair.target_bootstrap, tampered.pair.remote(topic), [foreign])
+    tampered.produce(topic, 100, seed=6, partition=1)
+
+    run = tampered.api.trigger(tampered.dag)
+
+    assert tampered.ended(run) == "failed"
+    assert tampered.states(run) == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
+    [error] = tampered.xcom(run, "copy")["errors"]
+    assert error["code"] == "UnexplainedTarget"
+    assert error["message"] in tampered.api.log(tampered.dag, run, "verdict")
+    assert f"{topic}-1@" in error["message"]
+    assert error["next"] in tampered.api.log(tampered.dag, run, "verdict")
