@@ -290,6 +290,18 @@ def test_a_record_too_large_for_the_target_is_the_one_that_is_named(mirroring):
     assert (blocked.offset, blocked.tries) == (40, 1), "a refused record is left alone for a while"
 
 
+def test_a_refused_record_that_is_the_first_of_its_run_is_named_too(mirroring):
+    name = mirroring.pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, name, 1)
+    mirroring.refresh()
+    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"max.message.bytes": "50000"})
+    mirroring.oracle.produce_records(mirroring.source, name, [Record(b"k", b"v")] * 3)
+    assert mirroring.copy().records == 3
+    mirroring.oracle.produce_records(mirroring.source, name, [Record(b"k", _incompressible(60_000)), Record(b"k", b"v")])
+    error = only_error(mirroring.copy())
+    assert (error.code, error.offset) == ("RecordRefused", 3)
+
+
 def test_a_small_limit_on_the_target_takes_every_record_that_fits(mirroring):
     name = mirroring.pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, name, 2)
