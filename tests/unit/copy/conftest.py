@@ -1,0 +1,193 @@
+"""A target, a source, a ledger and an engine that live in memory and write down in which order they are asked."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from mirror.copy import attempt, lane
+from mirror.copy.engine import Progress, TransactionLimits, Work
+from mirror.copy.lane import LaneCopy
+from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.formats.ledger import LedgerRecord, Writer, decode, decode_key
+from mirror.kafka.model import ConfigEntry, Partition, Topic
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import BEHIND, Range
+
+SETTINGS = ClientSettings({}, {}, {}, {}, {})
+RECORD_BYTES = 100
+
+
+@dataclass
+class World:
+    """Both clusters as the protocol sees them. `log` has every step in order; `happenings` are called, and may raise, before a step."""
+
+    log: list[str] = field(default_factory=list)
+    ledger: dict[TopicPartition, LedgerRecord] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    unwritable: set[str] = field(default_factory=set)
+    limits: list[TransactionLimits] = field(default_factory=list)
+    happenings: dict[str, Callable[["MemoryEngine"], None]] = field(default_factory=dict)
+    engines: int = 0
+
+    def happens(self, step: str, engine: "MemoryEngine") -> None:
+        self.log.append(step)
+        if step in self.happenings:
+            self.happenings[step](engine)
+
+
+class MemoryCluster:
+    """The part of Cluster that a lane uses."""
+
+    world: World
+
+    def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
+        self.alias = alias
+
+    def __enter__(self) -> "MemoryCluster":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def topics(self, names: Iterable[str], errors: dict[str, Exception] | None = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
+        self.world.log.append(f"topics of {self.alias}")
+        if operation == "WRITE" and errors is not None:
+            errors.update({name: Exception(name) for name in names if name in self.world.unwritable})
+        partitions = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
+        return {name: Topic(name, self.world.ids.get(name, f"id-{name}"), partitions) for name in names}
+
+    def configs(self, names: Iterable[str], errors: object) -> dict[str, dict[str, ConfigEntry]]:
+        return {name: {} for name in names}
+
+    def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
+        return {tp: self.world.ends.get(tp, 0) for tp in partitions}
+
+
+class MemoryLedger:
+    """The ledger of the lane."""
+
+    world: World
+
+    def __init__(self, topic: str, lanes: int, target: object, settings: object) -> None:
+        pass
+
+    def read_lane(self, number: int) -> dict[TopicPartition, LedgerRecord]:
+        self.world.log.append("read the ledger")
+        return dict(self.world.ledger)
+
+
+class MemoryReader:
+    """Finds nothing that nobody knows of."""
+
+    def __init__(self, alias: str, settings: object) -> None:
+        pass
+
+    def first_visible(self, ranges: object, seconds: float, errors: object) -> dict[TopicPartition, object]:
+        return {}
+
+
+class MemoryEngine:
+    """Writes records of 100 bytes; what is not committed is gone when it is closed. Opening it is the fencing."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ends: dict[TopicPartition, int] = {}
+        self.records: dict[TopicPartition, LedgerRecord] = {}
+        self.work: Sequence[Work] = ()
+        world.engines += 1
+        world.happens("fence", self)
+
+    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+        self.work = work
+        self.world.limits.append(limits)
+        self.world.happens("copy", self)
+        left, done = limits.bytes, []
+        for each in work:
+            records = max(min(each.end - each.start, left // RECORD_BYTES, each.max_records or each.end), 0)
+            if not records:
+                continue
+            left -= records * RECORD_BYTES
+            remote = TopicPartition(each.remote, each.source.partition)
+            first = self.world.ends.get(remote, 0)
+            self.ends[remote] = first + records
+            runs = (Run(each.start, first, records),)
+            done.append(Progress(each.source, each.start + records, 0, runs, records, records * RECORD_BYTES, first + records))
+        return done
+
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        self.world.happens("record", self)
+        self.records |= {decode_key(key, "here"): decode(value, "here") for key, value in entries}
+
+    def commit(self) -> None:
+        self.world.happens("commit", self)
+        self.world.ends |= self.ends
+        self.world.ledger |= self.records
+
+    def close(self) -> None:
+        self.world.log.append("close")
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """What the lane of this test finds; no waiting between attempts."""
+    made = World()
+    for fake in (MemoryCluster, MemoryLedger):
+        monkeypatch.setattr(fake, "world", made, raising=False)
+    monkeypatch.setattr(attempt, "Cluster", MemoryCluster)
+    monkeypatch.setattr(lane, "Cluster", MemoryCluster)
+    monkeypatch.setattr(attempt, "Ledger", MemoryLedger)
+    monkeypatch.setattr(attempt, "BoundedReader", MemoryReader)
+    monkeypatch.setattr(lane.time, "sleep", lambda _seconds: None)
+    return made
+
+
+@pytest.fixture
+def lane_task() -> LaneTask:
+    """Two topics of one partition each with 10 records to copy."""
+    ranges = tuple(Range(topic, 0, f"id-{topic}", 0, 10, BEHIND) for topic in ("orders", "payments"))
+    return LaneTask(
+        source="east",
+        target="west",
+        lane=0,
+        lanes=1,
+        ledger_topic="mm2-ledger.east.internal",
+        transactional_id="mirror.4.east.1.0",
+        ranges=ranges,
+        remote_topics={"orders": "east.orders", "payments": "east.payments"},
+        append_to=frozenset(),
+        source_cluster_id="E",
+        target_cluster_id="W",
+        clients=SETTINGS,
+    )
+
+
+@pytest.fixture
+def copy(world: World, lane_task: LaneTask) -> Callable[..., LaneResult]:
+    """Runs the lane; keyword arguments change its task."""
+
+    def run(**changes: object) -> LaneResult:
+        return LaneCopy(replace(lane_task, **changes), lambda _task, _limit: MemoryEngine(world)).run()
+
+    return run
+
+
+@pytest.fixture
+def known(world: World, lane_task: LaneTask) -> Callable[..., LedgerRecord]:
+    """Puts a record into the ledger: `known("orders", 4)` for four records copied so far."""
+
+    def put(topic: str, copied: int, **changes: object) -> LedgerRecord:
+        tp, remote = TopicPartition(topic, 0), lane_task.remote_topics[topic]
+        writer = Writer("", "elsewhere", "", datetime.now(UTC))
+        offsets = OffsetMap().extended((Run(0, 0, copied),))
+        record = LedgerRecord(
+            copied, 0, f"id-{topic}", remote, f"id-{remote}", copied, "E", "W", 1, offsets, writer, ((0, copied),), records=copied
+        )
+        world.ledger[tp] = replace(record, **changes)
+        world.ends[TopicPartition(remote, 0)] = copied
+        return world.ledger[tp]
+
+    return put

@@ -1,0 +1,233 @@
+"""The protocol of a lane: its order, what each kind of error ends, and its budget. What brokers do with it: tests/integration."""
+
+import pytest
+
+from mirror.copy.engine import BatchRefused, NothingRead, WritingRefused
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, Overtaken, RecordNotCarried, TransactionTooSlow
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import BEHIND, BLOCKED, Range
+
+ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
+
+
+def raising(error, times=None):
+    """A happening that raises, so many times or always."""
+    left = [times]
+
+    def happen(_engine):
+        if left[0] is None or left[0] > 0:
+            left[0] = None if left[0] is None else left[0] - 1
+            raise error
+
+    return happen
+
+
+def watermarks(result):
+    return {(mark.topic, mark.source_offset) for mark in result.watermarks}
+
+
+# ---------------------------------------------------------------- the order
+
+
+def test_the_lane_is_fenced_before_its_ledger_is_read(copy, world):
+    copy()
+    assert world.log.index("fence") < world.log.index("read the ledger") < world.log.index("copy")
+
+
+def test_topic_ids_of_both_sides_are_compared_between_the_records_and_the_commit(copy, world):
+    copy()
+    copied = world.log.index("copy")
+    assert world.log[copied : copied + 5] == ["copy", "topics of west", "topics of east", "record", "commit"]
+
+
+def test_records_and_ledger_are_one_commit(copy, world):
+    result = copy()
+    assert watermarks(result) == {("orders", 10), ("payments", 10)}
+    assert (world.ledger[ORDERS].watermark, world.ledger[ORDERS].target_next) == (10, 10)
+    assert world.log.count("commit") == result.transactions == 1
+
+
+def test_the_lane_begins_at_the_ledger_whatever_the_plan_says(copy, world, known):
+    known("orders", 7)
+    result = copy()
+    assert {(mark.topic, mark.records) for mark in result.watermarks} == {("orders", 3), ("payments", 10)}
+    assert world.ends[TopicPartition("east.orders", 0)] == 10
+
+
+def test_a_first_sight_without_records_is_committed_too(copy, world):
+    copy(ranges=(Range("orders", 0, "id-orders", 5, 5, "first sight"),))
+    assert world.ledger[ORDERS].watermark == 5
+    assert "copy" not in world.log
+
+
+def test_nothing_to_do_commits_nothing(copy, world, known):
+    known("orders", 10)
+    known("payments", 10)
+    assert copy().transactions == 0
+    assert "commit" not in world.log
+
+
+# ---------------------------------------------------------------- identities
+
+
+@pytest.mark.parametrize(("topic", "code"), [("east.orders", "TargetRecreated"), ("orders", "SourceRecreated")])
+def test_a_topic_recreated_inside_the_transaction_is_not_committed(copy, world, topic, code):
+    world.happenings["copy"] = lambda _engine: world.ids.update({topic: "another"})
+    result = copy()
+    assert {error.code for error in result.errors} == {code}
+    assert ORDERS not in world.ledger
+    assert world.ledger[PAYMENTS].watermark == 10, "the other topic goes on"
+
+
+def test_a_partition_whose_remote_topic_was_recreated_before_is_left_out(copy, world, known):
+    known("orders", 4, target_topic_id="old")
+    result = copy()
+    (error,) = result.errors
+    assert (error.code, error.topic, error.partition) == ("TargetRecreated", "orders", 0)
+    assert watermarks(result) == {("payments", 10)}
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_an_overtaken_lane_is_left_alone(copy, world):
+    world.happenings["commit"] = raising(Overtaken(0))
+    result = copy()
+    assert [error.code for error in result.errors] == ["Overtaken"]
+    assert (world.engines, result.watermarks, world.ledger) == (1, (), {})
+
+
+def test_a_transaction_that_was_too_slow_is_followed_by_one_half_as_large(copy, world):
+    world.happenings["copy"] = raising(TransactionTooSlow(0, 60, 60), times=2)
+    result = copy(transaction_max_bytes=1024 * 1024)
+    assert [limits.bytes for limits in world.limits] == [1024 * 1024, 512 * 1024, 256 * 1024]
+    assert result.errors == ()
+
+
+def test_a_transaction_never_becomes_too_small_and_the_lane_gives_up_in_the_end(copy, world):
+    world.happenings["copy"] = raising(TransactionTooSlow(0, 60, 60))
+    result = copy(transaction_max_bytes=100_000)
+    assert min(limits.bytes for limits in world.limits) == 64 * 1024
+    assert [error.code for error in result.errors] == ["TransactionTooSlow"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KafkaFailure("orders-0@3: it went wrong.", topic="orders", partition=0, offset=3),
+        RecordNotCarried("orders", 0, 3, "its timestamp is 0"),
+        AuthorizationRefused("east", "READ", "topic orders", topic="orders"),
+    ],
+)
+def test_an_error_of_a_partition_or_topic_leaves_the_others_going(copy, world, error):
+    world.happenings["copy"] = lambda engine: raising(error)(engine) if any(each.source == ORDERS for each in engine.work) else None
+    result = copy()
+    assert [(each.code, each.topic) for each in result.errors] == [(error.code, "orders")]
+    assert watermarks(result) == {("payments", 10)}
+
+
+def test_what_may_mend_itself_is_tried_again_from_the_fencing_on(copy, world):
+    world.happenings["commit"] = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
+    result = copy()
+    assert result.errors == ()
+    assert [step for step in world.log if step in ("fence", "read the ledger", "commit", "close")] == 2 * [
+        "fence",
+        "read the ledger",
+        "commit",
+        "close",
+    ]
+
+
+def test_a_commit_in_doubt_is_looked_up_in_the_ledger_and_not_repeated(copy, world):
+    def commits_and_then_says_nothing(engine):
+        del world.happenings["commit"]
+        world.ends |= engine.ends
+        world.ledger |= engine.records
+        raise ClusterUnreachable("west", "west:9092", 30)
+
+    world.happenings["commit"] = commits_and_then_says_nothing
+    copy()
+    assert world.ends[TopicPartition("east.orders", 0)] == 10
+    assert world.log.count("copy") == 1
+
+
+def test_what_does_not_mend_itself_ends_the_lane_at_once(copy, world):
+    world.happenings["fence"] = raising(AuthorizationRefused("west", "WRITE", "transactional ids with the prefix mirror.4.east.1."))
+    result = copy()
+    assert [(error.code, error.topic) for error in result.errors] == [("AuthorizationRefused", None)]
+    assert world.engines == 1
+
+
+def test_retries_end(copy, world):
+    world.happenings["copy"] = raising(ClusterUnreachable("east", "east:9092", 30))
+    result = copy()
+    assert [error.code for error in result.errors] == ["ClusterUnreachable"]
+    assert world.engines == 4
+
+
+def test_topics_that_may_not_be_written_are_left_out_all_at_once(copy, world):
+    world.unwritable = {"east.orders"}
+    world.happenings["copy"] = raising(WritingRefused(), times=1)
+    result = copy()
+    (error,) = result.errors
+    assert (error.code, error.topic, error.retriable) == ("AuthorizationRefused", "orders", False)
+    assert "refuses WRITE on topic east.orders" in error.message
+    assert watermarks(result) == {("payments", 10)}
+
+
+def test_partitions_that_fall_silent_are_left_out(copy, world):
+    world.happenings["copy"] = raising(NothingRead([ORDERS], 15), times=1)
+    result = copy()
+    (error,) = result.errors
+    assert (error.code, error.topic, error.partition, error.retriable) == ("SourceUnreadable", "orders", 0, True)
+    assert watermarks(result) == {("payments", 10)}
+
+
+def test_a_refused_writing_that_no_topic_explains_ends_the_lane(copy, world):
+    world.happenings["copy"] = raising(WritingRefused())
+    result = copy()
+    assert [(error.code, error.topic) for error in result.errors] == [("AuthorizationRefused", None)]
+    assert world.engines == 1
+
+
+# ---------------------------------------------------------------- refused records
+
+
+def test_a_record_that_the_target_refuses_is_noted_and_all_before_it_is_copied(copy, world):
+    def refuses_the_fourth(engine):
+        for work in engine.work:
+            end = work.end if work.max_records is None else min(work.end, work.start + work.max_records)
+            if work.source == ORDERS and work.start <= 3 < end:
+                raise BatchRefused(ORDERS, work.start, 3 if end - work.start == 1 else work.start, end - work.start, "it is too large")
+
+    world.happenings["copy"] = refuses_the_fourth
+    result = copy()
+    (error,) = result.errors
+    assert (error.code, error.topic, error.partition, error.offset) == ("RecordRefused", "orders", 0, 3)
+    record = world.ledger[ORDERS]
+    assert (record.watermark, record.blocked.offset, record.blocked.tries) == (3, 3, 1)
+    assert world.ledger[PAYMENTS].watermark == 10
+
+
+def test_a_partition_that_was_stuck_is_tried_last_and_with_one_record(copy, world):
+    asked = []
+    world.happenings["copy"] = lambda engine: asked.append([(each.source, each.max_records) for each in engine.work])
+    copy(ranges=(Range("orders", 0, "id-orders", 0, 10, BLOCKED), Range("payments", 0, "id-payments", 0, 10, BEHIND)))
+    assert asked[:2] == [[(PAYMENTS, None)], [(ORDERS, 1)]]
+    assert world.ledger[ORDERS].watermark == 10
+
+
+# ---------------------------------------------------------------- the budget
+
+
+@pytest.mark.parametrize("budget", [{"max_seconds": 0.0}, {"max_bytes": 0}, {"max_bytes": 400}])
+def test_a_spent_budget_allows_one_transaction_and_no_more(copy, world, budget):
+    result = copy(transaction_max_bytes=500, **budget)
+    assert result.transactions == 1
+    assert result.records == 5
+    assert result.errors == ()
+
+
+def test_no_limit_of_bytes_copies_everything(copy):
+    result = copy(transaction_max_bytes=500, max_bytes=-1)
+    assert (result.transactions, result.records) == (4, 20)
