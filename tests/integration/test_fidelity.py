@@ -21,7 +21,7 @@ def topic(mirroring):
     return name
 
 
-def copied(mirroring, topic, records):
+def assert_copied(mirroring, topic, records):
     """Copies, expects a good run of so many records, and compares."""
     judged = mirroring.copy()
     assert (judged.state, judged.records, judged.owed) == ("done", records, 0), str(judged)
@@ -31,13 +31,13 @@ def copied(mirroring, topic, records):
 def test_all_codecs(mirroring, topic):
     for seed, codec in enumerate(CODECS):
         mirroring.oracle.produce(mirroring.source, topic, 1000, seed=seed, codec=codec, headers=3, min_size=0, max_size=2000)
-    copied(mirroring, topic, 5000)
+    assert_copied(mirroring, topic, 5000)
 
 
 def test_interleaved_committed_and_aborted_transactions_of_several_producers(mirroring, topic):
     made = mirroring.oracle.produce(mirroring.source, topic, 6000, seed=1, producers=4, transactions=50, abort_percent=40)
     assert made["aborted"] > 500
-    copied(mirroring, topic, made["committed"])
+    assert_copied(mirroring, topic, made["committed"])
 
 
 def test_null_and_empty_keys_and_values_and_every_kind_of_header(mirroring, topic):
@@ -50,32 +50,32 @@ def test_null_and_empty_keys_and_values_and_every_kind_of_header(mirroring, topi
         for chosen in ((), headers)
     ]
     mirroring.oracle.produce_records(mirroring.source, topic, records)
-    copied(mirroring, topic, len(records))
+    assert_copied(mirroring, topic, len(records))
 
 
 def test_timestamps_out_of_order_old_and_near(mirroring, topic):
     stamps = (NOW, 1, NOW - 1, 2_000, 1_500_000_000_000, NOW)
     mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", b"v", timestamp=stamp) for stamp in stamps])
-    copied(mirroring, topic, len(stamps))
+    assert_copied(mirroring, topic, len(stamps))
 
 
 def test_a_record_without_a_timestamp_keeps_none(mirroring, topic):
     mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"k", b"v", timestamp=-1)])
-    copied(mirroring, topic, 1)
+    assert_copied(mirroring, topic, 1)
 
 
 def test_sizes_from_nothing_to_900_kilobytes(mirroring, topic):
     sizes = (0, 1, 100, 16_000, 100_000, 500_000, 900_000)
     records = [Record(b"k", LARGE[:size], timestamp=NOW, partition=index % 3) for index, size in enumerate(sizes * 3)]
     mirroring.oracle.produce_records(mirroring.source, topic, records)
-    copied(mirroring, topic, len(records))
+    assert_copied(mirroring, topic, len(records))
 
 
 def test_a_source_that_stamps_at_append(mirroring):
     name = mirroring.pair.topic("stamped")
     mirroring.oracle.create_topic(mirroring.source, name, 1, {"message.timestamp.type": "LogAppendTime"})
     mirroring.oracle.produce(mirroring.source, name, 500, seed=2)
-    copied(mirroring, name, 500)
+    assert_copied(mirroring, name, 500)
 
 
 def test_a_compacted_topic_with_holes(mirroring):
@@ -90,19 +90,19 @@ def test_a_compacted_topic_with_holes(mirroring):
         oracle.produce(source, name, 300, seed=made, key_count=20, null_keys=False)
     oracle.alter_configs(source, name, {"min.compaction.lag.ms": str(2**60), "max.compaction.lag.ms": str(2**62)})
     time.sleep(1)  # a compaction that is under way ends
-    copied(mirroring, name, oracle.count(source, name)[0].records)
+    assert_copied(mirroring, name, oracle.count(source, name)[0].records)
     assert mirroring.ledger()[TopicPartition(name, 0)].watermark == oracle.count(source, name)[0].end
 
 
 def test_a_deleted_prefix_is_no_gap_at_first_sight(mirroring, topic):
     mirroring.oracle.produce(mirroring.source, topic, 300, seed=3, partition=0)
     mirroring.oracle.delete_records(mirroring.source, topic, {0: 120})
-    copied(mirroring, topic, 180)
+    assert_copied(mirroring, topic, 180)
 
 
 def test_empty_partitions_are_committed_to_the_ledger(mirroring, topic):
     mirroring.oracle.produce(mirroring.source, topic, 100, seed=4, partition=1)
-    copied(mirroring, topic, 100)
+    assert_copied(mirroring, topic, 100)
     assert {(tp.partition, record.watermark) for tp, record in mirroring.ledger().items()} == {(0, 0), (1, 100), (2, 0)}
 
 
@@ -110,7 +110,7 @@ def test_a_tail_of_aborted_records_moves_the_watermark(mirroring, topic):
     mirroring.oracle.produce(mirroring.source, topic, 100, seed=5, partition=0)
     mirroring.oracle.open_transaction(mirroring.source, topic, topic, [Record(b"k", b"v")] * 50)
     mirroring.oracle.end_transaction(topic, "abort")
-    copied(mirroring, topic, 100)
+    assert_copied(mirroring, topic, 100)
     assert mirroring.ledger()[(topic, 0)].watermark == 151
     assert mirroring.copy().state == "nothing to do"
 

@@ -1,30 +1,15 @@
 """What must hold of a remote partition before anything is written to it."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from mirror.copy.checks import RemotePartition, availability, continuity, window
-from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.model import Partition, Topic
-from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition
+from tests.unit.ledger_records import ledger_record
 
-TOPIC = Topic("east.orders", "topic-id", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
+TOPIC = Topic("east.orders", "target-topic-id", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
 FOUND = RemotePartition(TopicPartition("orders", 0), "east.orders", TOPIC, min_insync=2, log_start=0, last_stable=101, end=101)
-RECORD = LedgerRecord(
-    watermark=100,
-    leader_epoch=0,
-    source_topic_id="s",
-    target_topic="east.orders",
-    target_topic_id="topic-id",
-    target_next=100,
-    source_cluster_id="a",
-    target_cluster_id="b",
-    lanes=16,
-    offset_map=OffsetMap(),
-    writer=Writer("", "h", "r", datetime.now(UTC)),
-    records=100,
-)
+RECORD = ledger_record()
 
 
 def with_partition(**changes):

@@ -5,28 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 from mirror.copy.engine import Progress
 from mirror.copy.recording import after, over_gap, stuck
-from mirror.formats.ledger import Blocked, LedgerRecord, Skipped, Writer
+from mirror.formats.ledger import Blocked, Skipped
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
+from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 TP = TopicPartition("orders", 0)
-RECORD = LedgerRecord(
-    100,
-    4,
-    "s",
-    "east.orders",
-    "t",
-    90,
-    "a",
-    "b",
-    16,
-    OffsetMap((Run(0, 0, 90),)),
-    Writer("", "h", "r", NOW),
-    ((0, 100),),
-    records=90,
-    bytes=900,
-)
+RECORD = ledger_record(leader_epoch=4, target_next=90, offset_map=OffsetMap((Run(0, 0, 90),)), covered=((0, 100),), records=90, bytes=900)
 
 
 def test_a_transaction_moves_watermark_map_and_totals():

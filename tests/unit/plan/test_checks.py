@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirror.errors import ForeignWriter, OtherCluster
-from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.offsets.map import OffsetMap
+from mirror.formats.ledger import Writer
 from mirror.plan.checks import check_clusters, check_writer
+from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-RECORD = LedgerRecord(
-    1, 0, "s", "t", "i", 1, "source-id", "target-id", 16, OffsetMap(), Writer("theirs", "h", "r", NOW - timedelta(seconds=599))
-)
+RECORD = ledger_record(writer=Writer("theirs", "h", "r", NOW - timedelta(seconds=599)))
 
 
 def test_the_clusters_of_the_ledger_are_accepted():

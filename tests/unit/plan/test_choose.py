@@ -9,29 +9,17 @@ from hypothesis import strategies as st
 
 from mirror.config.per_topic import StartPosition
 from mirror.errors import ErrorReport
-from mirror.formats.ledger import Blocked, LedgerRecord, Writer
-from mirror.offsets.map import OffsetMap
+from mirror.formats.ledger import Blocked
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition, first_sight, next_range, pause
 from mirror.plan.model import Range
+from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 TP = TopicPartition("orders", 3)
-FOUND = SourcePartition(TP, "id", log_start=10, readable_end=100, end=120)
-RECORD = LedgerRecord(
-    watermark=50,
-    leader_epoch=0,
-    source_topic_id="id",
-    target_topic="east.orders",
-    target_topic_id="t",
-    target_next=40,
-    source_cluster_id="s",
-    target_cluster_id="t",
-    lanes=16,
-    offset_map=OffsetMap(),
-    writer=Writer("", "host", "run", NOW - MINUTE),
-)
+FOUND = SourcePartition(TP, "source-topic-id", log_start=10, readable_end=100, end=120)
+RECORD = ledger_record(watermark=50)
 
 
 def chosen(found=FOUND, record=RECORD, skip_gaps=False, now=NOW):
@@ -39,7 +27,7 @@ def chosen(found=FOUND, record=RECORD, skip_gaps=False, now=NOW):
 
 
 def test_the_range_goes_from_the_watermark_to_the_last_stable_offset():
-    assert chosen() == Range("orders", 3, "id", 50, 100, "behind")
+    assert chosen() == Range("orders", 3, "source-topic-id", 50, 100, "behind")
 
 
 def test_nothing_is_owed_at_the_last_stable_offset():
@@ -54,12 +42,12 @@ def test_a_log_start_behind_the_watermark_is_a_gap_that_names_both():
 
 
 def test_a_gap_is_passed_over_where_that_is_configured():
-    assert chosen(found=replace(FOUND, log_start=60), skip_gaps=True) == Range("orders", 3, "id", 60, 100, "gap", skip_to=60)
+    assert chosen(found=replace(FOUND, log_start=60), skip_gaps=True) == Range("orders", 3, "source-topic-id", 60, 100, "gap", skip_to=60)
 
 
 def test_a_gap_up_to_an_empty_log_is_passed_over_too():
     emptied = replace(FOUND, log_start=120, readable_end=120)
-    assert chosen(found=emptied, skip_gaps=True) == Range("orders", 3, "id", 120, 120, "gap", skip_to=120)
+    assert chosen(found=emptied, skip_gaps=True) == Range("orders", 3, "source-topic-id", 120, 120, "gap", skip_to=120)
 
 
 def test_an_end_below_the_watermark_is_a_truncated_source():
@@ -108,4 +96,6 @@ def test_the_pause_grows_and_never_exceeds_an_hour(tries):
     ],
 )
 def test_a_first_sight_starts_where_it_is_told_within_the_log(start, time_offset, expected):
-    assert first_sight(replace(FOUND, time_offset=time_offset), start) == Range("orders", 3, "id", expected, 100, "first sight")
+    assert first_sight(replace(FOUND, time_offset=time_offset), start) == Range(
+        "orders", 3, "source-topic-id", expected, 100, "first sight"
+    )
