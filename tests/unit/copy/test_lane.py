@@ -231,3 +231,8 @@ def test_a_spent_budget_allows_one_transaction_and_no_more(copy, world, budget):
 def test_no_limit_of_bytes_copies_everything(copy):
     result = copy(transaction_max_bytes=500, max_bytes=-1)
     assert (result.transactions, result.records) == (4, 20)
+
+
+def test_a_failure_does_not_use_up_the_one_transaction_that_is_always_allowed(copy, world):
+    world.happenings["commit"] = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
+    assert copy(max_seconds=0.0).transactions == 1

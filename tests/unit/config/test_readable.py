@@ -1,0 +1,40 @@
+"""What only shows when references are resolved: all of it at once."""
+
+import pytest
+
+from mirror.config.readable import check_readable, unreadable
+from mirror.errors import ConfigurationError
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="%s";'
+SASL = "{alias}.security.protocol = SASL_PLAINTEXT\n{alias}.sasl.mechanism = PLAIN\n{alias}.sasl.jaas.config = " + JAAS + "\n"
+
+
+def test_a_flow_whose_references_lead_somewhere_is_readable(flow):
+    made = flow(SASL.format(alias="east") % "${env:PASSWORD}" + "mirror.lanes = ${env:LANES}\n", {"PASSWORD": "x", "LANES": "4"})
+    assert unreadable(made) == []
+    check_readable(made)
+
+
+def test_secrets_of_both_clusters_and_values_are_reported_together_and_once(flow, tmp_path):
+    lines = SASL.format(alias="east") % "${env:PASSWORD}" + SASL.format(alias="west") % f"${{dir:{tmp_path}:password}}"
+    made = flow(lines + f"mirror.lanes = ${{file:{tmp_path}/lanes:lanes}}\nreplication.factor = ${{env:MANY}}\n", {"MANY": "many"})
+    with pytest.raises(ConfigurationError) as raised:
+        check_readable(made)
+    assert [problem.property for problem in raised.value.problems] == [
+        "mirror.lanes",
+        "replication.factor",
+        "east.sasl.jaas.config",
+        "west.sasl.jaas.config",
+    ]
+    assert raised.value.flow == "east->west"
+
+
+def test_a_secret_of_the_producer_alone_is_found_before_anything_is_written(flow):
+    (problem,) = unreadable(flow("west.producer.ssl.key.password = ${env:NOWHERE}\n", {}))
+    assert problem.property == "west.producer.ssl.key.password"
+    assert "NOWHERE is not set" in problem.message
+
+
+def test_what_a_reference_leads_to_stands_in_no_message(flow):
+    (problem,) = unreadable(flow("mirror.lanes = ${env:LANES}\n", {"LANES": "hunter2"}))
+    assert "hunter2" not in str(problem)
