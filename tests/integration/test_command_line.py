@@ -1,0 +1,117 @@
+"""`python -m mirror` between two real clusters, as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from mirror.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def topic(pair, oracle):
+    """A source topic of two partitions with 60 records."""
+    name = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, name, 2)
+    oracle.produce(pair.source_bootstrap, name, 60, seed=1)
+    return name
+
+
+@pytest.fixture
+def mirror(pair, capsys):
+    """`mirror("copy", "--json")` in this process, on the pair's flow: exit code, standard output, standard error."""
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000"})
+
+    def run(*arguments):
+        code = main(["--config", str(file), *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def process(pair, *arguments):
+    """The same as a process of its own."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "include"), "MIRROR_CONFIG": str(pair.directory / "mm2.properties")}
+    return subprocess.run([sys.executable, "-m", "mirror", *arguments], env=variables, capture_output=True, text=True, timeout=120)
+
+
+def target_topics(pair):
+    """Everything on the target that this pair's flow could have written."""
+    return {name for name in AdminClient({"bootstrap.servers": pair.target_bootstrap}).list_topics(timeout=10).topics if pair.mark in name}
+
+
+def result(output):
+    (flow,) = json.loads(output)["flows"]
+    return flow["result"]
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(pair, oracle, topic, mirror):
+    for arguments in (["plan"], ["copy", "--dry-run"], ["copy", "--dry-run", "--without-spark"]):
+        code, output, _ = mirror(*arguments, "--json")
+        assert code == 0
+        assert sum(result(output)["ranges"]["end"]) == 60
+    code, output, _ = mirror("refresh-topics", "--dry-run")
+    assert code == 0
+    assert f"{pair.remote(topic)}: would be created with 2 partitions" in output
+    assert target_topics(pair) == set()
+
+
+def test_plan_and_copy_speak_of_the_same_work_and_the_second_copy_of_none(pair, oracle, topic, mirror):
+    code, output, _ = mirror("plan")
+    assert code == 0
+    head, *rows = output.splitlines()[1:]
+    assert head.split() == ["topic", "partition", "start", "end", "reason"]
+    assert [row.split()[:2] for row in sorted(rows)] == [[topic, "0"], [topic, "1"]]
+
+    code, output, words = mirror("copy", "--without-spark")
+    assert (code, words) == (0, "")
+    assert output.startswith(f"{pair.flow}: done\n")
+    assert "60 records (" in output.splitlines()[-1]
+
+    code, output, _ = mirror("copy", "--without-spark", "--json")
+    assert (code, json.loads(output)["flows"][0]["state"]) == (0, "nothing to do")
+    assert mirror("plan")[1].splitlines() == [f"{pair.flow}: done", "Nothing to copy."]
+
+
+def test_topics_are_created_and_then_as_they_should_be(pair, oracle, topic, mirror):
+    assert mirror("refresh-topics")[1] == f"{pair.flow}: done\n{pair.remote(topic)}: created with 2 partitions\n"
+    assert mirror("refresh-topics")[1] == f"{pair.flow}: done\nNothing to create; 1 remote topics are as they should be.\n"
+    assert target_topics(pair) == {pair.remote(topic)}
+
+
+def test_a_copy_by_spark_as_a_process_prints_one_document_whatever_spark_says(pair, oracle, topic, mirror):
+    done = process(pair, "copy", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["command"] == "copy"
+    (flow,) = document["flows"]
+    assert (flow["flow"], flow["state"], flow["errors"]) == (pair.flow, "done", [])
+    assert (flow["result"]["records"], flow["result"]["owed"]) == (60, 0)
+    assert sum(flow["result"]["watermarks"]["source_offset"]) == 60
+
+
+def test_a_red_copy_has_exit_code_1_and_says_why_in_both_forms(pair, oracle, topic, mirror):
+    assert mirror("copy", "--without-spark")[0] == 0
+    oracle.delete_topic(pair.target_bootstrap, pair.remote(topic))
+    oracle.produce(pair.source_bootstrap, topic, 20, seed=2)
+    done = process(pair, "copy", "--without-spark", "--json")
+    assert done.returncode == 1
+    (flow,) = json.loads(done.stdout)["flows"]
+    assert flow["state"] == "failed"
+    assert {(error["topic"], error["partition"]) for error in flow["errors"]} == {(topic, 0), (topic, 1)}
+    assert len([line for line in done.stderr.splitlines() if line.startswith(f"{pair.flow}: TargetMissing: {topic}-")]) == 2
+
+
+def test_one_flow_that_fails_does_not_stop_another(pair, oracle, topic, capsys):
+    broken = {"nowhere.bootstrap.servers": "127.0.0.1:1", "clusters": f"{pair.source}, {pair.target}, nowhere", "admin.timeout.ms": "1000"}
+    file = pair.properties(extra={**broken, f"{pair.source}->nowhere.enabled": "true", "source->target.admin.timeout.ms": "15000"})
+    assert main(["--config", str(file), "copy", "--without-spark", "--json"]) == 1
+    flows = {flow["flow"]: flow for flow in json.loads(capsys.readouterr().out)["flows"]}
+    assert flows[pair.flow]["state"] == "done"
+    assert flows[f"{pair.source}->nowhere"]["errors"][0]["code"] == "ClusterUnreachable"
