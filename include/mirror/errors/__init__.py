@@ -1,0 +1,62 @@
+"""Every error of the mirror: one class a situation, its facts as attributes, and what to do next in the message.
+
+`retriable` says whether the same step may simply be run again. Callers ask the error and never parse its text.
+"""
+
+from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
+from mirror.errors.base import ErrorReport, MirrorError
+from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
+from mirror.errors.configuration import ConfigurationError, Problem, UsageError
+from mirror.errors.ledger import ForeignWriter, LanesChanged, LedgerDamaged, LedgerTooNew, LedgerUnsuitable
+from mirror.errors.run import JobFailed, NothingMoved, PlanMismatch, ReportedError, WorkerUnprepared
+from mirror.errors.source import BlockedByOpenTransaction, OtherCluster, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
+from mirror.errors.target import (
+    RemoteNameUnusable,
+    RemoteTopicRefused,
+    TargetLostRecords,
+    TargetMissing,
+    TargetRecreated,
+    TargetUnavailable,
+    UnexplainedTarget,
+)
+
+__all__ = [
+    "AuthenticationFailed",
+    "AuthorizationRefused",
+    "BlockedByOpenTransaction",
+    "ClusterUnreachable",
+    "ConfigurationError",
+    "DeadlineExceeded",
+    "ErrorReport",
+    "ForeignWriter",
+    "JobFailed",
+    "KafkaFailure",
+    "LanesChanged",
+    "LedgerDamaged",
+    "LedgerTooNew",
+    "LedgerUnsuitable",
+    "MirrorError",
+    "NothingMoved",
+    "OtherCluster",
+    "Overtaken",
+    "PlanMismatch",
+    "Problem",
+    "RecordNotCarried",
+    "RecordRefused",
+    "RemoteNameUnusable",
+    "RemoteTopicRefused",
+    "ReportedError",
+    "SourceGap",
+    "SourceRecreated",
+    "SourceTruncated",
+    "SourceUnreadable",
+    "TargetLostRecords",
+    "TargetMissing",
+    "TargetRecreated",
+    "TargetUnavailable",
+    "TransactionTimeoutRefused",
+    "TransactionTooSlow",
+    "UnexplainedTarget",
+    "UsageError",
+    "WorkerUnprepared",
+]

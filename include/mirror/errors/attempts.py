@@ -1,0 +1,70 @@
+"""Errors of single records, and of attempts at a lane."""
+
+from mirror.errors.base import MirrorError
+
+
+class RecordNotCarried(MirrorError):
+    """Raised when the client cannot carry a record unchanged, such as a header key that is not UTF-8 or a timestamp of 0."""
+
+    def __init__(self, topic: str, partition: int, offset: int, detail: str) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{offset}: {detail}, which this client would change silently. The partition stays at {offset}.",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            next="Exclude the topic, or let the record expire and accept the gap.",
+        )
+
+
+class RecordRefused(MirrorError):
+    """Raised when the target refuses a record whatever we do: too large, a timestamp out of limits, no key in a compacted topic."""
+
+    def __init__(self, topic: str, partition: int, offset: int, remote: str, detail: str) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{offset}: the target refuses this record for {remote}: {detail}. Everything before it is copied.",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            next=f"Raise the named limit of {remote}; the next run tries the record again.",
+        )
+        self.remote = remote
+        self.detail = detail
+
+
+class Overtaken(MirrorError):
+    """Raised when another attempt at the same lane has taken over; what it commits counts."""
+
+    retriable = True
+
+    def __init__(self, lane: int) -> None:
+        super().__init__(
+            f"Lane {lane} was taken over by another attempt while it was copied here. Nothing is lost or doubled: "
+            "this transaction was not committed.",
+            next="Nothing: the ledger decides what is left to do. If it happens in every run, look for a second scheduler or a run "
+            "by hand.",
+        )
+        self.lane = lane
+
+
+class TransactionTooSlow(MirrorError):
+    """Raised when a transaction ran into the broker's transaction timeout; the next one is half as large."""
+
+    retriable = True
+
+    def __init__(self, lane: int, seconds: float, timeout: float) -> None:
+        super().__init__(
+            f"Lane {lane}: a transaction stayed open for {seconds:.1f} s of the {timeout:g} s that the target allows, and was ended by it.",
+            next="Nothing: the next transaction is half as large. If it goes on, look at the target's brokers and the network.",
+        )
+        self.lane = lane
+
+
+class TransactionTimeoutRefused(MirrorError):
+    """Raised when the target's brokers do not allow transactions as long as mirror.transaction.timeout.ms."""
+
+    def __init__(self, cluster: str, seconds: float) -> None:
+        super().__init__(
+            f"Cluster '{cluster}' does not allow transactions of {seconds:g} s. Nothing was copied.",
+            next="Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms.",
+        )
+        self.cluster = cluster

@@ -1,0 +1,58 @@
+"""What all errors share, and an error as a value that travels."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """An error as a value: what travels from a Spark worker, stands in `--json` and in the verdict."""
+
+    code: str
+    message: str
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    retriable: bool = False
+    next: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, as the command line's JSON has them."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" + (f" Next: {self.next}" if self.next else "")
+
+
+class MirrorError(Exception):
+    """The base of all: a message, where it happened, whether to retry, and the next step for a person."""
+
+    retriable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        next: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.next = next
+
+    @property
+    def code(self) -> str:
+        """The class name: stable, for programs."""
+        return type(self).__name__
+
+    def report(self) -> ErrorReport:
+        """This error as a value."""
+        return ErrorReport(self.code, self.message, self.topic, self.partition, self.offset, self.retriable, self.next)
+
+    def __str__(self) -> str:
+        return f"{self.message} Next: {self.next}" if self.next else self.message

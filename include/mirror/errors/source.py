@@ -1,0 +1,86 @@
+"""Errors of a source partition: what was there is gone, other, or held back."""
+
+from mirror.errors.base import MirrorError
+
+
+class SourceGap(MirrorError):
+    """Raised when records between the watermark and the log start are gone before they were copied."""
+
+    def __init__(self, topic: str, partition: int, watermark: int, log_start: int) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{watermark}: the source's log starts at {log_start}, so {log_start - watermark} offsets "
+            f"[{watermark}, {log_start}) are gone and were never copied. The partition stays at {watermark}.",
+            topic=topic,
+            partition=partition,
+            offset=watermark,
+            next=f"To go on at {log_start} and record the gap, set mirror.on.gap=skip-and-record for this topic.",
+        )
+        self.watermark = watermark
+        self.log_start = log_start
+
+
+class SourceRecreated(MirrorError):
+    """Raised when the source topic was deleted and created again under the same name."""
+
+    def __init__(self, topic: str, partition: int, watermark: int, known_id: str, found_id: str) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{watermark}: the source topic was recreated (topic id {known_id} became {found_id}), "
+            f"so offsets below {watermark} mean other records now. The partition stays at {watermark}.",
+            topic=topic,
+            partition=partition,
+            offset=watermark,
+            next="Mirror the new topic by a flow with another source alias, which has its own remote topics and ledger, or exclude "
+            "the topic.",
+        )
+        self.known_id = known_id
+        self.found_id = found_id
+
+
+class SourceTruncated(MirrorError):
+    """Raised when the source lost records that were copied already, as after an unclean leader election."""
+
+    def __init__(self, topic: str, partition: int, watermark: int, end: int) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{watermark}: the source's log ends at {end}, below what was copied; records in [{end}, {watermark}) "
+            f"exist on the target only. The partition stays at {watermark}.",
+            topic=topic,
+            partition=partition,
+            offset=watermark,
+            next="Find out why the source lost records (unclean leader election?) before anything is copied on top.",
+        )
+        self.end = end
+
+
+class BlockedByOpenTransaction(MirrorError):
+    """Raised when a transaction on the source has been open for so long that the last stable offset stands still."""
+
+    def __init__(self, topic: str, partition: int, last_stable: int, end: int, seconds: float) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{last_stable}: a transaction has been open for {seconds:.0f} s, so nothing behind its first record "
+            f"can be read as committed; {end - last_stable} offsets [{last_stable}, {end}) wait.",
+            topic=topic,
+            partition=partition,
+            offset=last_stable,
+            next=f"Look at it with: kafka-transactions.sh --bootstrap-server <source> find-hanging --topic {topic} --partition {partition}",
+        )
+        self.last_stable = last_stable
+        self.end = end
+
+
+class OtherCluster(MirrorError):
+    """Raised when an alias leads to another cluster than the ledger was written for."""
+
+    def __init__(self, alias: str, known_id: str, found_id: str) -> None:
+        super().__init__(
+            f"The alias '{alias}' leads to cluster {found_id}, but the ledger was written for cluster {known_id}. Nothing was copied.",
+            next=f"Correct {alias}.bootstrap.servers; if the cluster was replaced on purpose, use a new alias.",
+        )
+        self.alias = alias
+        self.known_id = known_id
+        self.found_id = found_id
+
+
+class SourceUnreadable(MirrorError):
+    """Raised when a source partition cannot be read: the topic is hidden, gone or without leader."""
+
+    retriable = True

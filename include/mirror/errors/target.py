@@ -1,0 +1,104 @@
+"""Errors of a remote topic or partition."""
+
+from mirror.errors.base import MirrorError
+
+
+class UnexplainedTarget(MirrorError):
+    """Raised when the remote partition holds records that the ledger does not account for."""
+
+    def __init__(self, topic: str, partition: int, remote: str, first: int, end: int, known: bool) -> None:
+        what = "records beyond what this mirror wrote" if known else "records, and the ledger knows nothing of this partition"
+        super().__init__(
+            f"{topic}-{partition}: the remote partition {remote}-{partition}@{first} holds {what} (it ends at {end}). "
+            "Nothing was written to it.",
+            topic=topic,
+            partition=partition,
+            offset=first,
+            next=f"Find out who writes to {remote}; give this flow another remote name (replication.policy.*), or, if the records may "
+            "stay in front of the copy, set mirror.on.unexplained.target=append.",
+        )
+        self.remote = remote
+
+
+class TargetRecreated(MirrorError):
+    """Raised when the remote topic is another one than the ledger was written for."""
+
+    def __init__(self, topic: str, partition: int, remote: str, known: str, found: str) -> None:
+        super().__init__(
+            f"{topic}-{partition}: the remote topic {remote} is not the one that was written before ({known} became {found}); "
+            "what was copied into the old one is not in it. Nothing was written to it.",
+            topic=topic,
+            partition=partition,
+            next="If it was deleted by mistake, the copy has to start again under another remote name; if the policy was changed, "
+            "change it back.",
+        )
+        self.remote = remote
+        self.known = known
+        self.found = found
+
+
+class TargetLostRecords(MirrorError):
+    """Raised when the remote partition ends before what the ledger says was written."""
+
+    def __init__(self, topic: str, partition: int, remote: str, target_next: int, end: int) -> None:
+        super().__init__(
+            f"{topic}-{partition}: the remote partition {remote}-{partition} ends at {end}, but {target_next} had been reached: "
+            f"the target lost what was committed in [{end}, {target_next}). Nothing was written to it.",
+            topic=topic,
+            partition=partition,
+            offset=end,
+            next="Find out why the target lost committed records (unclean leader election?) before anything is written behind the hole.",
+        )
+        self.remote = remote
+        self.target_next = target_next
+        self.end = end
+
+
+class TargetMissing(MirrorError):
+    """Raised when the remote topic or partition does not exist (yet)."""
+
+    retriable = True
+
+    def __init__(self, topic: str, partition: int, remote: str) -> None:
+        super().__init__(
+            f"{topic}-{partition}: the remote partition {remote}-{partition} does not exist on the target. Nothing was written to it.",
+            topic=topic,
+            partition=partition,
+            next="Run refresh-topics, which creates it; if it was deleted on purpose, exclude the topic.",
+        )
+        self.remote = remote
+
+
+class TargetUnavailable(MirrorError):
+    """Raised when a remote partition has no leader or too few in-sync replicas: a commit marker to it would block the whole lane."""
+
+    retriable = True
+
+    def __init__(self, topic: str, partition: int, remote: str, detail: str) -> None:
+        super().__init__(
+            f"{topic}-{partition}: the remote partition {remote}-{partition} cannot be written: {detail}. Its lane went on without it.",
+            topic=topic,
+            partition=partition,
+            next="Bring the target's brokers back; the next run goes on by itself.",
+        )
+        self.remote = remote
+
+
+class RemoteNameUnusable(MirrorError):
+    """Raised when a topic's remote name is one that Kafka does not take, or that another topic has too."""
+
+    def __init__(self, topic: str, remote: str, detail: str) -> None:
+        super().__init__(
+            f"{topic}: its remote name '{remote}' {detail}. The topic is not mirrored; the others are.",
+            topic=topic,
+            next="Name remote topics in another way (replication.policy.*, or a shorter alias), or put the topic into topics.exclude.",
+        )
+        self.remote = remote
+
+
+class RemoteTopicRefused(MirrorError):
+    """Raised when the target refuses to create or extend a remote topic, and would refuse it again."""
+
+    def __init__(self, topic: str, remote: str, detail: str, next: str) -> None:
+        super().__init__(f"{topic}: the target refuses its remote topic. {detail} Nothing was changed.", topic=topic, next=next)
+        self.remote = remote
