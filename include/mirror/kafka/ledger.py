@@ -61,6 +61,11 @@ class Ledger:
             next="Look at the target's brokers; the next run goes on by itself.",
         )
 
+    def check_readable(self) -> None:
+        """Raises AuthorizationRefused if we may not read the topic. Reading an empty ledger would not show it: nothing is fetched then."""
+        with Cluster(self._target.alias, self._settings, self._target.timeout) as reader:
+            reader.topics([self.topic], operation="READ")
+
     def read(self) -> LedgerView:
         """All lanes, as far as they are committed and stable: a copy that runs, or was killed, may be ahead of this.
 

@@ -44,11 +44,16 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
 
 def _ledger(flow: Flow, target: Cluster, dry_run: bool) -> LedgerView:
     ledger = ledger_of(flow, target)
+    view = LedgerView()
     if ledger.exists():
-        return ledger.read()
-    if not dry_run:
+        view = ledger.read()
+    elif dry_run:
+        return view
+    else:
         ledger.create(flow.value("mirror.ledger.replication.factor"))
-    return LedgerView()
+    if not view.records and not view.unreadable:
+        ledger.check_readable()
+    return view
 
 
 class _Planning:
