@@ -1,7 +1,7 @@
 """Whether the demo's mirror is true: waiting for Airflow's scheduled runs, and comparing both sides record by record."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -70,8 +70,8 @@ def wait_until_mirrored(flow: Flow, api: AirflowApi, since: datetime, seconds: f
             return len(green)
         if time.monotonic() > deadline:
             states = ", ".join(f"{run['dag_run_id']} {run['state']}" for run in runs) or "none"
-            raise DemoFailed(f"{dag} has {behind:,} offsets still to copy after {seconds:g} s. Its runs: {states}.")
-        say(f"{sum(wanted.values()) - behind:,} of {sum(wanted.values()):,} offsets")
+            raise DemoFailed(f"{dag} has {behind:,} offsets still to copy after {seconds:g} s. Its runs: {states}.{_failure(api, runs)}")
+        say(f"{sum(wanted.values()) - behind:,} of {sum(wanted.values()):,} offsets{_failure(api, runs)}")
         time.sleep(1)
 
 
@@ -94,6 +94,16 @@ def _compare_topic(flow: Flow, oracle: Oracle, ledger: Ledger, topic: str) -> Co
 
 def _watermark(ledger: Ledger, tp: TopicPartition) -> int:
     return ledger[tp].watermark if tp in ledger else 0
+
+
+def _failure(api: AirflowApi, runs: Sequence[Mapping[str, Any]]) -> str:
+    """What failed in the newest run and is about to be tried again."""
+    for run in runs[:1]:
+        for task in api.tasks(run["dag_id"], run["dag_run_id"]):
+            if task["state"] == "up_for_retry":
+                said = api.errors(run["dag_id"], run["dag_run_id"], task["task_id"], task["try_number"])
+                return f"; {task['task_id']} failed and is tried again: {said.splitlines()[-1] if said else 'no reason was logged'}"
+    return ""
 
 
 def _began_after(run: Mapping[str, Any], since: datetime) -> bool:

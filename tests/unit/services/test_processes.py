@@ -96,3 +96,20 @@ def test_waiting_too_long_says_for_what(tmp_path: Path) -> None:
     with pytest.raises(ServiceFailed, match=r"silent did not listen within 0\.1 s"):
         server.wait(lambda: False, 0.1, "listen")
     server.kill()
+
+
+def test_interrupt_while_starting_leaves_a_process_that_can_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = subprocess.Popen
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        child = started(*arguments, **options)
+        signal.raise_signal(signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Server("sleeper", tmp_path).start(SLEEP)
+    monkeypatch.undo()
+    found = Server("sleeper", tmp_path)
+    assert found.running
+    found.stop()
