@@ -10,58 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mirror.copy.checks import RemotePartition, availability, continuity, window
+from mirror.copy.beginning import Beginning
 from mirror.copy.engine import Engine, EngineFactory, PoisonRecord, Progress, TransactionLimits, Work
+from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
-from mirror.copy.pacing import Pacing
-from mirror.copy.recording import after, first_record, over_gap, stuck
+from mirror.copy.recording import after, stuck
 from mirror.copy.target_view import TargetView
-from mirror.errors import ErrorReport, MirrorError, RecordRefused, SourceRecreated, TargetRecreated, UnexplainedTarget
+from mirror.errors import MirrorError, RecordRefused, SourceRecreated, TargetRecreated
 from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.ledger import Ledger
-from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_clusters, check_writer
 from mirror.plan.model import Range
 
 _MARKER_SECONDS = 2.0
-
-
-class LaneState:
-    """What a lane's run knows over its attempts. Only what was committed stands in `written` and `copied`."""
-
-    def __init__(self, task: LaneTask) -> None:
-        self.task = task
-        self.deadline = time.monotonic() + task.max_seconds
-        self.transaction_bytes = task.transaction_max_bytes
-        self.pacing = Pacing()
-        self.errors: dict[TopicPartition, ErrorReport] = {}
-        self.poisoned: dict[TopicPartition, tuple[int, MirrorError]] = {}
-        self.written: dict[TopicPartition, LedgerRecord] = {}
-        self.copied: dict[TopicPartition, tuple[int, int]] = {}
-        self.transactions = 0
-
-    def budget_spent(self) -> bool:
-        """Whether no new transaction may begin. At least one is always allowed."""
-        if not self.transactions:
-            return False
-        copied = sum(size for _, size in self.copied.values())
-        return time.monotonic() >= self.deadline or 0 <= self.task.max_bytes <= copied
-
-    def refuse(self, tp: TopicPartition, error: MirrorError) -> None:
-        """Leaves out a partition of the source for an error that may name its remote topic."""
-        self.errors[tp] = replace(error.report(), topic=tp.topic)
-
-    def leave_out(self, error: MirrorError) -> bool:
-        """Leaves out the partition, or the topic, that an error names. False if it names none of this lane's."""
-        named = [
-            planned.topic_partition
-            for planned in self.task.ranges
-            if planned.topic == error.topic and error.partition in (None, planned.partition) and planned.topic_partition not in self.errors
-        ]
-        self.errors.update({tp: error.report() for tp in named})
-        return bool(named)
 
 
 class Attempt:
@@ -86,73 +47,17 @@ class Attempt:
             self._view = TargetView(task, target)
             engine = self._open_engine(task, self._view.smallest_message_limit)
             try:
-                self._begin_at_the_ledger()
-                self._note_poison()
+                self._begin()
                 self._copy(engine)
             finally:
                 engine.close()
             self._await_markers()
 
-    # ------------------------------------------------------------ where to begin
-
-    def _begin_at_the_ledger(self) -> None:
-        """Steps 2 to 4: the lane's own records, the checks, and from them where each partition really begins."""
-        task = self._task
-        ledger = Ledger(task.ledger_topic, task.lanes, self._target, task.clients.target_consumer)
-        records = ledger.read_lane(task.lane)
-        check_clusters(records.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id)
-        check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, datetime.now(UTC))
-        wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
-        found = self._view.partitions(wanted)
-        windows: dict[TopicPartition, tuple[int, int]] = {}
-        for planned in wanted:
-            tp = planned.topic_partition
-            record, remote = records.get(tp), found[tp]
-            error = (
-                self._view.refused.get(remote.remote) or availability(remote) or continuity(remote, record) or _source_id(planned, record)
-            )
-            if error is not None:
-                self._state.refuse(tp, error)
-                continue
-            suspicious = window(remote, record)
-            if suspicious and tp.topic not in task.append_to:
-                windows[tp] = suspicious
-            self._accept(planned, record, remote)
-        self._refuse_unexplained(windows, found, records)
-
-    def _accept(self, planned: Range, record: LedgerRecord | None, remote: RemotePartition) -> None:
-        tp = planned.topic_partition
-        if record is None:
-            topic_id = remote.topic.id if remote.topic else ""
-            self._records[tp] = first_record(self._task, planned, topic_id, remote.end, self._writer())
-            self._unwritten.add(tp)
-        elif planned.skip_to is not None and record.watermark < planned.skip_to:
-            self._records[tp] = over_gap(record, planned.skip_to)
-            self._unwritten.add(tp)
-        else:
-            self._records[tp] = record
-
-    def _refuse_unexplained(
-        self,
-        windows: dict[TopicPartition, tuple[int, int]],
-        found: dict[TopicPartition, RemotePartition],
-        records: dict[TopicPartition, LedgerRecord],
-    ) -> None:
-        by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
-        reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
-        hidden: dict[str, MirrorError] = {}
-        visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, self._task.request_seconds, hidden)
-        for remote, tp in by_remote.items():
-            if remote.topic in hidden:
-                self._refuse(tp, hidden[remote.topic])
-        for remote, message in visible.items():
-            tp = by_remote[remote]
-            self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records))
-
-    def _refuse(self, tp: TopicPartition, error: MirrorError) -> None:
-        self._state.refuse(tp, error)
-        self._records.pop(tp, None)
-        self._unwritten.discard(tp)
+    def _begin(self) -> None:
+        beginning = Beginning(self._task, self._state, self._ranges, self._target, self._view, self._writer())
+        beginning.run()
+        self._records, self._unwritten = beginning.records, beginning.unwritten
+        self._note_poison()
 
     def _note_poison(self) -> None:
         for tp, (offset, error) in self._state.poisoned.items():
@@ -261,12 +166,6 @@ class Attempt:
 
     def _writer(self) -> Writer:
         return Writer(self._task.installation, socket.gethostname(), self._task.run, datetime.now(UTC))
-
-
-def _source_id(planned: Range, record: LedgerRecord | None) -> MirrorError | None:
-    if record is None or record.source_topic_id == planned.topic_id:
-        return None
-    return SourceRecreated(planned.topic, planned.partition, record.watermark, record.source_topic_id, planned.topic_id)
 
 
 def _signed(record: LedgerRecord, writer: Writer) -> LedgerRecord:

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Sequence
 
-from mirror.copy.attempt import Attempt, LaneState
+from mirror.copy.attempt import Attempt
 from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, WritingRefused
+from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, Overtaken, RecordRefused, SourceUnreadable, TransactionTooSlow
 from mirror.kafka.cluster import Cluster

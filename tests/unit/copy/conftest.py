@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.copy import attempt, lane
+from mirror.copy import attempt, beginning, lane
 from mirror.copy.engine import Progress, TransactionLimits, Work
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
@@ -139,8 +139,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(attempt, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane, "Cluster", MemoryCluster)
-    monkeypatch.setattr(attempt, "Ledger", MemoryLedger)
-    monkeypatch.setattr(attempt, "BoundedReader", MemoryReader)
+    monkeypatch.setattr(beginning, "Ledger", MemoryLedger)
+    monkeypatch.setattr(beginning, "BoundedReader", MemoryReader)
     monkeypatch.setattr(lane.time, "sleep", lambda _seconds: None)
     return made
 

@@ -1,0 +1,104 @@
+"""Where each partition of a fenced lane really begins: the lane's own ledger records, and what the target looks like beside them.
+
+It is read after the fencing, so it cannot change any more: nobody else can write to the lane's ledger partition, and no open transaction
+can hide what was committed there.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from mirror.copy.checks import RemotePartition, availability, continuity, window
+from mirror.copy.lane_state import LaneState
+from mirror.copy.model import LaneTask
+from mirror.copy.recording import first_record, over_gap
+from mirror.copy.target_view import TargetView
+from mirror.errors import MirrorError, SourceRecreated, UnexplainedTarget
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.ledger import Ledger
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.checks import check_clusters, check_writer
+from mirror.plan.model import Range
+
+
+class Beginning:
+    """Steps 2 to 4 of the protocol. `records` are the partitions that may be copied, `unwritten` those whose record has to be committed
+    even if nothing is copied; what may not be copied is refused in the lane's state."""
+
+    def __init__(
+        self, task: LaneTask, state: LaneState, ranges: Mapping[TopicPartition, Range], target: Cluster, view: TargetView, writer: Writer
+    ) -> None:
+        self._task = task
+        self._state = state
+        self._ranges = ranges
+        self._target = target
+        self._view = view
+        self._writer = writer
+        self.records: dict[TopicPartition, LedgerRecord] = {}
+        self.unwritten: set[TopicPartition] = set()
+
+    def run(self) -> None:
+        """Reads and checks. Raises what concerns the whole lane."""
+        task = self._task
+        ledger = Ledger(task.ledger_topic, task.lanes, self._target, task.clients.target_consumer)
+        records = ledger.read_lane(task.lane)
+        check_clusters(records.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id)
+        check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, datetime.now(UTC))
+        wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
+        found = self._view.partitions(wanted)
+        windows: dict[TopicPartition, tuple[int, int]] = {}
+        for planned in wanted:
+            tp = planned.topic_partition
+            record, remote = records.get(tp), found[tp]
+            error = (
+                self._view.refused.get(remote.remote) or availability(remote) or continuity(remote, record) or _source_id(planned, record)
+            )
+            if error is not None:
+                self._state.refuse(tp, error)
+                continue
+            suspicious = window(remote, record)
+            if suspicious and tp.topic not in task.append_to:
+                windows[tp] = suspicious
+            self._accept(planned, record, remote)
+        self._refuse_unexplained(windows, found, records)
+
+    def _accept(self, planned: Range, record: LedgerRecord | None, remote: RemotePartition) -> None:
+        tp = planned.topic_partition
+        if record is None:
+            topic_id = remote.topic.id if remote.topic else ""
+            self.records[tp] = first_record(self._task, planned, topic_id, remote.end, self._writer)
+            self.unwritten.add(tp)
+        elif planned.skip_to is not None and record.watermark < planned.skip_to:
+            self.records[tp] = over_gap(record, planned.skip_to)
+            self.unwritten.add(tp)
+        else:
+            self.records[tp] = record
+
+    def _refuse_unexplained(
+        self,
+        windows: dict[TopicPartition, tuple[int, int]],
+        found: dict[TopicPartition, RemotePartition],
+        records: dict[TopicPartition, LedgerRecord],
+    ) -> None:
+        by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
+        reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
+        hidden: dict[str, MirrorError] = {}
+        visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, self._task.request_seconds, hidden)
+        for remote, tp in by_remote.items():
+            if remote.topic in hidden:
+                self._refuse(tp, hidden[remote.topic])
+        for remote, message in visible.items():
+            tp = by_remote[remote]
+            self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records))
+
+    def _refuse(self, tp: TopicPartition, error: MirrorError) -> None:
+        self._state.refuse(tp, error)
+        self.records.pop(tp, None)
+        self.unwritten.discard(tp)
+
+
+def _source_id(planned: Range, record: LedgerRecord | None) -> MirrorError | None:
+    if record is None or record.source_topic_id == planned.topic_id:
+        return None
+    return SourceRecreated(planned.topic, planned.partition, record.watermark, record.source_topic_id, planned.topic_id)
