@@ -88,24 +88,25 @@ def oracle(services_directory: Path) -> Iterator[Oracle]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def make_airflow(services_directory: Path) -> Iterator[Callable[..., AirflowServices]]:
     """Starts an Airflow with a PostgreSQL of its own: `make_airflow("scheduled", environment={"MIRROR_CONFIG": ...})`; takes 13 s."""
-    made: list[tuple[AirflowServices, PostgresServer]] = []
+    made: list[tuple[str, AirflowServices, PostgresServer]] = []
 
     def make(name: str, **options: Any) -> AirflowServices:
         database = PostgresServer(services_directory / f"{name}-postgres")
         database.start()
         airflow = AirflowServices(services_directory / name, database.url, **options)
-        made.append((airflow, database))
+        made.append((name, airflow, database))
         _started[f"Airflow '{name}'"] = airflow
         airflow.start()
         return airflow
 
     yield make
-    for airflow, database in made:
+    for name, airflow, database in made:
         airflow.stop()
         database.remove()
+        _started.pop(f"Airflow '{name}'", None)
 
 
 @pytest.fixture
