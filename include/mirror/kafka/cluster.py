@@ -17,6 +17,7 @@ from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_w
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
+_URL_SAFE = str.maketrans("+/", "-_")
 _LEADER_MOVES = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -259,7 +260,13 @@ def _topic(described: Any) -> Topic:
         )
         for p in sorted(described.partitions, key=lambda p: p.id)
     )
-    return Topic(described.name, str(described.topic_id), partitions)
+    return Topic(described.name, kafka_uuid(str(described.topic_id)), partitions)
+
+
+def kafka_uuid(text: str) -> str:
+    """A topic id as Kafka's own tools write it: URL-safe base64 (org.apache.kafka.common.Uuid). The client has the standard alphabet, whose
+    `+` and `/` stand where Kafka has `-` and `_`."""
+    return text.translate(_URL_SAFE)
 
 
 def _entry(entry: Any) -> ConfigEntry:

@@ -107,8 +107,13 @@ def test_interrupt_while_starting_leaves_a_process_that_can_be_found(tmp_path: P
         return child
 
     monkeypatch.setattr(subprocess, "Popen", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        Server("sleeper", tmp_path).start(SLEEP)
+    # Whoever starts the tests in the background has the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Server("sleeper", tmp_path).start(SLEEP)
+    finally:
+        signal.signal(signal.SIGINT, before)
     monkeypatch.undo()
     found = Server("sleeper", tmp_path)
     assert found.running
