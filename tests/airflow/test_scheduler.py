@@ -81,10 +81,22 @@ class InAirflow:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """No run of the flow is there while the block prepares what the next one shall find."""
-        self.api.pause(self.dag)
-        eventually(lambda: len(self.ended_runs()) == len(self.api.runs(self.dag)), 60)
+        eventually(self._paused_between_runs, 60)
         yield
         self.api.unpause(self.dag)
+
+    def _paused_between_runs(self) -> bool:
+        """A run that has begun does not go on while its DAG is paused, so the pause has to fall between two runs."""
+        if not self._idle():
+            return False
+        self.api.pause(self.dag)
+        if self._idle():
+            return True
+        self.api.unpause(self.dag)
+        return False
+
+    def _idle(self) -> bool:
+        return len(self.ended_runs()) == len(self.api.runs(self.dag))
 
     def next_run(self, known: Collection[str], copy: str) -> dict[str, Any]:
         """The first run beside those known that ended with the copy task in this state."""
