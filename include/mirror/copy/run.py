@@ -82,6 +82,7 @@ class _Common:
         )
 
     def task(self, lane: int, ranges: tuple[Range, ...]) -> LaneTask:
+        """The task of one lane."""
         flow, topics = self._flow, {planned.topic for planned in ranges}
         lanes = flow.value("mirror.lanes")
         return LaneTask(

@@ -85,11 +85,11 @@ def decode_key(key: bytes | None, where: str) -> TopicPartition:
     """The source partition of a ledger key. Raises LedgerDamaged; `where` names the record in its message."""
     try:
         topic, partition = json.loads(key or b"")
-        if type(topic) is str and type(partition) is int:
-            return TopicPartition(topic, partition)
-    except (ValueError, TypeError):
-        pass
-    raise LedgerDamaged(where, f"its key {key!r} is not a JSON array of topic and partition")
+        if type(topic) is not str or type(partition) is not int:
+            raise TypeError("the topic has to be a string, the partition a whole number")
+    except (ValueError, TypeError) as failure:
+        raise LedgerDamaged(where, f"its key {key!r} is not a JSON array of topic and partition ({failure})") from failure
+    return TopicPartition(topic, partition)
 
 
 def encode(record: LedgerRecord) -> bytes:

@@ -78,8 +78,10 @@ os._exit(1)
 """
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root)
-    while not gone(int(done.stdout)):
+    deadline = time.monotonic() + 20
+    while not gone(int(done.stdout)) and time.monotonic() < deadline:
         time.sleep(0.01)
+    assert gone(int(done.stdout))
 
 
 def test_waiting_for_a_process_that_ended_shows_its_last_words(tmp_path: Path) -> None:
