@@ -1,7 +1,7 @@
 """A plan for one run of one flow: the ledger's watermarks beside the source's offsets."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from mirror.config import Flow
@@ -32,14 +32,28 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
     """
     check_readable(flow)
     with clusters(flow) as (source, target):
-        source_id, target_id = source.cluster_id(), target.cluster_id()
-        view = _ledger(flow, target, dry_run)
-        check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id)
-        planning = _Planning(flow, source, target, view, dry_run)
-        planning.run()
+        return survey(flow, source, target, dry_run).plan
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A plan with what it was made from: the ledger, and the source's offsets of all partitions that may be copied."""
+
+    plan: Plan
+    ledger: LedgerView
+    source: Mapping[TopicPartition, SourcePartition]
+
+
+def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False) -> Survey:
+    """As `plan`, for whoever needs more than the work that is owed."""
+    source_id, target_id = source.cluster_id(), target.cluster_id()
+    view = _ledger(flow, target, dry_run)
+    check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id)
+    planning = _Planning(flow, source, target, view, dry_run)
+    planning.run()
     ranges = _in_order(planning.ranges, view.records, flow.value("mirror.lanes"))
     errors, notices = tuple(dict.fromkeys(planning.errors)), tuple(planning.notices)
-    return Plan(flow.name, ranges, errors, notices, flow.config_hash, source_id, target_id)
+    return Survey(Plan(flow.name, ranges, errors, notices, flow.config_hash, source_id, target_id), view, planning.found)
 
 
 def _ledger(flow: Flow, target: Cluster, dry_run: bool) -> LedgerView:
@@ -66,6 +80,7 @@ class _Planning:
         self._view = view
         self._dry_run = dry_run
         self._now = datetime.now(UTC)
+        self.found: Mapping[TopicPartition, SourcePartition] = {}
         self.ranges: list[Range] = []
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
         self.notices: list[str] = []
@@ -78,9 +93,9 @@ class _Planning:
         lanes = self._flow.value("mirror.lanes")
         wanted = [tp for tp in chosen.partitions if lane_of(*tp, lanes) not in self._view.unreadable]
         committed = self._flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
-        found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
-        self._choose(found)
-        self._report_open_transactions(found, refused)
+        self.found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
+        self._choose(self.found)
+        self._report_open_transactions(self.found, refused)
         self.errors.extend(error.report() for error in refused.values())
 
     def _eligible(self, refused: dict[str, MirrorError]) -> Eligible:
