@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient
 from services.java import java_command
 from services.ports import LOOPBACK, free_ports, require_free
 from services.processes import Server, ServiceFailed
+from services.proxy import Proxy
 
 _CONTROLLER = 100  # node id of the separate controller
 
@@ -49,6 +50,7 @@ class KafkaCluster:
     """One cluster of one or three brokers, node ids from 1; `users` adds a SASL_PLAINTEXT/PLAIN listener with ACLs switched on.
 
     The plain listener (`bootstrap`) stays open and may do everything; users of `secure_bootstrap` may do what ACLs allow.
+    `proxied` adds a listener that is reached through `network` alone, which can delay it and cut it off: `proxied_bootstrap`.
     `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
     when the directory is first used.
     `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
@@ -62,6 +64,7 @@ class KafkaCluster:
         properties: Mapping[str, str] | None = None,
         *,
         users: Mapping[str, str] | None = None,
+        proxied: bool = False,
         ports: Sequence[int] = (),
         on_parent_death: signal.Signals | None = signal.SIGKILL,
     ) -> None:
@@ -69,6 +72,8 @@ class KafkaCluster:
         self._directory = directory
         self._properties = dict(properties or {})
         self._users = dict(users or {})
+        self._proxied = proxied
+        self._network: Proxy | None = None
         self._ports_wanted = tuple(ports)
         self._ids = tuple(range(1, brokers + 1))
         self._nodes = self._ids if brokers == 1 else (*self._ids, _CONTROLLER)
@@ -87,9 +92,26 @@ class KafkaCluster:
         return self._addresses("sasl")
 
     @property
+    def proxied_bootstrap(self) -> str:
+        """`bootstrap.servers` of the listener behind `network`; only with `proxied`."""
+        return self._addresses("network")
+
+    @property
+    def network(self) -> Proxy:
+        """What lies between the cluster and the clients of `proxied_bootstrap`, while the cluster runs; only with `proxied`."""
+        if self._network is None:
+            raise ServiceFailed(f"'{self.alias}' has no network to change: it does not run, or was not made with `proxied`.")
+        return self._network
+
+    @property
     def running(self) -> bool:
         """Whether every process of the cluster runs."""
         return all(server.running for server in self._servers.values())
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of its nodes that run."""
+        return [pid for server in self._servers.values() if (pid := server.pid) is not None]
 
     # ------------------------------------------------------------ start and stop
 
@@ -101,6 +123,9 @@ class KafkaCluster:
     def launch(self, broker: int | None = None) -> None:
         """Like start, without waiting: two clusters that are launched together are ready together."""
         self._prepare()
+        if self._proxied and self._network is None:
+            self._network = Proxy({self._port(node, "network"): self._port(node, "proxied") for node in self._ids})
+            self._network.start()
         for node in self._nodes if broker is None else (broker,):
             server = self._servers[node]
             if not server.running:
@@ -123,6 +148,9 @@ class KafkaCluster:
             list(pool.map(lambda node: self._servers[node].stop(), chosen))
         if broker is None and _CONTROLLER in self._servers:
             self._servers[_CONTROLLER].stop()
+        if broker is None and self._network is not None:
+            self._network.stop()
+            self._network = None
 
     def kill(self, broker: int = 1) -> None:
         """kill -9."""
@@ -173,7 +201,9 @@ class KafkaCluster:
         return file.read_text()
 
     def _all_listeners(self) -> list[tuple[int, str]]:
-        return [(node, listener) for node in self._nodes for listener in self._listeners(node)]
+        """With the ports of the network in front of them, which are chosen and kept with those of the brokers."""
+        ports = [(node, listener) for node in self._nodes for listener in self._listeners(node)]
+        return ports + [(node, "network") for node in self._ids if self._proxied]
 
     def _choose_ports(self) -> Iterable[str]:
         listeners = self._all_listeners()
@@ -208,11 +238,14 @@ class KafkaCluster:
     def _listeners(self, node: int) -> list[str]:
         if node == _CONTROLLER:
             return ["controller"]
-        return ["plain", *(["sasl"] if self._users else []), *(["controller"] if len(self._ids) == 1 else [])]
+        optional = {"sasl": bool(self._users), "proxied": self._proxied, "controller": len(self._ids) == 1}
+        return ["plain", *(listener for listener, wanted in optional.items() if wanted)]
 
     def _settings(self, node: int) -> dict[str, str]:
         listeners = {name: f"{name.upper()}://{LOOPBACK}:{self._port(node, name)}" for name in self._listeners(node)}
         advertised = {name: address for name, address in listeners.items() if name != "controller"}
+        if "proxied" in listeners:
+            advertised["proxied"] = f"PROXIED://{LOOPBACK}:{self._port(node, 'network')}"
         controller = self._nodes[-1]
         copies = str(len(self._ids))
         majority = str(len(self._ids) // 2 + 1)
@@ -221,7 +254,7 @@ class KafkaCluster:
             "node.id": str(node),
             "controller.quorum.voters": f"{controller}@{LOOPBACK}:{self._port(controller, 'controller')}",
             "listeners": ",".join(listeners.values()),
-            "listener.security.protocol.map": "PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": "PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self._data(node)),
             "offsets.topic.replication.factor": copies,

@@ -35,7 +35,7 @@ def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
     """East and west, launched together: that takes hardly longer than one."""
-    clusters = {alias: KafkaCluster(services_directory / alias, alias) for alias in ("east", "west")}
+    clusters = {alias: KafkaCluster(services_directory / alias, alias, proxied=True) for alias in ("east", "west")}
     _started.update(clusters)
     try:
         for cluster in clusters.values():
