@@ -234,9 +234,9 @@ class Oracle:
         self._answers.put("")
 
 
-def compiled_classes() -> Path:
-    """The directory of the compiled Java sources, named by what they contain; compiles them if it does not exist yet."""
-    sources = sorted(SOURCES.glob("*.java"))
+def compiled_classes(folder: Path = SOURCES) -> Path:
+    """The directory of a folder's compiled Java sources, named by what they contain; compiles them if it does not exist yet."""
+    sources = sorted(folder.glob("*.java"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     classes = CLASSES / digest[:16]
     if not classes.exists():
@@ -246,7 +246,7 @@ def compiled_classes() -> Path:
             command = ["javac", "-Xlint:all", "-Werror", "-d", str(output), "-cp", str(LIBS / "*"), *map(str, sources)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                raise OracleError(f"The oracle's sources do not compile:\n{done.stdout}{done.stderr}")
+                raise OracleError(f"The Java sources in {folder} do not compile:\n{done.stdout}{done.stderr}")
             with contextlib.suppress(OSError):  # somebody else was faster, with the same result
                 output.rename(classes)
     return classes
