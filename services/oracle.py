@@ -11,7 +11,7 @@ import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +49,15 @@ class PartitionCount:
     start: int
     end: int
     records: int
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """Who leads a partition (None: nobody), where its replicas are, and which of them are in sync."""
+
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -168,11 +177,24 @@ class Oracle:
     # ------------------------------------------------------------ administration
 
     def create_topic(
-        self, bootstrap: str, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None, replication: int = 1
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int = 1,
+        configs: Mapping[str, str] | None = None,
+        replication: int = 1,
+        replicas: Mapping[int, Sequence[int]] | None = None,
     ) -> str:
-        """Creates it, waits until every partition has a leader, and gives its topic id."""
+        """Creates it, waits until every partition has a leader, and gives its topic id. `replicas`: on which brokers each partition is,
+        the preferred leader first, instead of a number of partitions."""
         described = self.call(
-            "create-topic", bootstrap=bootstrap, topic=topic, partitions=partitions, configs=dict(configs or {}), replication=replication
+            "create-topic",
+            bootstrap=bootstrap,
+            topic=topic,
+            partitions=partitions,
+            configs=dict(configs or {}),
+            replication=replication,
+            replicas=dict(replicas or {}),
         )
         return str(described["id"])
 
@@ -184,6 +206,26 @@ class Oracle:
         """The topic's id; None if there is no such topic."""
         described = self.call("describe-topic", bootstrap=bootstrap, topic=topic)
         return str(described["id"]) if described["exists"] else None
+
+    def partitions(self, bootstrap: str, topic: str) -> list[PartitionState]:
+        """Leader and replicas of each partition, as metadata has them now."""
+        described = self.call("describe-topic", bootstrap=bootstrap, topic=topic)
+        rows = zip(described["leaders"], described["replicas"], described["in_sync"], strict=True)
+        return [PartitionState(leader if leader >= 0 else None, tuple(replicas), tuple(in_sync)) for leader, replicas, in_sync in rows]
+
+    def move_replicas(self, bootstrap: str, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
+        """Gives partitions these replicas, the preferred leader first, and waits until all are in sync."""
+        self.call("move-replicas", bootstrap=bootstrap, topic=topic, replicas=dict(replicas))
+
+    def elect_leaders(self, bootstrap: str, topic: str, partitions: Iterable[int], *, unclean: bool = False) -> None:
+        """Elects the preferred leaders or, with `unclean`, any replica that is alive, whatever records it lacks; waits until all lead."""
+        election = "UNCLEAN" if unclean else "PREFERRED"
+        self.call("elect-leaders", bootstrap=bootstrap, topic=topic, partitions=list(partitions), election=election)
+
+    def transaction_coordinator(self, bootstrap: str, transactional_id: str) -> int:
+        """The broker that decides the transactions of a transactional id."""
+        broker: int = self.call("transaction-coordinator", bootstrap=bootstrap, transactional_id=transactional_id)["broker"]
+        return broker
 
     def create_partitions(self, bootstrap: str, topic: str, partitions: int) -> None:
         """Lets the topic grow to so many partitions in all."""

@@ -5,17 +5,21 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.ElectionType;
+import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.ElectionNotNeededException;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
@@ -23,9 +27,11 @@ import org.apache.kafka.common.resource.ResourceType;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /** What tests do to a cluster. Topic changes return when metadata shows them, so that the next step does not meet the old state. */
 final class Administrator {
@@ -38,8 +44,11 @@ final class Administrator {
 
     static JsonNode createTopic(JsonNode request) throws Exception {
         Map<String, String> configs = strings(request.path("configs"));
-        int partitions = request.path("partitions").asInt(1);
-        NewTopic topic = new NewTopic(topic(request), Optional.of(partitions), Optional.of((short) request.path("replication").asInt(1)));
+        Map<Integer, List<Integer>> replicas = replicas(request);
+        int partitions = replicas.isEmpty() ? request.path("partitions").asInt(1) : replicas.size();
+        NewTopic topic = replicas.isEmpty()
+            ? new NewTopic(topic(request), Optional.of(partitions), Optional.of((short) request.path("replication").asInt(1)))
+            : new NewTopic(topic(request), replicas);
         return with(request, admin -> {
             admin.createTopics(List.of(topic.configs(configs))).all().get();
             return awaitLeaders(request, admin, partitions);
@@ -93,6 +102,43 @@ final class Administrator {
         });
     }
 
+    /** Partitions get the given replicas ({partition: [broker, ...]}), the first of them as preferred leader; returns when all are in sync. */
+    static JsonNode moveReplicas(JsonNode request) throws Exception {
+        Map<TopicPartition, Optional<NewPartitionReassignment>> wanted = new HashMap<>();
+        Map<Integer, List<Integer>> replicas = replicas(request);
+        replicas.forEach((partition, brokers) ->
+            wanted.put(new TopicPartition(topic(request), partition), Optional.of(new NewPartitionReassignment(brokers))));
+        return with(request, admin -> {
+            admin.alterPartitionReassignments(wanted).all().get();
+            return await(request, admin, description -> description != null && description.partitions().stream()
+                .filter(partition -> replicas.containsKey(partition.partition()))
+                .allMatch(partition -> replicas.get(partition.partition()).equals(ids(partition.replicas()))
+                    && partition.isr().size() == partition.replicas().size()));
+        });
+    }
+
+    /** `election`: PREFERRED or UNCLEAN. A partition that needs none is fine; returns when all of them are led. */
+    static JsonNode electLeaders(JsonNode request) throws Exception {
+        Set<TopicPartition> partitions = new HashSet<>();
+        request.required("partitions").forEach(number -> partitions.add(new TopicPartition(topic(request), number.asInt())));
+        return with(request, admin -> {
+            var results = admin.electLeaders(ElectionType.valueOf(request.required("election").asText()), partitions).partitions().get();
+            for (Optional<Throwable> problem : results.values()) {
+                if (problem.isPresent() && !(problem.get() instanceof ElectionNotNeededException)) {
+                    throw new IllegalStateException(problem.get());
+                }
+            }
+            return awaitLeaders(request, admin, describe(admin, topic(request)).partitions().size());
+        });
+    }
+
+    /** The broker that decides the transactions of a transactional id. */
+    static JsonNode transactionCoordinator(JsonNode request) throws Exception {
+        String id = request.required("transactional_id").asText();
+        return with(request, admin ->
+            Oracle.JSON.createObjectNode().put("broker", admin.describeTransactions(List.of(id)).description(id).get().coordinatorId()));
+    }
+
     static JsonNode createAcls(JsonNode request) throws Exception {
         return with(request, admin -> {
             admin.createAcls(bindings(request)).all().get();
@@ -126,7 +172,7 @@ final class Administrator {
      */
     private static JsonNode awaitLeaders(JsonNode request, Admin admin, int partitions) throws Exception {
         JsonNode row = await(request, admin, description -> description != null && description.partitions().size() == partitions
-            && description.partitions().stream().allMatch(partition -> partition.leader() != null));
+            && description.partitions().stream().allMatch(partition -> partition.leader() != null && !partition.leader().isEmpty()));
         Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
         for (int p = 0; p < partitions; p++) {
             ends.put(new TopicPartition(topic(request), p), OffsetSpec.latest());
@@ -156,9 +202,29 @@ final class Administrator {
         if (description != null) {
             row.put("id", description.topicId().toString());
             ArrayNode leaders = row.putArray("leaders");
-            description.partitions().forEach(partition -> leaders.add(partition.leader() == null ? -1 : partition.leader().id()));
+            ArrayNode replicas = row.putArray("replicas");
+            ArrayNode inSync = row.putArray("in_sync");
+            description.partitions().forEach(partition -> {
+                leaders.add(partition.leader() == null || partition.leader().isEmpty() ? -1 : partition.leader().id());
+                ids(partition.replicas()).forEach(replicas.addArray()::add);
+                ids(partition.isr()).forEach(inSync.addArray()::add);
+            });
         }
         return row;
+    }
+
+    private static List<Integer> ids(List<Node> nodes) {
+        return nodes.stream().map(Node::id).toList();
+    }
+
+    private static Map<Integer, List<Integer>> replicas(JsonNode request) {
+        Map<Integer, List<Integer>> replicas = new HashMap<>();
+        request.path("replicas").properties().forEach(entry -> {
+            List<Integer> brokers = new ArrayList<>();
+            entry.getValue().forEach(broker -> brokers.add(broker.asInt()));
+            replicas.put(Integer.parseInt(entry.getKey()), brokers);
+        });
+        return replicas;
     }
 
     private static String topic(JsonNode request) {
