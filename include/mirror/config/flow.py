@@ -73,6 +73,10 @@ class Flow(FlowName):
             return self.value(definition.default_from) if definition.default_from else definition.default
         return self._parsed(setting, definition.parse)
 
+    def text(self, name: str) -> str:
+        """The text of a property that is set, blanks and all, references resolved now: what MM2 hands to a policy. Raises as `value`."""
+        return self._resolved(self.connector[name]).text
+
     def per_topic(self, name: str, topic: str) -> Any:
         """The word that a per-topic property has for a topic; a StartPosition for mirror.start. Raises as `value`."""
         word = word_for(self.value(name), topic)

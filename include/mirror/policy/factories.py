@@ -31,7 +31,7 @@ _POLICY_PROPERTIES = ("replication.policy.separator", "replication.policy.intern
 def replication_policy(flow: "Flow") -> ReplicationPolicy:
     """The flow's replication policy. Raises ConfigurationError, as all of these do, for a class that cannot be used."""
     properties = {**flow.properties, "source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
-    properties |= {name: str(flow.value(name)) for name in _POLICY_PROPERTIES if name in properties}
+    properties |= {name: flow.text(name) for name in _POLICY_PROPERTIES if name in properties}
     known = {java_name(kind): lambda kind=kind: kind(properties) for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy)}
     policy: ReplicationPolicy = _made(flow, "replication.policy.class", known)
     return policy

@@ -93,7 +93,8 @@ class DefaultReplicationPolicy(ReplicationPolicy):
         if not self.separator:
             message = "must not be empty; to keep the names of the source, use IdentityReplicationPolicy"
             raise ConfigurationError([Problem(_SEPARATOR, message)])
-        switched_off = properties.get(_INTERNAL_SEPARATOR_ENABLED, "true").strip().lower() != "true"
+        # MM2's policies get the text unparsed, so a blank beside the word switches it off.
+        switched_off = properties.get(_INTERNAL_SEPARATOR_ENABLED, "true").lower() != "true"
         self.internal_separator = "." if switched_off else self.separator
 
     def format_remote_topic(self, alias: str, topic: str) -> str:

@@ -67,6 +67,9 @@ class FakeFlow:
     def value(self, name: str) -> Any:
         return self.properties.get(name, DEFAULTS.get(name))
 
+    def text(self, name: str) -> str:
+        return self.properties[name]
+
 
 @pytest.fixture
 def flow() -> Callable[..., Any]:
@@ -164,3 +167,13 @@ def test_a_class_that_cannot_be_used_makes_the_flow_invalid_when_it_is_loaded(lo
     assert "derives from mirror.policy.TopicFilter" in str(invalid.error)
     (wrong_kind,) = load_with(f"topic.filter.class={CLASSES}DefaultGroupFilter").invalid
     assert "Java classes cannot be loaded here" in str(wrong_kind.error)
+
+
+def test_a_policy_gets_the_switch_with_its_blanks_which_switch_it_off_as_in_mirrormaker_2(
+    load_with: Callable[[str], Configuration],
+) -> None:
+    lines = "replication.policy.separator=_\nreplication.policy.internal.topic.separator.enabled=true"
+    (kept,) = load_with(lines).flows
+    (switched_off,) = load_with(lines + " ").flows
+    assert replication_policy(kept).checkpoints_topic("a") == "a_checkpoints_internal"
+    assert replication_policy(switched_off).checkpoints_topic("a") == "a.checkpoints.internal"

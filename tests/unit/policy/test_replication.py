@@ -113,6 +113,11 @@ def test_the_internal_separator_can_be_switched_off_beside_a_separator() -> None
     assert policy.ledger_topic("A") == "mm2-ledger.A.internal"
 
 
+@pytest.mark.parametrize(("word", "separator"), [("TRUE", "_"), ("true ", "."), (" true", "."), ("", ".")])
+def test_only_the_very_word_true_keeps_the_internal_separator(word: str, separator: str) -> None:
+    assert DefaultReplicationPolicy({SEPARATOR: "_", FLAG: word}).checkpoints_topic("A") == f"A{separator}checkpoints{separator}internal"
+
+
 def test_the_separator_keeps_its_blanks_and_may_not_be_empty() -> None:
     assert DefaultReplicationPolicy({SEPARATOR: " "}).format_remote_topic("A", "t") == "A t"
     with pytest.raises(ConfigurationError, match="IdentityReplicationPolicy"):
