@@ -240,6 +240,10 @@ class Oracle:
         """Sets dynamic configs of a topic (or of a broker, `type="BROKER"`); None goes back to the default."""
         self.call("alter-configs", bootstrap=bootstrap, resource=resource, type=type, configs=dict(configs))
 
+    def alter_quotas(self, bootstrap: str, client_id: str, quotas: Mapping[str, float | None]) -> None:
+        """Sets quotas of one client id (producer_byte_rate, consumer_byte_rate, request_percentage); None takes one away."""
+        self.call("alter-quotas", bootstrap=bootstrap, client_id=client_id, quotas=dict(quotas))
+
     def create_acls(self, bootstrap: str, acls: Iterable[Mapping[str, str]]) -> None:
         """Each {"principal": "User:x", "type": "TOPIC", "name", "operation": "READ"} and, if need be, "pattern" and "permission"."""
         self.call("create-acls", bootstrap=bootstrap, acls=[dict(acl) for acl in acls])

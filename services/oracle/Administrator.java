@@ -20,6 +20,10 @@ import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.ElectionNotNeededException;
+import org.apache.kafka.common.quota.ClientQuotaAlteration;
+import org.apache.kafka.common.quota.ClientQuotaEntity;
+import org.apache.kafka.common.quota.ClientQuotaFilter;
+import org.apache.kafka.common.quota.ClientQuotaFilterComponent;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
@@ -100,6 +104,33 @@ final class Administrator {
             admin.incrementalAlterConfigs(wanted).all().get();
             return Oracle.JSON.createObjectNode();
         });
+    }
+
+    /** A client id's quotas, such as producer_byte_rate; null takes one away. Returns when the brokers' metadata shows them. */
+    static JsonNode alterQuotas(JsonNode request) throws Exception {
+        ClientQuotaEntity client = new ClientQuotaEntity(Map.of(ClientQuotaEntity.CLIENT_ID, request.required("client_id").asText()));
+        Map<String, Double> wanted = new HashMap<>();
+        List<ClientQuotaAlteration.Op> changes = new ArrayList<>();
+        request.required("quotas").properties().forEach(entry -> {
+            Double value = entry.getValue().isNull() ? null : entry.getValue().asDouble();
+            changes.add(new ClientQuotaAlteration.Op(entry.getKey(), value));
+            wanted.put(entry.getKey(), value);
+        });
+        ClientQuotaFilter filter = ClientQuotaFilter.containsOnly(List.of(
+            ClientQuotaFilterComponent.ofEntity(ClientQuotaEntity.CLIENT_ID, request.required("client_id").asText())));
+        Deadline deadline = new Deadline(request);
+        return with(request, admin -> {
+            admin.alterClientQuotas(List.of(new ClientQuotaAlteration(client, changes))).all().get();
+            while (!shows(admin.describeClientQuotas(filter).entities().get().getOrDefault(client, Map.of()), wanted)) {
+                deadline.check(() -> "the quotas of " + client + " are not shown");
+                Thread.sleep(10);
+            }
+            return Oracle.JSON.createObjectNode();
+        });
+    }
+
+    private static boolean shows(Map<String, Double> quotas, Map<String, Double> wanted) {
+        return wanted.entrySet().stream().allMatch(entry -> java.util.Objects.equals(quotas.get(entry.getKey()), entry.getValue()));
     }
 
     /** Partitions get the given replicas ({partition: [broker, ...]}), the first of them as preferred leader; returns when all are in sync. */

@@ -37,6 +37,7 @@ public final class Oracle {
         Map.entry("create-partitions", Administrator::createPartitions),
         Map.entry("delete-records", Administrator::deleteRecords),
         Map.entry("alter-configs", Administrator::alterConfigs),
+        Map.entry("alter-quotas", Administrator::alterQuotas),
         Map.entry("move-replicas", Administrator::moveReplicas),
         Map.entry("elect-leaders", Administrator::electLeaders),
         Map.entry("transaction-coordinator", Administrator::transactionCoordinator),
