@@ -55,14 +55,27 @@ class BoundedReader:
         """
         yield from self._read(ranges, {tp: end for tp, (start, end) in ranges.items() if start < end}, seconds)
 
-    def first_visible(self, ranges: Ranges, seconds: float, errors: MutableMapping[str, MirrorError]) -> dict[TopicPartition, Message]:
-        """The first visible record of each range that has one; reads no further than that. A topic that may not be read is in `errors`."""
+    def first_visible(
+        self,
+        ranges: Ranges,
+        seconds: float,
+        errors: MutableMapping[str, MirrorError],
+        partial: bool = False,
+    ) -> dict[TopicPartition, Message]:
+        """The first visible record of each range that has one; reads no further than that. A topic that may not be read is in `errors`.
+
+        When time is up it raises DeadlineExceeded; with `partial` it gives what was found by then.
+        """
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
         found: dict[TopicPartition, Message] = {}
-        for message in self._read(ranges, open_ranges, seconds, errors):
-            tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
-            found[tp] = message
-            open_ranges.pop(tp, None)
+        try:
+            for message in self._read(ranges, open_ranges, seconds, errors):
+                tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                found[tp] = message
+                open_ranges.pop(tp, None)
+        except DeadlineExceeded:
+            if not partial:
+                raise
         return found
 
     # ------------------------------------------------------------ inside
@@ -80,6 +93,7 @@ class BoundedReader:
         consumer = Consumer(self._settings)
         try:
             consumer.assign([ClientTopicPartition(tp.topic, tp.partition, ranges[tp][0]) for tp in open_ranges])
+            fetched = set(open_ranges)
             while open_ranges:
                 if time.monotonic() > deadline:
                     raise self._late(open_ranges, seconds)
@@ -90,6 +104,10 @@ class BoundedReader:
                         _leave_out(failure, open_ranges, errors)
                     elif _within(message, open_ranges):
                         yield message
+                # What lies behind the end of a range would be fetched as well, for as long as another range is open.
+                if done := fetched - open_ranges.keys():
+                    consumer.pause([ClientTopicPartition(tp.topic, tp.partition) for tp in done])
+                    fetched -= done
         finally:
             consumer.close()
 

@@ -12,6 +12,7 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, ledger_of
 from mirror.kafka.ledger import LedgerView
+from mirror.kafka.model import Topic
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
@@ -37,10 +38,11 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
 
 @dataclass(frozen=True)
 class Survey:
-    """A plan with what it was made from: the ledger, and the source's offsets of all partitions that may be copied."""
+    """A plan with what it was made from: the ledger, the source's mirrored topics, and the offsets of all partitions that may be copied."""
 
     plan: Plan
     ledger: LedgerView
+    topics: Mapping[str, Topic]
     source: Mapping[TopicPartition, SourcePartition]
 
 
@@ -53,7 +55,7 @@ def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False) 
     planning.run()
     ranges = _in_order(planning.ranges, view.records, flow.value("mirror.lanes"))
     errors, notices = tuple(dict.fromkeys(planning.errors)), tuple(planning.notices)
-    return Survey(Plan(flow.name, ranges, errors, notices, flow.config_hash, source_id, target_id), view, planning.found)
+    return Survey(Plan(flow.name, ranges, errors, notices, flow.config_hash, source_id, target_id), view, planning.topics, planning.found)
 
 
 def _ledger(flow: Flow, target: Cluster, dry_run: bool) -> LedgerView:
@@ -80,6 +82,7 @@ class _Planning:
         self._view = view
         self._dry_run = dry_run
         self._now = datetime.now(UTC)
+        self.topics: Mapping[str, Topic] = {}
         self.found: Mapping[TopicPartition, SourcePartition] = {}
         self.ranges: list[Range] = []
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
@@ -88,6 +91,7 @@ class _Planning:
     def run(self) -> None:
         refused: dict[str, MirrorError] = {}
         chosen = self._eligible(refused)
+        self.topics = chosen.topics
         self.notices.extend(chosen.notices)
         self.errors.extend(chosen.errors)
         lanes = self._flow.value("mirror.lanes")
