@@ -117,7 +117,7 @@ class Attempt:
     def _apply(self, progress: Sequence[Progress]) -> None:
         for moved in progress:
             tp = moved.source
-            self._records[tp] = after(self._records[tp], moved)
+            self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             if moved.poison is not None:
                 self._stick(tp, moved.next_offset, self._poison_error(tp, moved.poison))

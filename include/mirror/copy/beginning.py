@@ -70,7 +70,7 @@ class Beginning:
             self.records[tp] = first_record(self._task, planned, topic_id, remote.end, self._writer)
             self.unwritten.add(tp)
         elif planned.skip_to is not None and record.watermark < planned.skip_to:
-            self.records[tp] = over_gap(record, planned.skip_to)
+            self.records[tp] = over_gap(record, planned.skip_to, planned.leader_epoch)
             self.unwritten.add(tp)
         else:
             self.records[tp] = record

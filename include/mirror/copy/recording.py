@@ -16,7 +16,7 @@ def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_en
     `latest` would be resolved anew in every plan, and records in between would be skipped."""
     return LedgerRecord(
         watermark=planned.start,
-        leader_epoch=None,
+        leader_epoch=planned.leader_epoch,
         source_topic_id=planned.topic_id,
         target_topic=task.remote_topics[planned.topic],
         target_topic_id=target_topic_id,
@@ -29,19 +29,23 @@ def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_en
     )
 
 
-def over_gap(record: LedgerRecord, skip_to: int) -> LedgerRecord:
+def over_gap(record: LedgerRecord, skip_to: int, leader_epoch: int | None) -> LedgerRecord:
     """The record after source offsets that are gone for good were passed over (mirror.on.gap=skip-and-record)."""
     gap = Skipped(record.watermark, skip_to, "gap: the source no longer has these offsets")
-    return replace(record, watermark=skip_to, leader_epoch=None, skipped=(*record.skipped, gap), blocked=None)
+    return replace(record, watermark=skip_to, leader_epoch=leader_epoch, skipped=(*record.skipped, gap), blocked=None)
 
 
-def after(record: LedgerRecord, progress: Progress) -> LedgerRecord:
-    """The record after one transaction's progress."""
-    epoch = record.leader_epoch if progress.leader_epoch is None else progress.leader_epoch
+def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) -> LedgerRecord:
+    """The record after one transaction's progress in a range that was planned in the given leader epoch.
+
+    The epoch stands for the watermark, not for the last record: a marker or an aborted record may lie between them, written by a newer
+    leader. In the old epoch the source's log ends before it, so it would look truncated ever after.
+    """
+    epochs = [epoch for epoch in (record.leader_epoch, progress.leader_epoch, leader_epoch) if epoch is not None]
     return replace(
         record,
         watermark=progress.next_offset,
-        leader_epoch=epoch,
+        leader_epoch=max(epochs, default=None),
         target_next=record.target_next if progress.target_next is None else progress.target_next,
         offset_map=record.offset_map.extended(progress.runs),
         covered=merged((*record.covered, (record.watermark, progress.next_offset))),

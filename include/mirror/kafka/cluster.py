@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
-from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
+from mirror.kafka.model import ConfigEntry, End, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -140,18 +140,23 @@ class Cluster:
         A partition that is gone or without leader is absent; `errors` as in `topics`.
         """
         spec = OffsetSpec.earliest() if at == "earliest" else OffsetSpec.latest()
-        return {tp: offset for tp, offset in self._offsets(partitions, spec, committed, errors).items() if offset is not None}
+        return {tp: listed.offset for tp, listed in self._offsets(partitions, spec, committed, errors).items() if listed.offset >= 0}
+
+    def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
+        """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
+        return {tp: listed for tp, listed in self._offsets(partitions, OffsetSpec.latest(), False, errors).items() if listed.offset >= 0}
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
-        return self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
+        listed = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
+        return {tp: found.offset if found.offset >= 0 else None for tp, found in listed.items()}
 
     # ------------------------------------------------------------ inside
 
-    def _offsets(self, partitions: Partitions, spec: Any, committed: bool, errors: Errors) -> dict[TopicPartition, int | None]:
+    def _offsets(self, partitions: Partitions, spec: Any, committed: bool, errors: Errors) -> dict[TopicPartition, End]:
         isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         wanted = list(partitions)
-        found: dict[TopicPartition, int | None] = {}
+        found: dict[TopicPartition, End] = {}
         for pause in _LEADER_PAUSES:
             wanted = self._offsets_once(wanted, spec, isolation, errors, found)
             if not wanted:
@@ -160,7 +165,7 @@ class Cluster:
         return found
 
     def _offsets_once(
-        self, wanted: list[TopicPartition], spec: Any, isolation: IsolationLevel, errors: Errors, found: dict[TopicPartition, int | None]
+        self, wanted: list[TopicPartition], spec: Any, isolation: IsolationLevel, errors: Errors, found: dict[TopicPartition, End]
     ) -> list[TopicPartition]:
         """Puts what the leaders say into `found`; gives the partitions whose leader is moving just now."""
         request = {ClientTopicPartition(tp.topic, tp.partition): spec for tp in wanted}
@@ -179,7 +184,7 @@ class Cluster:
                 continue
             listed = self._result(answer, "listing offsets", tp.topic, errors, operation="DESCRIBE")
             if listed is not None:
-                found[tp] = None if listed.offset < 0 else int(listed.offset)
+                found[tp] = End(int(listed.offset), listed.leader_epoch)
         return moving
 
     def _metadata(self) -> Any:

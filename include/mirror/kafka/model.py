@@ -24,6 +24,14 @@ class Topic:
 
 
 @dataclass(frozen=True)
+class End:
+    """The end of a partition's log, and the leader epoch (KIP-101) in force when it was asked for; None if the broker does not tell."""
+
+    offset: int
+    leader_epoch: int | None
+
+
+@dataclass(frozen=True)
 class ConfigEntry:
     """One topic config. `source` is the broker's word for where the value comes from, such as `DYNAMIC_TOPIC_CONFIG`."""
 

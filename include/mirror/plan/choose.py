@@ -28,6 +28,12 @@ class SourcePartition:
     end: int
     time_offset: int | None = None
     """The first offset at or after the configured start time, where one is configured and there is such a record."""
+    leader_epoch: int | None = None
+    """The leader epoch when the end was asked for."""
+
+    def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
+        """A range of this partition."""
+        return Range(self.tp.topic, self.tp.partition, self.topic_id, start, end, reason, skip_to, self.leader_epoch)
 
 
 def first_sight(found: SourcePartition, start: StartPosition) -> Range:
@@ -40,7 +46,7 @@ def first_sight(found: SourcePartition, start: StartPosition) -> Range:
     elif start.kind == "offset" and start.value is not None:
         position = start.value
     position = max(found.log_start, min(position, found.readable_end))
-    return Range(found.tp.topic, found.tp.partition, found.topic_id, position, found.readable_end, FIRST_SIGHT)
+    return found.range(position, found.readable_end, FIRST_SIGHT)
 
 
 def next_range(
@@ -56,15 +62,15 @@ def next_range(
         if not skip_gaps:
             return SourceGap(tp.topic, tp.partition, watermark, found.log_start).report()
         end = max(found.readable_end, found.log_start)
-        return Range(tp.topic, tp.partition, found.topic_id, found.log_start, end, GAP, skip_to=found.log_start)
+        return found.range(found.log_start, end, GAP, skip_to=found.log_start)
     if watermark >= found.readable_end:
         return None
     blocked = record.blocked
     if blocked is None or blocked.offset != watermark:
-        return Range(tp.topic, tp.partition, found.topic_id, watermark, found.readable_end, BEHIND)
+        return found.range(watermark, found.readable_end, BEHIND)
     if now < record.writer.time + pause(blocked, interval):
         return still_blocked(tp, blocked)
-    return Range(tp.topic, tp.partition, found.topic_id, watermark, found.readable_end, BLOCKED)
+    return found.range(watermark, found.readable_end, BLOCKED)
 
 
 def pause(blocked: Blocked, interval: timedelta) -> timedelta:

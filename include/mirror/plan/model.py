@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 
 from mirror.errors import ErrorReport
+from mirror.formats.control import Decision
 from mirror.offsets.partition import TopicPartition
 
 FIRST_SIGHT = "first sight"
 BEHIND = "behind"
 GAP = "gap"
 BLOCKED = "blocked"
+DECIDED = "decided"
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Range:
     reason: str
     skip_to: int | None = None
     """With `mirror.on.gap=skip-and-record`: the log start up to which a lane may move the watermark without records."""
+    leader_epoch: int | None = None
+    """The source partition's leader epoch when `end` was asked for: no offset below `end` belongs to a newer one."""
+
+    decisions: tuple[Decision, ...] = ()
+    """What people decided about the partition and is in force, for all the plan can see. A lane holds it against its own ledger record."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -51,6 +58,10 @@ class Plan:
     config_hash: str = ""
     source_cluster_id: str = ""
     target_cluster_id: str = ""
+    ledger_id: str = ""
+    """The topic id of the ledger that was read; '' in a dry run that found none."""
+    decisions: tuple[Decision, ...] = ()
+    """Decisions in force that concern the whole flow: clusters that were adopted, ownership that was taken."""
 
     @property
     def has_work(self) -> bool:

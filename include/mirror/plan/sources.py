@@ -25,11 +25,13 @@ def source_partitions(
     # The end is asked for last: it never lies in front of the last stable offset or the log start that were read before.
     starts = source.offsets(listed, "earliest", errors=errors)
     readable = source.offsets(listed, "latest", committed=True, errors=errors) if committed else None
-    ends = source.offsets(listed, "latest", errors=errors)
+    ends = source.ends(listed, errors)
     found: dict[TopicPartition, SourcePartition] = {}
     for tp in listed:
         if tp in starts and tp in ends and (readable is None or tp in readable):
-            found[tp] = SourcePartition(tp, topics[tp.topic].id, starts[tp], ends[tp] if readable is None else readable[tp], ends[tp])
+            end = ends[tp]
+            readable_end = end.offset if readable is None else readable[tp]
+            found[tp] = SourcePartition(tp, topics[tp.topic].id, starts[tp], readable_end, end.offset, leader_epoch=end.leader_epoch)
     return found
 
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from mirror.copy.engine import Progress
 from mirror.copy.recording import after, over_gap, stuck
 from mirror.formats.ledger import Blocked, Skipped
@@ -16,22 +18,27 @@ RECORD = ledger_record(leader_epoch=4, target_next=90, offset_map=OffsetMap((Run
 
 
 def test_a_transaction_moves_watermark_map_and_totals():
-    moved = after(RECORD, Progress(TP, 110, 5, (Run(100, 91, 10),), 10, 100, 101))
+    moved = after(RECORD, Progress(TP, 110, 5, (Run(100, 91, 10),), 10, 100, 101), 5)
     assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records, moved.bytes) == (110, 5, 101, 100, 1000)
     assert moved.covered == ((0, 110),)
     assert moved.offset_map.translate(105).target == 96
 
 
 def test_markers_alone_move_the_watermark_and_nothing_on_the_target():
-    moved = after(RECORD, Progress(TP, 103))
+    moved = after(RECORD, Progress(TP, 103), 4)
     assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records) == (103, 4, 90, 90)
 
 
+@pytest.mark.parametrize(("of_the_record", "of_the_plan", "kept"), [(5, 7, 7), (8, 7, 8), (None, 7, 7), (None, None, 4), (None, 3, 4)])
+def test_the_leader_epoch_is_the_newest_that_an_offset_below_the_watermark_may_have(of_the_record, of_the_plan, kept):
+    assert after(RECORD, Progress(TP, 110, of_the_record), of_the_plan).leader_epoch == kept
+
+
 def test_a_gap_is_recorded_and_not_covered():
-    moved = over_gap(RECORD, 150)
-    assert moved.watermark == 150
+    moved = over_gap(RECORD, 150, 6)
+    assert (moved.watermark, moved.leader_epoch) == (150, 6)
     assert moved.skipped == (Skipped(100, 150, "gap: the source no longer has these offsets"),)
-    assert after(moved, Progress(TP, 160)).covered == ((0, 100), (150, 160))
+    assert after(moved, Progress(TP, 160), 6).covered == ((0, 100), (150, 160))
 
 
 def test_a_stuck_partition_remembers_since_when_and_counts_tries():
@@ -41,5 +48,5 @@ def test_a_stuck_partition_remembers_since_when_and_counts_tries():
 
 
 def test_a_partition_that_passed_the_record_is_not_stuck_any_more():
-    assert after(stuck(RECORD, 100, "too large", NOW), Progress(TP, 101)).blocked is None
-    assert after(stuck(replace(RECORD, watermark=90), 100, "x", NOW), Progress(TP, 100)).blocked is not None
+    assert after(stuck(RECORD, 100, "too large", NOW), Progress(TP, 101), 4).blocked is None
+    assert after(stuck(replace(RECORD, watermark=90), 100, "x", NOW), Progress(TP, 100), 4).blocked is not None

@@ -30,6 +30,10 @@ def test_the_range_goes_from_the_watermark_to_the_last_stable_offset():
     assert chosen() == Range("orders", 3, "source-topic-id", 50, 100, "behind")
 
 
+def test_a_range_knows_the_leader_epoch_in_which_it_was_planned():
+    assert chosen(found=replace(FOUND, leader_epoch=7)).leader_epoch == 7
+
+
 def test_nothing_is_owed_at_the_last_stable_offset():
     assert chosen(record=replace(RECORD, watermark=100)) is None
 

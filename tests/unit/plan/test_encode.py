@@ -10,7 +10,7 @@ from mirror.plan.encode import from_columns, to_columns
 from mirror.plan.model import Plan, Range
 
 numbers = st.integers(0, 2**62)
-ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), st.none() | numbers)
+ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), st.none() | numbers, st.none() | numbers)
 errors = st.builds(
     ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers, st.none() | numbers, st.booleans(), st.text()
 )
@@ -32,5 +32,13 @@ def test_a_plan_survives_json(plan):
 
 
 def test_the_columns_are_those_that_readers_of_xcom_know():
-    columns = to_columns(Plan("a->b", (Range("t", 0, "id", 1, 2, "behind"),)))["ranges"]
-    assert columns == {"topic": ["t"], "partition": [0], "topic_id": ["id"], "start": [1], "end": [2], "reason": ["behind"]}
+    columns = to_columns(Plan("a->b", (Range("t", 0, "id", 1, 2, "behind", leader_epoch=3),)))["ranges"]
+    assert columns == {
+        "topic": ["t"],
+        "partition": [0],
+        "topic_id": ["id"],
+        "start": [1],
+        "end": [2],
+        "reason": ["behind"],
+        "leader_epoch": [3],
+    }
