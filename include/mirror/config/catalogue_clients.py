@@ -1,13 +1,14 @@
 """The settings of Java's clients, and what each becomes for librdkafka: a setting, a refusal, or nothing.
 
-Security settings (`security.protocol`, `ssl.*`, `sasl.*`) are in `security.py`: they depend on each other.
+Complete for Kafka 4.3.1. Security settings (`security.protocol`, `ssl.*`, `sasl.*`) are in `catalogue_security.py`: they depend on each
+other.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from mirror.config.values import parse_value
+from mirror.config.values import Valid, parse_value
 
 ALL = frozenset({"admin", "consumer", "producer"})
 CONSUMER = frozenset({"consumer"})
@@ -25,10 +26,17 @@ class ClientProperty:
     librdkafka: str = ""
     convert: Callable[[str], Any] = str.strip
     """The value for librdkafka. Raises ValueError that says what is allowed."""
-    refuse: Callable[[str], str | None] | None = None
-    """Why a value cannot be honoured, or None if it says what holds anyway."""
+    refuse: Valid | None = None
+    """The values that say what holds anyway; any other cannot be honoured."""
     effect: str = ""
-    """Why the setting has no meaning in a batch mirror; '-' if that need not be told."""
+    """Why the setting has no meaning in a batch mirror."""
+    told: bool = True
+    """Whether a setting without effect is worth a notice."""
+
+    @property
+    def becomes(self) -> Literal["mapped", "refused", "without effect"]:
+        """Which of the three lists the setting is in."""
+        return "mapped" if self.librdkafka else "refused" if self.refuse else "without effect"
 
 
 def number(least: int, most: int = _INT_MAX, divide: int = 1) -> Callable[[str], int]:
@@ -58,9 +66,10 @@ def word(*allowed: str) -> Callable[[str], str]:
     return convert
 
 
-def _only(allowed: str, complaint: str) -> Callable[[str], str | None]:
-    words = allowed.split("|")
-    return lambda text: None if text.strip().lower() in words else complaint
+def only(allowed: str, complaint: str) -> Valid:
+    """Nothing but these words (in any case, divided by `|`)."""
+    words = tuple(word.lower() for word in allowed.split("|"))
+    return Valid(allowed.replace("|", " or "), lambda text: None if text.strip().lower() in words else complaint)
 
 
 _ONCE = "every record is written exactly once, which needs this left out"
@@ -69,8 +78,8 @@ _NO_JAVA = "a Java class cannot be loaded here"
 _GROUPLESS = "no consumer group is joined; the ledger holds the offsets"
 _NO_JAVA_METRICS = "no Java metrics exist"
 _BOUNDED = "retries and waiting are bounded by the transaction (mirror.transaction.timeout.ms) and the run"
-_DESERIALIZER = "org.apache.kafka.common.serialization.bytearraydeserializer"
-_SERIALIZER = "org.apache.kafka.common.serialization.bytearrayserializer"
+_DESERIALIZER = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
 _MAPPED = (
     ClientProperty("client.id", ALL, "client.id"),
@@ -108,31 +117,33 @@ _MAPPED = (
 )
 
 _REFUSED = (
-    ClientProperty("interceptor.classes", ALL, refuse=_only("", f"{_NO_JAVA}, and {_BYTES}; remove it")),
-    ClientProperty("security.providers", ALL, refuse=_only("", f"{_NO_JAVA}; remove it")),
-    ClientProperty("acks", PRODUCER, refuse=_only("all|-1", "has to be all: a record counts as copied when every in-sync replica has it")),
-    ClientProperty("enable.idempotence", PRODUCER, refuse=_only("true", "has to be true: a retry must not double a record")),
-    ClientProperty("transactional.id", PRODUCER, refuse=lambda _: f"{_ONCE}: each lane has its own transactional.id"),
-    ClientProperty("transaction.two.phase.commit.enable", PRODUCER, refuse=_only("false", f"{_ONCE}: nobody would end the transactions")),
-    ClientProperty("key.serializer", PRODUCER, refuse=_only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
-    ClientProperty("value.serializer", PRODUCER, refuse=_only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
-    ClientProperty("key.deserializer", CONSUMER, refuse=_only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),
-    ClientProperty("value.deserializer", CONSUMER, refuse=_only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),
+    ClientProperty("interceptor.classes", CONSUMER | PRODUCER, refuse=only("", f"{_NO_JAVA}, and {_BYTES}; remove it")),
+    ClientProperty("security.providers", ALL, refuse=only("", f"{_NO_JAVA}; remove it")),
+    ClientProperty("acks", PRODUCER, refuse=only("all|-1", "has to be all: a record counts as copied when every in-sync replica has it")),
+    ClientProperty("enable.idempotence", PRODUCER, refuse=only("true", "has to be true: a retry must not double a record")),
+    ClientProperty("transactional.id", PRODUCER, refuse=Valid("", lambda _: f"{_ONCE}: each lane has its own transactional.id")),
+    ClientProperty("transaction.two.phase.commit.enable", PRODUCER, refuse=only("false", f"{_ONCE}: nobody would end the transactions")),
+    ClientProperty("key.serializer", PRODUCER, refuse=only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
+    ClientProperty("value.serializer", PRODUCER, refuse=only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
+    ClientProperty("key.deserializer", CONSUMER, refuse=only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),
+    ClientProperty("value.deserializer", CONSUMER, refuse=only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),
 )
 
 
-def _without_effect(names: str, roles: frozenset[str], why: str) -> tuple[ClientProperty, ...]:
-    return tuple(ClientProperty(name, roles, effect=why) for name in names.split())
+def _without_effect(names: str, roles: frozenset[str], why: str, told: bool = True) -> tuple[ClientProperty, ...]:
+    return tuple(ClientProperty(name, roles, effect=why, told=told) for name in names.split())
 
 
 _IGNORED = (
     *_without_effect(
-        "metric.reporters metrics.sample.window.ms metrics.num.samples metrics.recording.level auto.include.jmx.reporter",
+        "metric.reporters metrics.sample.window.ms metrics.num.samples metrics.recording.level",
         ALL,
         _NO_JAVA_METRICS,
     ),
-    *_without_effect("retries default.api.timeout.ms", ALL, _BOUNDED),
-    *_without_effect("socket.connection.setup.timeout.max.ms config.providers", ALL, "-"),
+    *_without_effect("retries", ADMIN | PRODUCER, _BOUNDED),
+    *_without_effect("default.api.timeout.ms", ADMIN | CONSUMER, _BOUNDED),
+    *_without_effect("socket.connection.setup.timeout.max.ms", ALL, "librdkafka has one time for setting up a connection", told=False),
+    *_without_effect("config.providers", ALL, "references are resolved before a client sees them", told=False),
     *_without_effect("bootstrap.controllers", ADMIN, "brokers are asked, not controllers"),
     *_without_effect("max.poll.records", CONSUMER, "how much is read at a time follows mirror.transaction.max.bytes"),
     *_without_effect(
@@ -141,9 +152,12 @@ _IGNORED = (
         CONSUMER,
         _GROUPLESS,
     ),
+    *_without_effect(
+        "share.acquire.mode share.acknowledgement.mode internal.throw.on.fetch.stable.offset.unsupported", CONSUMER, _GROUPLESS
+    ),
     *_without_effect("allow.auto.create.topics", CONSUMER, "reading never creates a topic"),
-    # Read when a partition is seen for the first time (Flow.per_topic), not by the client.
-    *_without_effect("auto.offset.reset", CONSUMER, "-"),
+    # Flow.per_topic reads it.
+    *_without_effect("auto.offset.reset", CONSUMER, "not the client reads it: it is the default of mirror.start", told=False),
     *_without_effect("delivery.timeout.ms max.block.ms", PRODUCER, _BOUNDED),
     *_without_effect("transaction.timeout.ms", PRODUCER, "the copy's transactions follow mirror.transaction.timeout.ms"),
     *_without_effect("metadata.max.idle.ms", PRODUCER, "a run is short"),
@@ -153,6 +167,5 @@ _IGNORED = (
         "a record keeps the number of its source partition",
     ),
 )
-
 
 CLIENT_PROPERTIES: Mapping[str, ClientProperty] = {each.name: each for each in (*_MAPPED, *_REFUSED, *_IGNORED)}

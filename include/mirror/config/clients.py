@@ -57,10 +57,10 @@ def _one(mapped: Mapped, known: ClientProperty, setting: Setting) -> None:
     if known.librdkafka:
         mapped.take(known.librdkafka, setting, known.convert)
     elif known.refuse and not setting.unresolved:
-        complaint = known.refuse(setting.text)
+        complaint = known.refuse.check(setting.text)
         if complaint:
             mapped.refuse(setting, complaint)
-    elif known.effect not in ("", "-"):
+    elif known.effect and known.told:
         mapped.without_effect[setting.origin] = known.effect
 
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mirror.config.catalogue import CATALOGUE
+from mirror.config.catalogue import CATALOGUE, OF_THE_FILE
 from mirror.config.catalogue_clients import CLIENT_PROPERTIES
-from mirror.config.catalogue_connect import DRIVER_NAMES, WORKER_NAMES
+from mirror.config.catalogue_connect import WORKER_NAMES
 from mirror.config.client_keys import CLIENT_KEYS, ROLES
 from mirror.config.clients import is_known
 from mirror.config.flatten import WORKER_PREFIXES
@@ -132,7 +132,7 @@ def _replace(found: Unknown, meant: str, reason: str) -> Unknown:
 
 def _top_level_reads(name: str) -> bool:
     return (
-        name in DRIVER_NAMES
+        name in OF_THE_FILE
         or name in CLIENT_KEYS
         or (name in CATALOGUE and CATALOGUE[name].top_level)
         or (name in WORKER_NAMES and name.startswith(WORKER_PREFIXES))
@@ -158,7 +158,7 @@ def _flow_reads(name: str) -> bool:
 
 
 def _top_level_names() -> list[str]:
-    return [name for name in (*CATALOGUE, *CLIENT_KEYS, *DRIVER_NAMES) if name not in CATALOGUE or CATALOGUE[name].top_level]
+    return [name for name in (*CATALOGUE, *CLIENT_KEYS, *OF_THE_FILE) if name not in CATALOGUE or CATALOGUE[name].top_level]
 
 
 def _cluster_names(name: str) -> list[str]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mirror.config import flatten
-from mirror.config.catalogue import TOP_LEVEL
-from mirror.config.catalogue_connect import DRIVER_NAMES
+from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
 from mirror.config.file import ConfigurationFile, Pair, enabled_pairs, read
 from mirror.config.flow import Configuration, Flow, InvalidFlow
 from mirror.config.identity import identity_cycles
@@ -77,8 +76,8 @@ def _file_notices(file: ConfigurationFile, pairs: Iterable[Pair], unknown: Itera
     """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
     told = {f"{pair.source}->{pair.target}" for pair in pairs}
     told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
-    drivers = ", ".join(key for key in file.raw if key in DRIVER_NAMES and key != "clusters")
-    without_effect = [f"{drivers}: no effect here, because there is no Connect worker."] if drivers else []
+    drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
+    without_effect = [f"{drivers}: no effect here, because there is no Connect worker and no REST server."] if drivers else []
     return without_effect + [f"{each.key} {each.message}." for each in unknown if not each.ours and each.flow not in told]
 
 

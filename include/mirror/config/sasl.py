@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 
+from mirror.config.catalogue_security import NO_JAVA, OAUTH_HANDLERS, OAUTH_RETRIEVERS
 from mirror.config.jaas import LoginModule, parse_jaas
 from mirror.config.mapped import Mapped
 from mirror.config.setting import Setting
 
 _MODULES = {"PLAIN": "PlainLoginModule", "SCRAM-SHA-256": "ScramLoginModule", "SCRAM-SHA-512": "ScramLoginModule"}
-_OAUTH_HANDLERS = tuple(f"org.apache.kafka.common.security.oauthbearer.{part}OAuthBearerLoginCallbackHandler" for part in ("", "secured."))
-_OAUTH_RETRIEVERS = tuple(f"org.apache.kafka.common.security.oauthbearer.{part}JwtRetriever" for part in ("Default", "ClientCredentials"))
 _KNOWN = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER by client credentials are possible"
-_CUSTOM = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class")
+_CUSTOM = ("sasl.client.callback.handler.class", "sasl.login.class")
 
 
 def sasl_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: str) -> None:
@@ -37,13 +36,11 @@ def sasl_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: str) -
 
 
 def _refuse_java_classes(mapped: Mapped, settings: Mapping[str, Setting], mechanism: str) -> None:
-    for name in _CUSTOM:
+    handlers = OAUTH_HANDLERS if mechanism == "OAUTHBEARER" else ()
+    for name, allowed in (*((each, ()) for each in _CUSTOM), ("sasl.login.callback.handler.class", handlers)):
         setting = settings.get(name)
-        if setting is None or setting.unresolved or not setting.text.strip():
-            continue
-        if mechanism == "OAUTHBEARER" and name == "sasl.login.callback.handler.class" and setting.text.strip() in _OAUTH_HANDLERS:
-            continue
-        mapped.refuse(setting, "a Java class cannot be loaded here; remove it")
+        if setting is not None and not setting.unresolved and setting.text.strip() not in ("", *allowed):
+            mapped.refuse(setting, NO_JAVA)
 
 
 def _login_module(mapped: Mapped, settings: Mapping[str, Setting], alias: str, mechanism: str) -> LoginModule | None:
@@ -80,7 +77,7 @@ def _oauth(mapped: Mapped, settings: Mapping[str, Setting], alias: str, module: 
     options = module.options if module else {}
     jaas = settings.get("sasl.jaas.config")
     retriever = settings.get("sasl.oauthbearer.jwt.retriever.class")
-    if retriever and not retriever.unresolved and retriever.text.strip() not in _OAUTH_RETRIEVERS:
+    if retriever and not retriever.unresolved and retriever.text.strip() not in OAUTH_RETRIEVERS:
         mapped.refuse(retriever, "a Java class cannot be loaded here; only client credentials are possible")
     wanted = (
         ("sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.token.endpoint.url", "", True),

@@ -86,6 +86,12 @@ def one_of(*words: str) -> Valid:
     return Valid(text, check)
 
 
+def any_case(*words: str) -> Valid:
+    """One of these words, in any case."""
+    text = " or ".join(words)
+    return Valid(text, lambda value: None if value.strip().lower() in words else f"has to be {text}")
+
+
 def factor() -> Valid:
     """A replication factor: -1 for the broker's default, or at least 1."""
     return Valid(

@@ -158,9 +158,9 @@ def test_what_holds_anyway_is_not_refused(java, role):
 
 
 def test_what_has_no_effect_is_said_with_the_reason():
-    found = mapped({"max.poll.records": "5", "group.id": "x", "auto.offset.reset": "latest", "retries": "3"}, "consumer")
+    found = mapped({"max.poll.records": "5", "group.id": "x", "auto.offset.reset": "latest", "default.api.timeout.ms": "3"}, "consumer")
 
-    assert set(found.without_effect) == {"east.max.poll.records", "east.group.id", "east.retries"}
+    assert set(found.without_effect) == {"east.max.poll.records", "east.group.id", "east.default.api.timeout.ms"}
     assert "ledger" in found.without_effect["east.group.id"]
     assert found.settings["group.id"] == "mirror"
 

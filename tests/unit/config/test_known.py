@@ -170,17 +170,19 @@ def test_unknown_keys_are_notices_of_the_file_or_the_flow(configuration):
 
 
 def test_a_class_of_the_users_own_may_read_any_property_of_its_flow(flow, tmp_path, monkeypatch):
-    (tmp_path / "our_groups.py").write_text("from mirror.policy.filters import GroupFilter\nclass Ours(GroupFilter):\n    pass\n")
+    (tmp_path / "our_topics.py").write_text("from mirror.policy.filters import TopicFilter\nclass Ours(TopicFilter):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
 
-    assert flow("east->west.group.filter.class = our_groups.Ours\neast->west.our.mark = x").notices == ()
+    assert flow("east->west.topic.filter.class = our_topics.Ours\neast->west.our.mark = x").notices == ()
     assert flow("east->west.our.mark = x").notices != ()
 
 
 def test_what_only_a_connect_worker_would_read_is_told_once_a_file(configuration):
     head = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
     (notice,) = configuration(head + "dedicated.mode.enable.internal.rest=true\nlisteners=http://h:1").notices
-    assert notice.endswith("dedicated.mode.enable.internal.rest, listeners: no effect here, because there is no Connect worker.")
+    assert notice.endswith(
+        "dedicated.mode.enable.internal.rest, listeners: no effect here, because there is no Connect worker and no REST server."
+    )
 
 
 @pytest.mark.parametrize("switch", ["mirror.strict = true", "east->west.mirror.strict = TRUE"])

@@ -1,0 +1,48 @@
+"""Every setting of Java's clients is in exactly one of three lists: mapped, refused, without effect."""
+
+from pathlib import Path
+
+import pytest
+
+from mirror.config.catalogue_clients import CLIENT_PROPERTIES
+from mirror.config.catalogue_security import SECURITY_PROPERTIES
+from mirror.config.client_keys import SASL_KEYS, SSL_KEYS
+from mirror.config.clients import is_known
+from mirror.config.table import markdown_client_table
+
+OURS = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
+ROLES = ("admin", "consumer", "producer")
+
+
+def of_java() -> dict[str, set[str]]:
+    """Kind (a client, `ssl` or `sasl`) -> names, as Kafka 4.3.1's own classes list them."""
+    found: dict[str, set[str]] = {}
+    for line in Path(__file__).with_name("java_client_settings.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            kind, name = line.split()
+            found.setdefault(kind, set()).add(name)
+    return found
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_setting_of_a_client_is_known_and_no_other(role):
+    known = {each.name for each in CLIENT_PROPERTIES.values() if role in each.roles}
+    assert known | {"bootstrap.servers", "security.protocol"} == of_java()[role]
+
+
+def test_every_security_setting_is_known_and_no_other():
+    java = of_java()
+    assert set(SECURITY_PROPERTIES) == {"security.protocol"} | java["ssl"] | java["sasl"]
+    assert (set(SSL_KEYS), set(SASL_KEYS)) == (java["ssl"], java["sasl"])
+
+
+@pytest.mark.parametrize("setting", OURS, ids=lambda each: each.name)
+def test_every_setting_is_in_exactly_one_list(setting):
+    assert [bool(setting.librdkafka), setting.refuse is not None, bool(setting.effect)].count(True) == 1
+    assert markdown_client_table().count(f"`{setting.name}`") - setting.librdkafka.split(", ").count(setting.name) == 1
+    assert not set(CLIENT_PROPERTIES) & set(SECURITY_PROPERTIES)
+
+
+def test_a_setting_of_another_client_is_not_known():
+    assert is_known("acks", "producer") and not is_known("acks", "consumer")
+    assert is_known("sasl.mechanism", "consumer") and is_known("bootstrap.servers", "admin")
