@@ -7,7 +7,16 @@ from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, T
 from mirror.errors.base import ErrorReport, MirrorError
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.errors.configuration import ConfigurationError, Problem, UsageError
-from mirror.errors.ledger import ForeignWriter, LanesChanged, LedgerDamaged, LedgerTooNew, LedgerUnsuitable
+from mirror.errors.ledger import (
+    ControlUnreadable,
+    ForeignWriter,
+    LanesChanged,
+    LedgerDamaged,
+    LedgerMissing,
+    LedgerTooNew,
+    LedgerUnsuitable,
+    NothingToDecide,
+)
 from mirror.errors.run import JobFailed, NothingMoved, PlanMismatch, ReportedError, WorkerUnprepared
 from mirror.errors.source import BlockedByOpenTransaction, OtherCluster, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
 from mirror.errors.target import (
@@ -26,6 +35,7 @@ __all__ = [
     "BlockedByOpenTransaction",
     "ClusterUnreachable",
     "ConfigurationError",
+    "ControlUnreadable",
     "DeadlineExceeded",
     "ErrorReport",
     "ForeignWriter",
@@ -33,10 +43,12 @@ __all__ = [
     "KafkaFailure",
     "LanesChanged",
     "LedgerDamaged",
+    "LedgerMissing",
     "LedgerTooNew",
     "LedgerUnsuitable",
     "MirrorError",
     "NothingMoved",
+    "NothingToDecide",
     "OtherCluster",
     "Overtaken",
     "PlanMismatch",

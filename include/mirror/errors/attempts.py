@@ -1,6 +1,7 @@
 """Errors of single records, and of attempts at a lane."""
 
 from mirror.errors.base import MirrorError
+from mirror.errors.next_step import decide
 
 
 class RecordNotCarried(MirrorError):
@@ -12,7 +13,7 @@ class RecordNotCarried(MirrorError):
             topic=topic,
             partition=partition,
             offset=offset,
-            next="Exclude the topic, or let the record expire and accept the gap.",
+            next=f"To go on without this record, and have that recorded: {decide('skip-record', topic=topic, partition=partition)}",
         )
 
 
@@ -25,7 +26,8 @@ class RecordRefused(MirrorError):
             topic=topic,
             partition=partition,
             offset=offset,
-            next=f"Raise the named limit of {remote}; the next run tries the record again.",
+            next=f"Raise the named limit of {remote}; the next run tries the record again. To go on without it, and have that recorded: "
+            f"{decide('skip-record', topic=topic, partition=partition)}",
         )
         self.remote = remote
         self.detail = detail
@@ -47,16 +49,19 @@ class Overtaken(MirrorError):
 
 
 class TransactionTooSlow(MirrorError):
-    """Raised when a transaction ran into the broker's transaction timeout; the next one is half as large."""
+    """Raised when a transaction ran into its timeout; the next one is half as large or less. `written` is the share (0 to 1) of its
+    records that was acknowledged by then."""
 
     retriable = True
 
-    def __init__(self, lane: int, seconds: float, timeout: float) -> None:
+    def __init__(self, lane: int, seconds: float, timeout: float, written: float = 1.0) -> None:
         super().__init__(
-            f"Lane {lane}: a transaction stayed open for {seconds:.1f} s of the {timeout:g} s that the target allows, and was ended by it.",
-            next="Nothing: the next transaction is half as large. If it goes on, look at the target's brokers and the network.",
+            f"Lane {lane}: a transaction had been open for {seconds:.1f} s and was not done; the target ends it after {timeout:g} s.",
+            next="Nothing: the next transaction is at most half as large. If it goes on, look at the target's brokers, its quotas and the "
+            "network, or raise mirror.transaction.timeout.ms.",
         )
         self.lane = lane
+        self.written = written
 
 
 class TransactionTimeoutRefused(MirrorError):

@@ -1,7 +1,9 @@
 """What all errors share, and an error as a value that travels."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
+
+from mirror.errors.next_step import FLOW
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,10 @@ class ErrorReport:
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, as the command line's JSON has them."""
         return asdict(self)
+
+    def of_flow(self, flow: str) -> "ErrorReport":
+        """The report with the flow's name in the command to run next."""
+        return replace(self, next=self.next.replace(FLOW, flow))
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f" Next: {self.next}" if self.next else "")

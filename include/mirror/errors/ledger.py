@@ -1,6 +1,7 @@
 """Errors of the ledger: what must not be read on or written over."""
 
 from mirror.errors.base import MirrorError
+from mirror.errors.next_step import decide
 
 
 class LedgerDamaged(MirrorError):
@@ -28,11 +29,11 @@ class LedgerTooNew(MirrorError):
 
 
 class LedgerUnsuitable(MirrorError):
-    """Raised when the ledger topic's own settings would endanger it."""
+    """Raised when the settings of the ledger topic, or of the control topic, would endanger what is in it."""
 
     def __init__(self, ledger: str, setting: str, found: str, needed: str) -> None:
         super().__init__(
-            f"The ledger topic {ledger} has {setting}={found}, and it needs {needed}. Nothing was copied.",
+            f"The mirror's own topic {ledger} has {setting}={found}, and it needs {needed}. Nothing was copied.",
             topic=ledger,
             next=f"Set {setting} of {ledger} to {needed} (kafka-configs.sh --alter), or find out who changed it.",
         )
@@ -63,7 +64,42 @@ class ForeignWriter(MirrorError):
             "This run left the lane alone.",
             topic=ledger,
             partition=lane,
-            next=f"Stop the other installation, or give both the same mirror.installation; once '{installation}' has been silent for "
-            "ten copy intervals, the lane is taken over.",
+            next=f"Stop the other installation; then wait until '{installation}' has been silent for ten copy intervals, or decide now: "
+            f"{decide('take-ownership')}",
         )
         self.installation = installation
+
+
+class LedgerMissing(MirrorError):
+    """Raised when the ledger that the control topic names is gone, or another one stands in its place."""
+
+    def __init__(self, ledger: str, known_id: str, found_id: str | None) -> None:
+        state = "does not exist" if found_id is None else f"was created anew (topic id {known_id} became {found_id})"
+        super().__init__(
+            f"The ledger topic {ledger} {state}: what says how far each partition was copied is lost. Nothing was written.",
+            topic=ledger,
+            next="Restore the topic if there is a way. Else begin a new ledger; each remote partition that holds records has then to be "
+            f"decided about: {decide('begin-ledger')}",
+        )
+        self.known_id = known_id
+        self.found_id = found_id
+
+
+class ControlUnreadable(MirrorError):
+    """Raised when a record of the control topic cannot be read: damaged, or written by a newer version of the mirror."""
+
+    def __init__(self, where: str, detail: str) -> None:
+        super().__init__(
+            f"The record of people's decisions at {where} cannot be read: {detail}. It was left as it is, and nothing was copied.",
+            next="Look at the record with any console consumer. If a newer mirror wrote it, run that one; else write an empty record "
+            "(null) with the same key, which takes it out, and decide again.",
+        )
+        self.where = where
+
+
+class NothingToDecide(MirrorError):
+    """Raised when a decision has no object: the state that it would answer does not exist."""
+
+    def __init__(self, decision: str, state: str, *, topic: str | None = None, partition: int | None = None, next: str = "") -> None:
+        super().__init__(f"There is nothing for {decision}: {state} Nothing was written.", topic=topic, partition=partition, next=next)
+        self.decision = decision

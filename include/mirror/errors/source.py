@@ -1,6 +1,7 @@
 """Errors of a source partition: what was there is gone, other, or held back."""
 
 from mirror.errors.base import MirrorError
+from mirror.errors.next_step import decide
 
 
 class SourceGap(MirrorError):
@@ -13,7 +14,8 @@ class SourceGap(MirrorError):
             topic=topic,
             partition=partition,
             offset=watermark,
-            next=f"To go on at {log_start} and record the gap, set mirror.on.gap=skip-and-record for this topic.",
+            next=f"To go on behind the gap, and have it recorded: {decide('accept-gap', topic=topic, partition=partition)} "
+            "(for every gap of a topic: mirror.on.gap=skip-and-record)",
         )
         self.watermark = watermark
         self.log_start = log_start
@@ -29,8 +31,8 @@ class SourceRecreated(MirrorError):
             topic=topic,
             partition=partition,
             offset=watermark,
-            next="Mirror the new topic by a flow with another source alias, which has its own remote topics and ledger, or exclude "
-            "the topic.",
+            next=f"To copy the new topic from its beginning behind the old records: {decide('restart', topic=topic, partition=partition)} "
+            "Else exclude the topic, or mirror it under another source alias.",
         )
         self.known_id = known_id
         self.found_id = found_id
@@ -46,7 +48,8 @@ class SourceTruncated(MirrorError):
             topic=topic,
             partition=partition,
             offset=watermark,
-            next="Find out why the source lost records (unclean leader election?) before anything is copied on top.",
+            next="Find out why the source lost records (unclean leader election?). Then go on where its old records end: "
+            f"{decide('restart', topic=topic, partition=partition)}",
         )
         self.end = end
 
@@ -73,7 +76,8 @@ class OtherCluster(MirrorError):
     def __init__(self, alias: str, known_id: str, found_id: str) -> None:
         super().__init__(
             f"The alias '{alias}' leads to cluster {found_id}, but the ledger was written for cluster {known_id}. Nothing was copied.",
-            next=f"Correct {alias}.bootstrap.servers; if the cluster was replaced on purpose, use a new alias.",
+            next=f"Correct {alias}.bootstrap.servers. If the cluster was replaced on purpose: "
+            f"{decide('adopt-cluster', options=f'--alias {alias}')}",
         )
         self.alias = alias
         self.known_id = known_id

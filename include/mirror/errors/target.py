@@ -1,6 +1,7 @@
 """Errors of a remote topic or partition."""
 
 from mirror.errors.base import MirrorError
+from mirror.errors.next_step import decide
 
 
 class UnexplainedTarget(MirrorError):
@@ -14,8 +15,8 @@ class UnexplainedTarget(MirrorError):
             topic=topic,
             partition=partition,
             offset=first,
-            next=f"Find out who writes to {remote}; give this flow another remote name (replication.policy.*), or, if the records may "
-            "stay in front of the copy, set mirror.on.unexplained.target=append.",
+            next=f"Find out who writes to {remote}, and stop it or give this flow another remote name. If the records may stay in front of "
+            f"the copy: {decide('accept-records', topic=topic, partition=partition)}",
         )
         self.remote = remote
 
@@ -29,8 +30,8 @@ class TargetRecreated(MirrorError):
             "what was copied into the old one is not in it. Nothing was written to it.",
             topic=topic,
             partition=partition,
-            next="If it was deleted by mistake, the copy has to start again under another remote name; if the policy was changed, "
-            "change it back.",
+            next="If the policy was changed by mistake, change it back. To copy the source's records again from the beginning: "
+            f"{decide('restart', topic=topic, partition=partition)}",
         )
         self.remote = remote
         self.known = known
@@ -47,7 +48,8 @@ class TargetLostRecords(MirrorError):
             topic=topic,
             partition=partition,
             offset=end,
-            next="Find out why the target lost committed records (unclean leader election?) before anything is written behind the hole.",
+            next="Find out why the target lost committed records (unclean leader election?). Then copy again what was lost: "
+            f"{decide('restart', topic=topic, partition=partition)}",
         )
         self.remote = remote
         self.target_next = target_next
@@ -64,7 +66,8 @@ class TargetMissing(MirrorError):
             f"{topic}-{partition}: the remote partition {remote}-{partition} does not exist on the target. Nothing was written to it.",
             topic=topic,
             partition=partition,
-            next="Run refresh-topics, which creates it; if it was deleted on purpose, exclude the topic.",
+            next="Run refresh-topics, which creates it; if it was deleted on purpose, exclude the topic. Where it had been written before, "
+            f"the copy then waits for: {decide('restart', topic=topic, partition=partition)}",
         )
         self.remote = remote
 

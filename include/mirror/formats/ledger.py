@@ -6,10 +6,11 @@ object that begins with the format's version, so that any console consumer shows
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
+from mirror.formats.fields import count, moment, moment_text, string
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, decoded
 from mirror.offsets.partition import TopicPartition
@@ -49,6 +50,16 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Decided:
+    """The newest decision of a person that was acted on: what, by whom, when it was decided, and why."""
+
+    decision: str
+    who: str
+    when: datetime
+    why: str
+
+
+@dataclass(frozen=True)
 class LedgerRecord:
     """The state of one source partition after the last committed transaction.
 
@@ -74,6 +85,7 @@ class LedgerRecord:
     records: int = 0
     bytes: int = 0
     blocked: Blocked | None = None
+    decided: Decided | None = None
 
 
 def encode_key(partition: TopicPartition) -> bytes:
@@ -115,13 +127,16 @@ def encode(record: LedgerRecord) -> bytes:
             "installation": record.writer.installation,
             "host": record.writer.host,
             "run": record.writer.run,
-            "time": _text(record.writer.time),
+            "time": moment_text(record.writer.time),
         },
         "blocked": None,
     }
     if record.blocked:
         stuck = record.blocked
-        value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": _text(stuck.since), "tries": stuck.tries}
+        value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": moment_text(stuck.since), "tries": stuck.tries}
+    if record.decided:
+        acted = record.decided
+        value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -143,54 +158,29 @@ def decode(value: bytes, where: str) -> LedgerRecord:
 def _record(fields: dict[str, Any]) -> LedgerRecord:
     if fields["v"] != VERSION:
         raise ValueError(f"version {fields['v']!r} does not exist")
-    writer, blocked = fields["writer"], fields["blocked"]
+    writer, blocked, decided = fields["writer"], fields["blocked"], fields.get("decided")
     epoch = fields["leader_epoch"]
     return LedgerRecord(
-        watermark=_count(fields, "watermark"),
-        leader_epoch=None if epoch is None else _count(fields, "leader_epoch"),
-        source_topic_id=_string(fields, "source_topic_id"),
-        target_topic=_string(fields, "target_topic"),
-        target_topic_id=_string(fields, "target_topic_id"),
-        target_next=_count(fields, "target_next"),
-        source_cluster_id=_string(fields, "source_cluster_id"),
-        target_cluster_id=_string(fields, "target_cluster_id"),
-        lanes=_count(fields, "lanes"),
-        offset_map=decoded(_string(fields, "offset_map")),
-        writer=Writer(_string(writer, "installation"), _string(writer, "host"), _string(writer, "run"), _time(writer["time"])),
+        watermark=count(fields, "watermark"),
+        leader_epoch=None if epoch is None else count(fields, "leader_epoch"),
+        source_topic_id=string(fields, "source_topic_id"),
+        target_topic=string(fields, "target_topic"),
+        target_topic_id=string(fields, "target_topic_id"),
+        target_next=count(fields, "target_next"),
+        source_cluster_id=string(fields, "source_cluster_id"),
+        target_cluster_id=string(fields, "target_cluster_id"),
+        lanes=count(fields, "lanes"),
+        offset_map=decoded(string(fields, "offset_map")),
+        writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_intervals(fields["covered"]),
         skipped=tuple(Skipped(int(start), int(end), str(reason)) for start, end, reason in fields["skipped"]),
         history=_intervals(fields["history"]),
-        records=_count(fields, "records"),
-        bytes=_count(fields, "bytes"),
-        blocked=blocked
-        and Blocked(_count(blocked, "offset"), _string(blocked, "error"), _time(blocked["since"]), _count(blocked, "tries")),
+        records=count(fields, "records"),
+        bytes=count(fields, "bytes"),
+        blocked=blocked and Blocked(count(blocked, "offset"), string(blocked, "error"), moment(blocked, "since"), count(blocked, "tries")),
+        decided=decided and Decided(string(decided, "decision"), string(decided, "who"), moment(decided, "when"), string(decided, "why")),
     )
-
-
-def _count(fields: dict[str, Any], name: str) -> int:
-    number = fields[name]
-    if type(number) is not int or number < 0:
-        raise ValueError(f"{name} is {number!r}, not a whole number from 0 up")
-    return number
-
-
-def _string(fields: dict[str, Any], name: str) -> str:
-    text = fields[name]
-    if type(text) is not str:
-        raise ValueError(f"{name} is {text!r}, not a string")
-    return text
 
 
 def _intervals(pairs: Any) -> tuple[Interval, ...]:
     return tuple((int(start), int(end)) for start, end in pairs)
-
-
-def _text(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _time(text: str) -> datetime:
-    time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError(f"the time {text!r} has no zone")
-    return time

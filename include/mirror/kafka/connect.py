@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from mirror.config import Flow
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.control import Control
 from mirror.kafka.ledger import Ledger
 from mirror.policy import replication_policy
 
@@ -24,3 +25,9 @@ def ledger_of(flow: Flow, target: Cluster) -> Ledger:
     """The flow's ledger on its target."""
     topic = replication_policy(flow).ledger_topic(flow.source)
     return Ledger(topic, flow.value("mirror.lanes"), target, flow.client("target", "consumer"))
+
+
+def control_of(flow: Flow, target: Cluster) -> Control:
+    """The flow's control topic on its target."""
+    topic = replication_policy(flow).control_topic(flow.source)
+    return Control(topic, target, flow.client("target", "consumer"), flow.client("target", "producer"))

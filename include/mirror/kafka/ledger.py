@@ -1,20 +1,19 @@
 """The ledger topic on the target: creating and checking it, and reading what it says."""
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Message
 
-from mirror.errors import DeadlineExceeded, KafkaFailure, LanesChanged, LedgerDamaged, LedgerUnsuitable, MirrorError
+from mirror.errors import KafkaFailure, LanesChanged, LedgerDamaged, MirrorError
 from mirror.formats.ledger import LedgerRecord, decode, decode_key
+from mirror.kafka import compacted
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import NewTopic, Topic
+from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 
-CONFIGS = {"cleanup.policy": "compact", "segment.ms": "300000"}
 _READ_SECONDS = 60.0
 
 
@@ -36,30 +35,22 @@ class Ledger:
         self._settings = settings
 
     def exists(self) -> bool:
-        """Whether the topic is there. Raises LanesChanged or LedgerUnsuitable when its settings would endanger what it holds."""
-        topic = self._target.topics([self.topic]).get(self.topic)
-        if topic is None:
-            return False
-        self._check(topic)
-        return True
+        """Whether the topic is there; raises as `topic_id` does."""
+        return self.topic_id() is not None
 
-    def create(self, replication_factor: int) -> None:
-        """Creates the topic and waits until every lane's partition has a leader. Does nothing harmful if someone else is faster."""
-        failure = self._target.create_topics([NewTopic(self.topic, self.lanes, replication_factor, CONFIGS)])[self.topic]
-        deadline = time.monotonic() + self._target.timeout
-        while time.monotonic() < deadline:
-            topic = self._target.topics([self.topic]).get(self.topic)
-            if topic is not None and all(p.leader is not None for p in topic.partitions):
-                self._check(topic)
-                return
-            if topic is None and failure is not None:
-                raise failure
-            time.sleep(0.05)
-        raise DeadlineExceeded(
-            f"The ledger topic {self.topic} was created, but has partitions without a leader after {self._target.timeout:g} s.",
-            topic=self.topic,
-            next="Look at the target's brokers; the next run goes on by itself.",
-        )
+    def topic_id(self) -> str | None:
+        """The topic's id, None if there is no such topic. Raises LanesChanged or LedgerUnsuitable when its settings would endanger what it
+        holds."""
+        topic = self._target.topics([self.topic]).get(self.topic)
+        if topic is not None:
+            self._check(topic)
+        return topic.id if topic is not None else None
+
+    def create(self, replication_factor: int) -> str:
+        """Creates the topic and gives its id. Does nothing harmful if someone else is faster."""
+        topic = compacted.create(self._target, self.topic, self.lanes, replication_factor)
+        self._check(topic)
+        return topic.id
 
     def check_readable(self) -> None:
         """Raises AuthorizationRefused if we may not read the topic. Reading an empty ledger would not show it: nothing is fetched then."""
@@ -131,9 +122,7 @@ class Ledger:
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != self.lanes:
             raise LanesChanged(self.topic, len(topic.partitions), self.lanes)
-        policy = self._target.configs([self.topic])[self.topic]["cleanup.policy"].value or ""
-        if policy != "compact":
-            raise LedgerUnsuitable(self.topic, "cleanup.policy", policy, "compact")
+        compacted.check(self._target, topic)
 
 
 def _bytes(data: Any) -> bytes | None:

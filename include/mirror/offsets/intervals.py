@@ -14,3 +14,8 @@ def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
         else:
             result.append((start, end))
     return tuple(result)
+
+
+def before(intervals: Iterable[Interval], offset: int) -> tuple[Interval, ...]:
+    """What of the intervals lies in front of an offset."""
+    return tuple((start, min(end, offset)) for start, end in intervals if start < offset)

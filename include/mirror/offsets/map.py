@@ -73,6 +73,30 @@ class OffsetMap:
             return Translation(run.target + run.length, False)
         return Translation(following.target, True)
 
+    def source_of(self, target: int) -> int | None:
+        """The source offset of the first mirrored record at or behind a target offset: the very one while the map has its run, else an
+        earlier one, never a later one. None for an empty map; behind the last run: right behind its last record."""
+        if not self.runs:
+            return None
+        index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
+        if index < 0:
+            return self.runs[0].source
+        run = self.runs[index]
+        if target < run.target + run.length or index + 1 == len(self.runs):
+            return run.source + min(target - run.target, run.length)
+        following = self.runs[index + 1]
+        return run.source + run.length if following.thinned else following.source
+
+    def before(self, source: int) -> "OffsetMap":
+        """The map of the records with smaller source offsets alone."""
+        cut = (run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
+        return OffsetMap(tuple(cut))
+
+    def before_target(self, target: int) -> "OffsetMap":
+        """The map of the records with smaller target offsets alone."""
+        cut = (run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
+        return OffsetMap(tuple(cut))
+
     def encoded(self) -> str:
         """The map as base64 of unsigned LEB128 numbers, three a run: distance in the source and in the target from the end of the run
         before, and twice the length, plus one if thinned. The first run counts from 0. These bytes persist in users' clusters."""

@@ -1,0 +1,148 @@
+"""The records of the control topic: what people decided about a flow, each with who, when and why, and which ledger is the flow's.
+
+The control topic is compacted and has one partition on the target. Its key is the JSON array `[word, topic, partition]` (null where a
+decision concerns no topic or all partitions; for `adopt-cluster` the alias stands in the topic's place), its value a JSON object that
+begins with the format's version. A decision is bound to what the person saw (a watermark, an id, an offset): once that has changed, it is
+used up, and stays in the topic as history. Field names and meanings are for keeps.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mirror.errors import ControlUnreadable
+from mirror.formats.fields import count, moment, moment_text, string
+
+VERSION = 1
+
+ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS = "accept-gap", "skip-record", "restart", "accept-records"
+PAUSE, RESUME = "pause", "resume"
+ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER = "adopt-cluster", "take-ownership", "begin-ledger"
+LEDGER = "ledger"
+"""Not a decision: which ledger is the flow's, written by the plan that began it."""
+
+Key = tuple[str, str | None, int | None]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided, about which topic and partition, by whom, when and why; and what it is bound to, as far as it is of its kind."""
+
+    decision: str
+    who: str
+    when: datetime
+    why: str
+    topic: str | None = None
+    partition: int | None = None
+    watermark: int | None = None
+    """The watermark that was seen (accept-gap, restart)."""
+    offset: int | None = None
+    """The source offset of the record to pass over (skip-record), or at which to go on (restart)."""
+    source_topic_id: str | None = None
+    target_topic: str | None = None
+    target_topic_id: str | None = None
+    """The remote topic that was seen; of a restart None if there was none, and one was to be created."""
+    target_end: int | None = None
+    """The end of the remote partition: records in front of it may stay (accept-records), or nothing that can be read is left behind it
+    (restart after the target lost records, else None)."""
+    alias: str | None = None
+    cluster_id: str | None = None
+    installation: str | None = None
+    until: datetime | None = None
+    """Records that another installation wrote until then are no obstacle (take-ownership)."""
+    ledger_id: str | None = None
+    """The topic id of the ledger that is the flow's (ledger), or that is gone (begin-ledger)."""
+    found_id: str | None = None
+    """The topic id of the ledger to begin with, None if there was none (begin-ledger)."""
+
+    @property
+    def key(self) -> Key:
+        """What the decision is about: a newer one with the same key replaces it."""
+        return (PAUSE if self.decision == RESUME else self.decision, self.alias if self.topic is None else self.topic, self.partition)
+
+    def __str__(self) -> str:
+        return f"{self.decision} by {self.who} at {moment_text(self.when)}: {self.why}"
+
+
+_Reader = Callable[[Mapping[str, Any], str], Any]
+
+
+def _or_none(reader: _Reader) -> _Reader:
+    return lambda fields, name: None if fields[name] is None else reader(fields, name)
+
+
+_FACTS: Mapping[str, Mapping[str, _Reader]] = {
+    ACCEPT_GAP: {"watermark": count},
+    SKIP_RECORD: {"offset": count},
+    RESTART: {
+        "watermark": count,
+        "offset": count,
+        "source_topic_id": string,
+        "target_topic": string,
+        "target_topic_id": _or_none(string),
+        "target_end": _or_none(count),
+    },
+    ACCEPT_RECORDS: {"target_topic": string, "target_topic_id": string, "target_end": count},
+    PAUSE: {},
+    RESUME: {},
+    ADOPT_CLUSTER: {"alias": string, "cluster_id": string},
+    TAKE_OWNERSHIP: {"installation": string, "until": moment},
+    BEGIN_LEDGER: {"ledger_id": string, "found_id": _or_none(string)},
+    LEDGER: {"ledger_id": string},
+}
+_OF_A_PARTITION = {ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS}
+
+
+def encode_key(decision: Decision) -> bytes:
+    """The key under which the decision stands in the control topic."""
+    return json.dumps(decision.key, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def encode(decision: Decision) -> bytes:
+    """The decision as the value of a record."""
+    return json.dumps(as_document(decision), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode(value: bytes, where: str) -> Decision:
+    """The decision of a record. Raises ControlUnreadable, in whose message `where` names the record."""
+    try:
+        return from_document(json.loads(value))
+    except (ValueError, TypeError, KeyError, AttributeError) as failure:
+        raise ControlUnreadable(where, f"{type(failure).__name__}: {failure}") from failure
+
+
+def as_document(decision: Decision) -> dict[str, Any]:
+    """The decision as JSON takes it, with the facts of its kind."""
+    facts = {name: getattr(decision, name) for name in _FACTS[decision.decision]}
+    return {
+        "v": VERSION,
+        "decision": decision.decision,
+        "topic": decision.topic,
+        "partition": decision.partition,
+        **{name: moment_text(fact) if isinstance(fact, datetime) else fact for name, fact in facts.items()},
+        "who": decision.who,
+        "when": moment_text(decision.when),
+        "why": decision.why,
+    }
+
+
+def from_document(fields: Mapping[str, Any]) -> Decision:
+    """The opposite of `as_document`. Raises ValueError, TypeError or KeyError for what is none."""
+    version = fields["v"]
+    if type(version) is not int or version != VERSION:
+        raise ValueError(f"its version is {version!r}, and this mirror knows version {VERSION}")
+    word = string(fields, "decision")
+    if word not in _FACTS:
+        raise ValueError(f"there is no decision {word!r}")
+    partial = word not in _OF_A_PARTITION
+    return Decision(
+        decision=word,
+        who=string(fields, "who"),
+        when=moment(fields, "when"),
+        why=string(fields, "why"),
+        topic=(_or_none(string) if partial else string)(fields, "topic"),
+        partition=(_or_none(count) if partial else count)(fields, "partition"),
+        **{name: reader(fields, name) for name, reader in _FACTS[word].items()},
+    )

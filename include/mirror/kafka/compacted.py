@@ -1,0 +1,34 @@
+"""The mirror's own compacted topics on the target, the ledger and the control topic: creating them, and checking that they are safe."""
+
+import time
+
+from mirror.errors import DeadlineExceeded, LedgerUnsuitable
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import NewTopic, Topic
+
+CONFIGS = {"cleanup.policy": "compact", "segment.ms": "300000"}
+
+
+def create(target: Cluster, name: str, partitions: int, replication_factor: int) -> Topic:
+    """Creates the topic and waits until every partition has a leader. Does nothing harmful if someone else is faster."""
+    failure = target.create_topics([NewTopic(name, partitions, replication_factor, CONFIGS)])[name]
+    deadline = time.monotonic() + target.timeout
+    while time.monotonic() < deadline:
+        topic = target.topics([name]).get(name)
+        if topic is not None and all(p.leader is not None for p in topic.partitions):
+            return topic
+        if topic is None and failure is not None:
+            raise failure
+        time.sleep(0.05)
+    raise DeadlineExceeded(
+        f"The topic {name} was created, but has partitions without a leader after {target.timeout:g} s.",
+        topic=name,
+        next="Look at the target's brokers; the next run goes on by itself.",
+    )
+
+
+def check(target: Cluster, topic: Topic) -> None:
+    """Raises LedgerUnsuitable where the brokers would delete what is in the topic."""
+    policy = target.configs([topic.name])[topic.name]["cleanup.policy"].value or ""
+    if policy != "compact":
+        raise LedgerUnsuitable(topic.name, "cleanup.policy", policy, "compact")
