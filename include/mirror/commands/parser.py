@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import config, copy, plan, pools, refresh_topics
+from mirror.commands import config, copy, plan, pools, refresh_topics, status
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -37,6 +37,9 @@ def parser() -> Parser:
     copying = _add(steps, "copy", "plan, copy and publish", copy.run, writes=True)
     copying.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job on this host")
     _add(steps, "refresh-topics", "find topics, create remote topics and partitions", refresh_topics.run, writes=True)
+    standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
+    standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")
+    standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
     _add(steps, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False)
     return top
 

@@ -1,0 +1,127 @@
+"""Looks at both clusters of a flow, for its status: cheaply, writing nothing, and as far as it goes when one of them does not answer."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mirror.config import Flow
+from mirror.config.readable import check_readable
+from mirror.errors import ErrorReport, MirrorError
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import clusters, ledger_of
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.discover import discover
+from mirror.plan.model import FIRST_SIGHT
+from mirror.plan.run import survey
+from mirror.plan.sources import source_partitions
+from mirror.policy import topic_selection
+from mirror.report.oldest import oldest_records
+from mirror.report.remotes import remote_errors
+from mirror.report.status import Observation, Status, status_of
+
+PROBE_SECONDS = 10.0
+"""How long a cluster may take to answer at all; a person who asks how things stand does not wait as long as a run does."""
+
+
+def status(flow: Flow) -> Status:
+    """How the flow stands now. Raises ConfigurationError; whatever else goes wrong is in the status."""
+    return status_of(observe(flow))
+
+
+def observe(flow: Flow) -> Observation:
+    """What both clusters show. Where a run could not plan, each side is shown by itself."""
+    check_readable(flow)
+    seen = Observation(flow.name, datetime.now(UTC), flow.value("mirror.lanes"))
+    silent = _silent(flow)
+    with clusters(flow) as (source, target):
+        if not silent:
+            try:
+                return _compared(flow, source, target, seen)
+            except MirrorError as error:
+                seen = replace(seen, errors=(error.report(),))
+        seen = replace(seen, errors=(*seen.errors, *silent.values()))
+        if flow.target not in silent:
+            seen = _as_far_as_it_goes(seen, lambda: _target_alone(flow, target, seen))
+        if flow.source not in silent:
+            seen = _as_far_as_it_goes(seen, lambda: _source_alone(flow, source, seen))
+        return seen
+
+
+def _silent(flow: Flow) -> dict[str, ErrorReport]:
+    """Asks both clusters the cheapest question at once; gives the error of each that has no answer, by alias."""
+    seconds = min(flow.value("admin.timeout.ms") / 1000, PROBE_SECONDS)
+    sides = {flow.source: flow.client("source", "admin"), flow.target: flow.client("target", "admin")}
+
+    def probe(alias: str) -> ErrorReport | None:
+        with Cluster(alias, sides[alias], seconds) as cluster:
+            try:
+                cluster.cluster_id()
+            except MirrorError as error:
+                return error.report()
+        return None
+
+    with ThreadPoolExecutor(len(sides)) as threads:
+        return {alias: error for alias, error in zip(sides, threads.map(probe, sides), strict=True) if error is not None}
+
+
+def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation) -> Observation:
+    """Both sides beside each other, as the next run would find them."""
+    found = survey(flow, source, target, dry_run=True)
+    records = _mirrored(flow, found.ledger.records)
+    starts = {each.topic_partition: each.start for each in found.plan.ranges if each.reason == FIRST_SIGHT}
+    refused: dict[str, MirrorError] = {}
+    positions = starts | {tp: record.watermark for tp, record in records.items()}
+    oldest = oldest_records(flow, [(found.source[tp], position) for tp, position in positions.items() if tp in found.source], refused)
+    remotes = remote_errors(flow, target, found.source, records)
+    unreadable = {lane: error.report() for lane, error in found.ledger.unreadable.items()}
+    of_lanes = set(unreadable.values())
+    errors = [error for error in found.plan.errors if error not in of_lanes]
+    return replace(
+        seen,
+        topics=found.topics,
+        source=found.source,
+        ledger=records,
+        comparable=True,
+        unreadable=unreadable,
+        errors=tuple(dict.fromkeys([*errors, *remotes, *(error.report() for error in refused.values())])),
+        notices=found.plan.notices,
+        starts=starts,
+        oldest=oldest,
+    )
+
+
+def _target_alone(flow: Flow, target: Cluster, seen: Observation) -> Observation:
+    """What the ledger knows."""
+    ledger = ledger_of(flow, target)
+    if not ledger.exists():
+        return replace(seen, ledger={})
+    view = ledger.read()
+    unreadable = {lane: error.report() for lane, error in view.unreadable.items()}
+    return replace(seen, ledger=_mirrored(flow, view.records), unreadable=unreadable)
+
+
+def _source_alone(flow: Flow, source: Cluster, seen: Observation) -> Observation:
+    """What there is to mirror."""
+    topics = discover(topic_selection(flow), source).topics
+    wanted = [TopicPartition(topic.name, each.number) for topic in topics.values() for each in topic.partitions]
+    committed = flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
+    refused: dict[str, MirrorError] = {}
+    partitions = source_partitions(source, topics, wanted, committed, refused)
+    return replace(seen, topics=topics, source=partitions, errors=(*seen.errors, *(error.report() for error in refused.values())))
+
+
+def _as_far_as_it_goes(seen: Observation, look: Callable[[], Observation]) -> Observation:
+    try:
+        return look()
+    except MirrorError as error:
+        report = error.report()
+        return seen if report in seen.errors else replace(seen, errors=(*seen.errors, report))
+
+
+def _mirrored(flow: Flow, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
+    """Without the topics that the filters leave out now: they are no longer the flow's."""
+    selection = topic_selection(flow)
+    chosen = {topic for topic in {tp.topic for tp in records} if selection.should_replicate(topic)}
+    return {tp: record for tp, record in records.items() if tp.topic in chosen}

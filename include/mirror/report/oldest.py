@@ -1,0 +1,45 @@
+"""How old the oldest record is that each partition has not copied yet: one record is read a partition, in small fetches."""
+
+from collections.abc import Iterable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+
+from mirror.config import Flow
+from mirror.errors import MirrorError
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition
+
+READ_SECONDS = 5.0
+"""How long records are read in all; a partition that has not answered by then has no age."""
+
+_SMALL_FETCHES = {"fetch.message.max.bytes": 65_536, "fetch.max.bytes": 8_388_608, "message.max.bytes": 1_000_000, "queued.min.messages": 1}
+
+
+def oldest_records(
+    flow: Flow, positions: Iterable[tuple[SourcePartition, int]], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, int]:
+    """The timestamp (Unix milliseconds) of the first record at or behind each position, for each partition that has one.
+
+    A partition whose readable records are all copied, but which an open transaction holds back, gives the first record of that
+    transaction. A topic that may not be read is in `errors`.
+    """
+    readable: dict[TopicPartition, tuple[int, int]] = {}
+    held: dict[TopicPartition, tuple[int, int]] = {}
+    for found, position in positions:
+        start = max(position, found.log_start)
+        if start < found.readable_end:
+            readable[found.tp] = (start, found.readable_end)
+        elif start < found.end:
+            held[found.tp] = (start, found.end)
+    committed = flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
+    with ThreadPoolExecutor(2) as threads:
+        asked = [threads.submit(_stamps, flow, ranges, stable, errors) for ranges, stable in ((readable, committed), (held, False))]
+    return {tp: stamp for answer in asked for tp, stamp in answer.result().items()}
+
+
+def _stamps(
+    flow: Flow, ranges: Mapping[TopicPartition, tuple[int, int]], committed: bool, errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, int]:
+    reader = BoundedReader(flow.source, {**flow.client("source", "consumer"), **_SMALL_FETCHES}, committed)
+    first = reader.first_visible(ranges, READ_SECONDS, errors, partial=True)
+    return {tp: int(message.timestamp()[1]) for tp, message in first.items()}

@@ -1,0 +1,83 @@
+"""What is wrong with remote partitions that the next run would refuse to write to: a plan does not look at them, a lane does."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from mirror.config import Flow
+from mirror.copy.checks import UNKNOWN, RemotePartition, availability, continuity, window
+from mirror.errors import ErrorReport, MirrorError, UnexplainedTarget
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.partition import TopicPartition
+from mirror.policy import topic_selection
+
+_READ_SECONDS = 5.0
+
+
+def remote_errors(
+    flow: Flow, target: Cluster, partitions: Iterable[TopicPartition], records: Mapping[TopicPartition, LedgerRecord]
+) -> list[ErrorReport]:
+    """The errors that a lane would have with the remote partitions of these source partitions, as far as reading shows them.
+
+    Remote partitions that do not exist (yet) are the plan's business. Too few in-sync replicas are not looked for.
+    """
+    hidden: dict[str, MirrorError] = {}
+    found = _remote_partitions(flow, target, list(partitions), hidden)
+    errors: list[ErrorReport] = []
+    windows: dict[TopicPartition, tuple[int, int]] = {}
+    for tp, remote in found.items():
+        error = availability(remote) or continuity(remote, records.get(tp))
+        suspicious = window(remote, records.get(tp))
+        if error is not None:
+            errors.append(error.report())
+        elif suspicious and flow.per_topic("mirror.on.unexplained.target", tp.topic) != "append":
+            windows[tp] = suspicious
+    return [*errors, *_unexplained(flow, found, windows, records)]
+
+
+def _remote_partitions(
+    flow: Flow, target: Cluster, partitions: list[TopicPartition], hidden: dict[str, MirrorError]
+) -> dict[TopicPartition, RemotePartition]:
+    selection = topic_selection(flow)
+    names = {topic: selection.remote(topic) for topic in {tp.topic for tp in partitions}}
+    topics = target.topics(names.values(), hidden)
+    remotes = {tp: TopicPartition(names[tp.topic], tp.partition) for tp in partitions}
+    there = {
+        tp: remote for tp, remote in remotes.items() if remote.topic in topics and remote.partition < len(topics[remote.topic].partitions)
+    }
+    ends = target.offsets(there.values(), "latest", errors=hidden)
+    stable = target.offsets(there.values(), "latest", committed=True, errors=hidden)
+    starts = target.offsets(there.values(), "earliest", errors=hidden)
+    return {
+        tp: RemotePartition(
+            source=tp,
+            remote=remote.topic,
+            topic=topics[remote.topic],
+            log_start=starts.get(remote, UNKNOWN),
+            last_stable=stable.get(remote, UNKNOWN),
+            end=ends.get(remote, UNKNOWN),
+        )
+        for tp, remote in there.items()
+        if remote.topic not in hidden
+    }
+
+
+def _unexplained(
+    flow: Flow,
+    found: Mapping[TopicPartition, RemotePartition],
+    windows: Mapping[TopicPartition, tuple[int, int]],
+    records: Mapping[TopicPartition, LedgerRecord],
+) -> list[ErrorReport]:
+    by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
+    refused: dict[str, MirrorError] = {}
+    reader = BoundedReader(flow.target, flow.client("target", "consumer"))
+    visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, _READ_SECONDS, refused, partial=True)
+    errors: list[ErrorReport] = []
+    for remote, tp in by_remote.items():
+        if remote.topic in refused:
+            errors.append(replace(refused[remote.topic].report(), topic=tp.topic))
+        elif remote in visible:
+            offset = visible[remote].offset() or 0
+            errors.append(UnexplainedTarget(tp.topic, tp.partition, remote.topic, offset, found[tp].end, tp in records).report())
+    return errors

@@ -1,0 +1,232 @@
+"""How a flow stands, partition by partition: what the command `status` says, and what the status page, metrics and `freshness` judge by.
+
+Computed from what was seen at one moment (`Observation`); nothing here asks a cluster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mirror.errors import ErrorReport
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.kafka.model import Topic
+from mirror.offsets.lanes import lane_of
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition, still_blocked
+
+UP_TO_DATE = "up to date"
+BEHIND = "behind"
+FIRST_SIGHT = "first sight"
+PAUSED = "paused"
+OPEN_TRANSACTION = "open transaction"
+NO_REMOTE = "no remote partition"
+NO_LEADER = "no leader"
+GONE = "gone from the source"
+UNKNOWN = "unknown"
+BLOCKED = "blocked"
+LEDGER_UNREADABLE = "ledger unreadable"
+FAILED = "failed"
+
+PROGRESSING = frozenset({UP_TO_DATE, BEHIND, FIRST_SIGHT})
+"""The states of a partition that the next run serves without anybody's help."""
+
+STATES_OF_ERRORS = {
+    "SourceGap": "gap",
+    "SourceRecreated": "recreated",
+    "SourceTruncated": "truncated",
+    "BlockedByOpenTransaction": OPEN_TRANSACTION,
+    "AuthorizationRefused": "not allowed",
+    "SourceUnreadable": "unreadable",
+    "TargetMissing": NO_REMOTE,
+    "TargetUnavailable": "target unavailable",
+    "TargetRecreated": "target recreated",
+    "TargetLostRecords": "target lost records",
+    "UnexplainedTarget": "unexplained target",
+}
+"""The state that an error of a partition gives it; any other error: `failed`."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What both clusters showed at one moment.
+
+    `ledger` is None if it could not be read, `source` if the source could not be asked, and the two are `comparable` only if a run could
+    plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions without a ledger record would begin
+    now, `oldest` the timestamps (Unix milliseconds) of the oldest records that are
+    not copied, `errors` what concerns a partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are
+    unreadable in the ledger, `paused` the partitions that a person took out, with the words that say so.
+    """
+
+    flow: str
+    time: datetime
+    lanes: int
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    source: Mapping[TopicPartition, SourcePartition] | None = None
+    ledger: Mapping[TopicPartition, LedgerRecord] | None = None
+    comparable: bool = False
+    unreadable: Mapping[int, ErrorReport] = field(default_factory=dict)
+    errors: tuple[ErrorReport, ...] = ()
+    notices: tuple[str, ...] = ()
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    oldest: Mapping[TopicPartition, int] = field(default_factory=dict)
+    paused: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PartitionStatus:
+    """One source partition. What could not be found out is None.
+
+    `lag` counts the offsets between watermark and end: an upper bound of the records that are not copied yet, open transactions included.
+    `oldest_seconds` is how long ago the oldest record that is not copied was stamped: the age of what is missing on the target. The
+    stamp is the producer's unless the topic has LogAppendTime, so it is as right as the producer's clock.
+    """
+
+    topic: str
+    partition: int
+    state: str
+    watermark: int | None = None
+    last_stable: int | None = None
+    end: int | None = None
+    lag: int | None = None
+    oldest_seconds: float | None = None
+    error: ErrorReport | None = None
+    since: datetime | None = None
+    """Since when it is stuck at one record, if the ledger says that it is."""
+    note: str = ""
+    written: Writer | None = None
+    """Who last wrote its ledger record: a run without work for it writes nothing."""
+    records: int | None = None
+    bytes: int | None = None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition of the source."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the source holds something that is not copied."""
+        return bool(self.lag)
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a flow stands. `errors` are all there are, those of partitions included; with one, a person has something to do."""
+
+    flow: str
+    time: datetime
+    partitions: tuple[PartitionStatus, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    @property
+    def behind(self) -> tuple[PartitionStatus, ...]:
+        """The partitions with something to copy."""
+        return tuple(each for each in self.partitions if each.is_behind)
+
+    @property
+    def lag(self) -> int | None:
+        """The offsets that are not copied yet, over all partitions where that is known; None if it is known of none."""
+        known = [each.lag for each in self.partitions if each.lag is not None]
+        return sum(known) if known or not self.partitions else None
+
+    @property
+    def oldest_seconds(self) -> float | None:
+        """The age of the oldest record that is not copied yet; None if nothing is missing, or its age could not be read."""
+        return max((each.oldest_seconds for each in self.partitions if each.oldest_seconds is not None), default=None)
+
+    @property
+    def written(self) -> Writer | None:
+        """Who wrote to the ledger last."""
+        return max((each.written for each in self.partitions if each.written is not None), key=lambda writer: writer.time, default=None)
+
+    @property
+    def states(self) -> dict[str, int]:
+        """How many partitions are in each state that occurs."""
+        counts: dict[str, int] = {}
+        for each in self.partitions:
+            counts[each.state] = counts.get(each.state, 0) + 1
+        return counts
+
+
+def status_of(seen: Observation) -> Status:
+    """The status of every partition that is mirrored or was mirrored before, sorted by topic and number."""
+    by_place: dict[tuple[str | None, int | None], ErrorReport] = {}
+    for error in seen.errors:
+        by_place.setdefault((error.topic, error.partition), error)
+    partitions = tuple(_partition(tp, seen, by_place) for tp in _listed(seen, by_place))
+    stuck = [each.error for each in partitions if each.error is not None and each.state == BLOCKED]
+    errors = dict.fromkeys([*seen.errors, *seen.unreadable.values(), *stuck])
+    return Status(seen.flow, seen.time, partitions, tuple(errors), seen.notices)
+
+
+def _listed(seen: Observation, errors: Mapping[tuple[str | None, int | None], ErrorReport]) -> list[TopicPartition]:
+    mirrored = {TopicPartition(topic.name, each.number) for topic in seen.topics.values() for each in topic.partitions}
+    named = {TopicPartition(topic, number) for topic, number in errors if topic and number is not None and topic in seen.topics}
+    return sorted(mirrored | named | set(seen.source or ()) | set(seen.ledger or ()))
+
+
+def _partition(tp: TopicPartition, seen: Observation, errors: Mapping[tuple[str | None, int | None], ErrorReport]) -> PartitionStatus:
+    found, record = (seen.source or {}).get(tp), (seen.ledger or {}).get(tp)
+    error = errors.get((tp.topic, tp.partition)) or errors.get((tp.topic, None))
+    blocked = record.blocked if record is not None and record.blocked and record.blocked.offset == record.watermark else None
+    if error is None and blocked is not None:
+        error = still_blocked(tp, blocked)
+    stamp = seen.oldest.get(tp)
+    return PartitionStatus(
+        tp.topic,
+        tp.partition,
+        _state(tp, seen, found, record, error),
+        watermark=record.watermark if record else None,
+        last_stable=found.readable_end if found else None,
+        end=found.end if found else None,
+        lag=_lag(found, record, seen.starts.get(tp)) if seen.comparable else None,
+        oldest_seconds=None if stamp is None else max(seen.time.timestamp() - stamp / 1000, 0.0),
+        error=error or seen.unreadable.get(lane_of(*tp, seen.lanes)),
+        since=blocked.since if blocked else None,
+        note=seen.paused.get(tp, ""),
+        written=record.writer if record else None,
+        records=record.records if record else None,
+        bytes=record.bytes if record else None,
+    )
+
+
+def _lag(found: SourcePartition | None, record: LedgerRecord | None, start: int | None) -> int | None:
+    if found is None or (record is not None and found.topic_id != record.source_topic_id):
+        return None
+    position = record.watermark if record is not None else start
+    return None if position is None else max(found.end - position, 0)
+
+
+def _state(
+    tp: TopicPartition, seen: Observation, found: SourcePartition | None, record: LedgerRecord | None, error: ErrorReport | None
+) -> str:
+    if seen.ledger is None:
+        return UNKNOWN
+    if lane_of(*tp, seen.lanes) in seen.unreadable:
+        return LEDGER_UNREADABLE
+    if tp in seen.paused:
+        return PAUSED
+    if record is not None and record.blocked and record.blocked.offset == record.watermark:
+        return BLOCKED
+    if error is not None:
+        return STATES_OF_ERRORS.get(error.code, FAILED)
+    if not seen.comparable:
+        return UNKNOWN
+    return _absent(tp, seen) if found is None else _compared(found, record)
+
+
+def _absent(tp: TopicPartition, seen: Observation) -> str:
+    """Why nothing is known of a partition's offsets, though the source answers."""
+    there = {each.number: each for each in seen.topics[tp.topic].partitions} if tp.topic in seen.topics else {}
+    if tp.partition not in there:
+        return GONE
+    return NO_LEADER if there[tp.partition].leader is None or tp in (seen.ledger or {}) else NO_REMOTE
+
+
+def _compared(found: SourcePartition, record: LedgerRecord | None) -> str:
+    if record is None:
+        return FIRST_SIGHT
+    if record.watermark < found.readable_end:
+        return BEHIND
+    return OPEN_TRANSACTION if record.watermark < found.end else UP_TO_DATE

@@ -1,0 +1,131 @@
+"""`status` beside real brokers: what it says in each situation, that it writes nothing, and what is left of it when a cluster is down."""
+
+import json
+import random
+import time
+
+import pytest
+
+from mirror.__main__ import main
+from mirror.report.observe import status
+from services.oracle import Record
+from services.ports import free_ports
+
+
+@pytest.fixture
+def topic(pair, oracle):
+    """A source topic of two partitions."""
+    name = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, name, 2)
+    return name
+
+
+def states(flow):
+    return {(each.topic, each.partition): each.state for each in status(flow).partitions}
+
+
+def test_a_partition_is_followed_from_first_sight_to_up_to_date_and_behind_again(mirroring, topic, oracle, pair):
+    now = int(time.time() * 1000)
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one", timestamp=now - 50_000), Record(value=b"two")])
+    first = status(mirroring.flow)
+    assert [(each.partition, each.state, each.lag, each.watermark) for each in first.partitions] == [
+        (0, "first sight", 2, None),
+        (1, "first sight", 0, None),
+    ]
+    assert 50 <= first.oldest_seconds < 110
+
+    assert not mirroring.copy().errors
+    copied = status(mirroring.flow)
+    assert states(mirroring.flow) == {(topic, 0): "up to date", (topic, 1): "up to date"}
+    assert (copied.lag, copied.oldest_seconds, copied.errors) == (0, None, ())
+    assert copied.written.time <= copied.time
+
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"new", partition=1, timestamp=now - 7_000)])
+    behind = status(mirroring.flow)
+    (partition,) = behind.behind
+    assert (partition.partition, partition.state, partition.watermark, partition.end, partition.lag) == (1, "behind", 0, 1, 1)
+    assert 7 <= partition.oldest_seconds < 67
+
+
+def test_what_holds_a_partition_back_is_said_beside_the_others(mirroring, oracle, pair):
+    names = ("well", "gapped", "tampered", "gone", "recreated", "waiting")
+    topics = {name: pair.topic(name) for name in names}
+    for topic in topics.values():
+        oracle.create_topic(pair.source_bootstrap, topic)
+        oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two")])
+    assert not mirroring.copy().errors
+    for topic in topics.values():
+        oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"three"), Record(value=b"four")])
+    oracle.delete_records(pair.source_bootstrap, topics["gapped"], {0: 3})
+    oracle.produce_records(pair.target_bootstrap, pair.remote(topics["tampered"]), [Record(value=b"not ours")])
+    oracle.delete_topic(pair.source_bootstrap, topics["gone"])
+    oracle.delete_topic(pair.source_bootstrap, topics["recreated"])
+    oracle.create_topic(pair.source_bootstrap, topics["recreated"])
+    oracle.open_transaction(pair.source_bootstrap, topics["waiting"], f"open-{pair.mark}", [Record(value=b"five")])
+    try:
+        found = status(mirroring.flow)
+    finally:
+        oracle.end_transaction(f"open-{pair.mark}", "abort")
+
+    assert {each.topic: each.state for each in found.partitions} == {
+        topics["well"]: "behind",
+        topics["gapped"]: "gap",
+        topics["tampered"]: "unexplained target",
+        topics["gone"]: "gone from the source",
+        topics["recreated"]: "recreated",
+        topics["waiting"]: "behind",
+    }
+    assert {error.code for error in found.errors} == {"SourceGap", "UnexplainedTarget", "SourceRecreated"}
+    planned = mirroring.plan()
+    assert {each.topic for each in planned.ranges} == {
+        each.topic for each in found.partitions if each.state in ("behind", "unexplained target")
+    }
+
+
+def test_an_open_transaction_is_waited_for_without_an_alarm(mirroring, topic, oracle, pair):
+    assert not mirroring.copy().errors
+    oracle.open_transaction(pair.source_bootstrap, topic, f"open-{pair.mark}", [Record(value=b"open")])
+    try:
+        found = status(mirroring.flow)
+    finally:
+        oracle.end_transaction(f"open-{pair.mark}", "abort")
+    (waiting,) = found.behind
+    assert (waiting.state, waiting.error, found.errors) == ("open transaction", None, ())
+    assert waiting.oldest_seconds is not None
+
+
+def test_a_refused_record_is_a_problem_with_its_offset_since_when_and_what_to_do(mirroring, topic, oracle, pair, capsys):
+    mirroring.refresh()
+    oracle.alter_configs(pair.target_bootstrap, pair.remote(topic), {"max.message.bytes": "1000"})
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"small"), Record(value=random.Random(1).randbytes(5000))])
+    assert mirroring.copy().errors
+    file = str(pair.properties(extra={"source->target.mirror.lanes": "4"}))
+    assert main(["--config", file, "status", "--problems", "--json"]) == 1
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    (partition,) = flow["result"]["partitions"]
+    assert (partition["state"], partition["watermark"], partition["lag"]) == ("blocked", 1, 1)
+    assert partition["error"] == flow["errors"][0]
+    assert (partition["error"]["code"], partition["error"]["offset"]) == ("RecordRefused", 1)
+    assert partition["since"] <= flow["result"]["time"]
+    assert flow["result"]["partitions_in_all"] == 2
+    assert main(["--config", file, "status", "--topic", topic]) == 1
+    output, words = capsys.readouterr()
+    assert output.splitlines()[1].startswith("1 of 2 partitions behind by at most 1 records, oldest ")
+    assert [line.split()[:3] for line in output.splitlines()[3:]] == [[topic, "0", "blocked"], [topic, "1", "up"]]
+    assert f"RecordRefused: {topic}-0@1" in words
+
+
+@pytest.mark.parametrize("down", ["source", "target"])
+def test_with_a_cluster_down_the_other_sides_knowledge_is_shown(down, pair, make_mirroring, topic, oracle):
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one")])
+    assert not make_mirroring(pair).copy().errors
+    nowhere = {f"{down}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "admin.timeout.ms": "2000"}
+    began = time.monotonic()
+    found = status(make_mirroring(pair, nowhere).flow)
+    assert time.monotonic() - began < 20
+    (error,) = found.errors
+    assert error.code == "ClusterUnreachable"
+    assert f"Cluster '{getattr(pair, down)}'" in error.message
+    first = found.partitions[0]
+    assert (first.topic_partition, first.state, first.lag) == ((topic, 0), "unknown", None)
+    assert (first.watermark, first.end) == ((1, None) if down == "source" else (None, 1))
