@@ -71,12 +71,14 @@ class Attempt:
             work = self._work()
             if not work and not self._unwritten:
                 return
-            limits = TransactionLimits(self._state.transaction_bytes, self._task.transaction_timeout_ms / 4000)
+            begun = time.monotonic()
+            limits = TransactionLimits(self._state.size.bytes, self._task.transaction_timeout_ms / 4000)
             progress = engine.copy(work, limits) if work else []
             self._apply(progress)
             self._check_identities()
             self._write_ledger(engine)
             engine.commit()
+            self._state.size.committed(time.monotonic() - begun)
             self._committed(progress)
             if self._state.budget_spent():
                 return

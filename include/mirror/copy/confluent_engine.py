@@ -12,6 +12,7 @@ from mirror.errors import MirrorError
 
 _CONSUME_RECORDS = 10_000
 _CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
+_SILENCE_SECONDS = 15.0  # the least that a source may take for the first record, however short a transaction may be
 
 
 class ConfluentEngine:
@@ -27,7 +28,7 @@ class ConfluentEngine:
         flows = self._source.assign(work, self._target)
         try:
             self._target.begin()
-            while self._source.has_work() and self._target.bytes < limits.bytes and time.monotonic() - started < limits.seconds:
+            while self._source.has_work() and self._target.bytes < limits.bytes and not self._time_is_up(limits, started):
                 self._source.consume(_CONSUME_RECORDS, _CONSUME_SECONDS, self._target, limits.bytes)
             self._target.flush(lambda: any(flow.failure for flow in flows))
             failed = [flow for flow in flows if flow.failure]
@@ -39,9 +40,16 @@ class ConfluentEngine:
             raise
         raise_refusal(flows)
         if not any(flow.moved() for flow in flows):
-            self._source.raise_complaint(limits.seconds)
-            raise NothingRead([flow.work.source for flow in flows], limits.seconds)
+            seconds = time.monotonic() - started
+            self._source.raise_complaint(seconds)
+            raise NothingRead([flow.work.source for flow in flows], seconds)
         return [flow.progress() for flow in flows if flow.moved()]
+
+    def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
+        """Whether to end the transaction; as long as it is empty it has no age, and a source that throttles us is not silent."""
+        if self._target.bytes:
+            return self._target.age >= limits.seconds
+        return time.monotonic() - max(started, self._source.throttled_until) >= max(limits.seconds, _SILENCE_SECONDS)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """See `Engine.record`."""

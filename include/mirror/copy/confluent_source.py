@@ -1,10 +1,11 @@
 """The source side of the engine: reads the lane's partitions between two offsets and hands each record to the target side."""
 
 import gc
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, ThrottleEvent
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.copy.confluent_partition import PartitionFlow, carried_headers
@@ -37,7 +38,9 @@ class Source:
         self._bootstrap = str(task.clients.source_consumer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
         self._complaints = Complaints()
-        self._consumer = Consumer(settings_with(_settings(task), self._complaints))
+        self.throttled_until = 0.0
+        """Until when (time.monotonic) the source's brokers hold our reading back, as far as they said."""
+        self._consumer = Consumer(settings_with(_settings(task), self._complaints, throttle_cb=self._throttled))
         self._flows: dict[tuple[str, int], PartitionFlow] = {}
         self._positions: dict[tuple[str, int], int] = {}
         self._pending: list[Message] = []
@@ -92,6 +95,9 @@ class Source:
         self._consumer.close()
 
     # ------------------------------------------------------------ inside
+
+    def _throttled(self, event: ThrottleEvent) -> None:
+        self.throttled_until = max(self.throttled_until, time.monotonic() + event.throttle_time)
 
     def _take(self, message: Message, target: Sink) -> None:
         flow = self._flows.get(_key(message))

@@ -21,6 +21,7 @@ from mirror.errors import (
 from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
+_TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT}
 _BATCH_BYTES = 1_000_000
 _LARGEST_RECORD = 1_000_000_000
 _POLL_EVERY = 1000
@@ -44,6 +45,7 @@ class Target:
         self._begun: float | None = None
         self._lost = False
         self._unpolled = 0
+        self._sent = 0
         self._call("fencing earlier attempts", self._fence)
 
     def begin(self) -> None:
@@ -52,23 +54,32 @@ class Target:
             self._call("beginning a transaction", self._producer.begin_transaction)
             self._begun = time.monotonic()
             self.bytes = 0
+            self._sent = 0
+
+    @property
+    def age(self) -> float:
+        """For how many seconds the transaction has been open; the target counts from the first record on."""
+        return time.monotonic() - self._begun if self._begun is not None else 0.0
 
     def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: object) -> None:
         """Puts one source record into the transaction: same partition number, key, value, headers and timestamp."""
         value, key = message.value(), message.key()
         partition = flow.work.source.partition
+        if not self._sent:
+            self._begun = time.monotonic()
         while True:
             try:
                 self._producer.produce(flow.work.remote, value, key, partition, flow.delivered, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
                 break
             except BufferError:
-                # Full: some of it will be acknowledged, or fail at message.timeout.ms, after which produce raises.
                 self._producer.poll(0.05)
+                self._check_age(len(self._producer))
             except KafkaException as failure:
                 raise self._failure("writing", failure) from failure
         size = (len(value) if value else 0) + (len(key) if key else 0)
         flow.bytes += size
         self.bytes += size + 20
+        self._sent += 1
         self._unpolled += 1
         if self._unpolled >= _POLL_EVERY:
             self._unpolled = 0
@@ -97,14 +108,15 @@ class Target:
             raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(error))
 
     def raise_transaction_error(self, thrown_away: bool) -> None:
-        """Raises why the open transaction failed: if it was fenced or may not be written, and with `thrown_away`, whatever the reason."""
+        """Raises why the open transaction failed: if it was fenced, was too slow, or may not be written, and with `thrown_away`, whatever
+        the reason."""
         error = self._transaction_error()
         if error is None:
             return
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise WritingRefused
         failure = self._failure("writing", KafkaException(error))
-        if thrown_away or self._lost:
+        if thrown_away or self._lost or isinstance(failure, TransactionTooSlow):
             raise failure
 
     def commit(self) -> None:
@@ -148,16 +160,26 @@ class Target:
         return None
 
     def _flush(self, failed: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + self._timeout
         while left := self._producer.flush(_FLUSH_SECONDS):
             if failed():
                 return
-            if time.monotonic() < deadline:
-                continue
-            raise DeadlineExceeded(
-                f"Cluster '{self.alias}': {left} records were not acknowledged within {self._timeout:g} s.",
-                next="Look at the brokers' load and the network; the next run goes on by itself.",
-            )
+            self._check_age(left)
+
+    def _check_age(self, left: int) -> None:
+        """Raises if the transaction has reached its timeout with so many records not acknowledged: it could not be committed any more.
+
+        Where not one record got through and the client complains of connections, a smaller transaction would not help.
+        """
+        if self.age < self._timeout:
+            return
+        written = 1 - min(left, self._sent) / self._sent if self._sent else 0.0
+        detail = self._complaints.detail()
+        if written or not detail:
+            raise TransactionTooSlow(self._lane, self.age, self._timeout, written)
+        raise DeadlineExceeded(
+            f"Cluster '{self.alias}': {left} records were not acknowledged within {self._timeout:g} s: {detail}.",
+            next="Look at the brokers' load and the network; the next run goes on by itself.",
+        )
 
     def _call(self, step: str, call: Callable[[], object]) -> None:
         try:
@@ -167,6 +189,8 @@ class Target:
 
     def _failure(self, step: str, failure: KafkaException) -> MirrorError:
         error = kafka_error(failure)
+        if error is not None and error.code() in _TIMED_OUT and self._is_old():
+            return TransactionTooSlow(self._lane, self.age, self._timeout)
         if error is not None and (error.code() in _FENCED or (error.fatal() and "fenced" in error.str().lower())):
             self._lost = True
             return self._fenced()
@@ -190,10 +214,10 @@ class Target:
 
     def _fenced(self) -> MirrorError:
         """A transaction that the broker ended for its age looks exactly like a fence; only its age tells them apart."""
-        age = time.monotonic() - self._begun if self._begun is not None else 0.0
-        if age >= 0.8 * self._timeout:
-            return TransactionTooSlow(self._lane, age, self._timeout)
-        return Overtaken(self._lane)
+        return TransactionTooSlow(self._lane, self.age, self._timeout) if self._is_old() else Overtaken(self._lane)
+
+    def _is_old(self) -> bool:
+        return self.age >= 0.8 * self._timeout
 
 
 class _FailureReport:

@@ -12,7 +12,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
-_SMALLEST_TRANSACTION = 64 * 1024
+"""After so many attempts in a row without a commit between them the lane is left to the next run."""
 
 
 class LaneCopy:
@@ -23,6 +23,7 @@ class LaneCopy:
         self._open_engine = open_engine
         self._state = LaneState(task)
         self._failures = 0
+        self._reached = 0
         self._lane_error: ErrorReport | None = None
 
     def run(self) -> LaneResult:
@@ -90,15 +91,18 @@ class LaneCopy:
         return any(left_out) or self._go_on(AuthorizationRefused(task.target, "WRITE", "a topic of this transaction"))
 
     def _go_on(self, error: MirrorError) -> bool:
-        """What an error means for the lane: leave out a partition or a topic, halve the transaction, try again later, or stop."""
+        """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
         if isinstance(error, TransactionTooSlow):
-            state.transaction_bytes = max(_SMALLEST_TRANSACTION, state.transaction_bytes // 2)
+            if state.size.too_slow(error.written):
+                return True
         elif error.topic is not None and state.leave_out(error):
             return True
         elif not error.retriable or isinstance(error, Overtaken):
             self._lane_error = error.report()
             return False
+        if state.transactions > self._reached:
+            self._failures, self._reached = 0, state.transactions
         self._failures += 1
         if self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from mirror.copy.model import LaneTask
-from mirror.copy.pacing import Pacing
+from mirror.copy.pacing import Pacing, TransactionSize
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
@@ -16,7 +16,7 @@ class LaneState:
     def __init__(self, task: LaneTask) -> None:
         self.task = task
         self.deadline = time.monotonic() + task.max_seconds
-        self.transaction_bytes = task.transaction_max_bytes
+        self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.pacing = Pacing()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, MirrorError]] = {}
