@@ -90,9 +90,9 @@ CONNECT = (
     _ignored("errors.tolerance", "STRING", "none", "Whether Connect drops what fails.", _NO_ERRORS_TOLERATED, one_of("none", "all")),
     _ignored("errors.log.enable", "BOOLEAN", False, "Whether Connect logs what fails.", _NO_ERRORS_TOLERATED),
     _ignored("errors.log.include.messages", "BOOLEAN", False, "Whether it logs the records too.", _NO_ERRORS_TOLERATED),
-    _ignored("task.assigned.partitions", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS),
-    _ignored("task.assigned.groups", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS),
-    _ignored("task.index", "INT", None, "Internal to MirrorMaker 2.", _NO_TASKS),
+    _ignored("task.assigned.partitions", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignored("task.assigned.groups", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignored("task.index", "INT", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
     _ignored(
         "exactly.once.support",
         "STRING",

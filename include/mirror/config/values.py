@@ -26,8 +26,6 @@ class Valid:
 
 def parse_value(type: Type, text: str) -> Any:
     """The typed value: bool, int, float, str or a tuple of str. Raises ValueError that says what is allowed."""
-    if type in ("STRING", "PASSWORD"):
-        return text
     trimmed = text.strip(_JAVA_TRIM)
     if type == "BOOLEAN":
         return _boolean(trimmed)

@@ -112,7 +112,7 @@ FILLED_IN = {
 # They reach a connector behind `S->T.` alone.
 NOT_FROM_THE_TOP = {
     *("exactly.once.support", "offsets.storage.topic", "topic.creation.groups", "transaction.boundary"),
-    *("transaction.boundary.interval.ms", "use.defaults.from"),
+    *("transaction.boundary.interval.ms", "use.defaults.from", "task.assigned.partitions", "task.assigned.groups", "task.index"),
 }
 
 WORKER = """

@@ -33,9 +33,9 @@ def test_other_texts_are_no_integers(text):
         parse_value("LONG", text)
 
 
-def test_strings_are_not_trimmed_but_classes_are():
-    assert parse_value("STRING", " a ") == " a "
-    assert parse_value("CLASS", " a ") == "a"
+@pytest.mark.parametrize("type_", ["STRING", "PASSWORD", "CLASS"])
+def test_texts_are_trimmed(type_):
+    assert parse_value(type_, " a b\t") == "a b"
 
 
 @pytest.mark.parametrize(
