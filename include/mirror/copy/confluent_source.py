@@ -12,6 +12,7 @@ from mirror.copy.confluent_partition import PartitionFlow, carried_headers
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.kafka.epochs import epoch_end
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
@@ -150,9 +151,10 @@ class Source:
 
     def _failure(self, error: KafkaError, flow: PartitionFlow | None) -> MirrorError:
         tp = flow.work.source if flow else None
-        if tp and flow and error.code() == KafkaError._LOG_TRUNCATION:
-            return SourceTruncated(tp.topic, tp.partition, flow.next_offset, flow.next_offset)
-        if tp and flow and error.code() == KafkaError._AUTO_OFFSET_RESET:
+        if tp and flow and error.code() in (KafkaError._LOG_TRUNCATION, KafkaError._AUTO_OFFSET_RESET):
+            diverged = epoch_end(error)
+            if diverged is not None and diverged < flow.work.start:
+                return SourceTruncated(tp.topic, tp.partition, flow.work.start, flow.work.end, diverged)
             return SourceUnreadable(
                 f"{tp}@{flow.next_offset}: the source no longer has this offset: {error.str()}.",
                 topic=tp.topic,

@@ -39,19 +39,26 @@ class SourceRecreated(MirrorError):
 
 
 class SourceTruncated(MirrorError):
-    """Raised when the source lost records that were copied already, as after an unclean leader election."""
+    """Raised when the source lost records that were copied already, as after an unclean leader election.
 
-    def __init__(self, topic: str, partition: int, watermark: int, end: int) -> None:
+    `diverged` is the first source offset at which something else may stand than what was copied, `end` the log's end.
+    """
+
+    def __init__(self, topic: str, partition: int, watermark: int, end: int, diverged: int | None = None) -> None:
+        lost = end if diverged is None else diverged
+        others = f", and other records stand in [{lost}, {end}) now" if lost < end else ""
         super().__init__(
-            f"{topic}-{partition}@{watermark}: the source's log ends at {end}, below what was copied; records in [{end}, {watermark}) "
-            f"exist on the target only. The partition stays at {watermark}.",
+            f"{topic}-{partition}@{watermark}: the source's log was cut off at {lost}; the records that were copied from "
+            f"[{lost}, {watermark}) exist on the target only{others}. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
             next="Find out why the source lost records (unclean leader election?). Then go on where its old records end: "
             f"{decide('restart', topic=topic, partition=partition)}",
         )
+        self.watermark = watermark
         self.end = end
+        self.diverged = lost
 
 
 class BlockedByOpenTransaction(MirrorError):

@@ -30,6 +30,8 @@ class SourcePartition:
     """The first offset at or after the configured start time, where one is configured and there is such a record."""
     leader_epoch: int | None = None
     """The leader epoch when the end was asked for."""
+    epoch_end: int | None = None
+    """Where the leader epoch of the ledger's watermark ends in the log as it is now, if newer epochs follow."""
 
     def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
         """A range of this partition."""
@@ -56,8 +58,9 @@ def next_range(
     tp, watermark = found.tp, record.watermark
     if record.source_topic_id != found.topic_id:
         return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, found.topic_id).report()
-    if found.end < watermark:
-        return SourceTruncated(tp.topic, tp.partition, watermark, found.end).report()
+    departed = found.epoch_end if record.leader_epoch is not None else None
+    if found.end < watermark or (departed is not None and departed < watermark):
+        return SourceTruncated(tp.topic, tp.partition, watermark, found.end, departed).report()
     if watermark < found.log_start:
         if not skip_gaps:
             return SourceGap(tp.topic, tp.partition, watermark, found.log_start).report()

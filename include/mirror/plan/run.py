@@ -19,7 +19,7 @@ from mirror.plan.checks import check_clusters
 from mirror.plan.choose import SourcePartition, first_sight, next_range
 from mirror.plan.eligible import Eligible, eligible
 from mirror.plan.model import Plan, Range
-from mirror.plan.sources import offsets_by_time, open_transactions, source_partitions
+from mirror.plan.sources import offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.policy import topic_selection
 from mirror.sync.topics import refresh_topics
 
@@ -97,7 +97,8 @@ class _Planning:
         lanes = self._flow.value("mirror.lanes")
         wanted = [tp for tp in chosen.partitions if lane_of(*tp, lanes) not in self._view.unreadable]
         committed = self._flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
-        self.found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
+        found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
+        self.found = with_epoch_ends(self._flow, found, self._view.records)
         self._choose(self.found)
         self._report_open_transactions(self.found, refused)
         self.errors.extend(error.report() for error in refused.values())

@@ -2,15 +2,20 @@
 
 import time
 from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import replace
 
 from mirror.config import Flow
 from mirror.config.per_topic import StartPosition
 from mirror.errors import BlockedByOpenTransaction, MirrorError
+from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.epochs import epoch_ends
 from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
+
+_EPOCH_SECONDS = 5.0
 
 
 def source_partitions(
@@ -33,6 +38,24 @@ def source_partitions(
             readable_end = end.offset if readable is None else readable[tp]
             found[tp] = SourcePartition(tp, topics[tp.topic].id, starts[tp], readable_end, end.offset, leader_epoch=end.leader_epoch)
     return found
+
+
+def with_epoch_ends(
+    flow: Flow, found: Mapping[TopicPartition, SourcePartition], records: Mapping[TopicPartition, LedgerRecord]
+) -> dict[TopicPartition, SourcePartition]:
+    """The partitions, those with a new leader epoch since their last copy with the end of the old one. That alone tells of a truncated log
+    that has grown again. One whose leader does not answer is looked at again by the lane that copies it."""
+    asked = {
+        tp: (epoch, partition.end)
+        for tp, partition in found.items()
+        if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
+    }
+    ends = epoch_ends(flow.client("source", "consumer"), asked, _EPOCH_SECONDS)
+    return {tp: replace(partition, epoch_end=ends.get(tp)) for tp, partition in found.items()}
+
+
+def _epoch(record: LedgerRecord | None) -> int | None:
+    return None if record is None else record.leader_epoch
 
 
 def offsets_by_time(source: Cluster, starts: Mapping[TopicPartition, StartPosition]) -> dict[TopicPartition, int | None]:

@@ -57,6 +57,26 @@ def test_a_gap_up_to_an_empty_log_is_passed_over_too():
 def test_an_end_below_the_watermark_is_a_truncated_source():
     error = chosen(found=replace(FOUND, readable_end=40, end=40))
     assert (error.code, error.offset) == ("SourceTruncated", 50)
+    assert "[40, 50)" in error.message
+
+
+def test_a_log_that_grew_again_after_it_was_truncated_is_known_by_the_end_of_the_old_epoch():
+    error = chosen(found=replace(FOUND, leader_epoch=7, epoch_end=45))
+    assert (error.code, error.offset, error.retriable) == ("SourceTruncated", 50, False)
+    assert "[45, 50)" in error.message
+    assert "[45, 120)" in error.message
+
+
+def test_a_truncated_log_is_noticed_when_no_work_is_owed():
+    assert chosen(found=replace(FOUND, epoch_end=45), record=replace(RECORD, watermark=100)).code == "SourceTruncated"
+
+
+def test_a_leader_that_changed_and_lost_nothing_is_no_truncation():
+    assert chosen(found=replace(FOUND, leader_epoch=7, epoch_end=50)).reason == "behind"
+
+
+def test_a_watermark_of_no_known_epoch_is_not_held_against_one():
+    assert chosen(found=replace(FOUND, epoch_end=45), record=replace(RECORD, leader_epoch=None)).reason == "behind"
 
 
 def test_a_last_stable_offset_below_the_watermark_is_no_truncation():
