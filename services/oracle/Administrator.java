@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.ListOffsetsResult;
 import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -20,6 +21,7 @@ import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.ElectionNotNeededException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.quota.ClientQuotaAlteration;
 import org.apache.kafka.common.quota.ClientQuotaEntity;
 import org.apache.kafka.common.quota.ClientQuotaFilter;
@@ -36,6 +38,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
 
 /** What tests do to a cluster. Topic changes return when metadata shows them, so that the next step does not meet the old state. */
 final class Administrator {
@@ -199,7 +202,8 @@ final class Administrator {
 
     /**
      * Metadata names a leader before that broker leads; only an answered ListOffsets shows that it does. A producer that comes in between
-     * gets NOT_LEADER_OR_FOLLOWER, and Kafka's idempotent producer was seen to lose its sequence numbers over that for good.
+     * gets NOT_LEADER_OR_FOLLOWER, and Kafka's idempotent producer was seen to lose its sequence numbers over that for good. A broker may
+     * not even know yet that the partition exists.
      */
     private static JsonNode awaitLeaders(JsonNode request, Admin admin, int partitions) throws Exception {
         JsonNode row = await(request, admin, description -> description != null && description.partitions().size() == partitions
@@ -208,8 +212,24 @@ final class Administrator {
         for (int p = 0; p < partitions; p++) {
             ends.put(new TopicPartition(topic(request), p), OffsetSpec.latest());
         }
-        admin.listOffsets(ends).all().get();
+        Deadline deadline = new Deadline(request);
+        while (!answered(admin.listOffsets(ends))) {
+            deadline.check(() -> topic(request) + " has partitions whose leaders do not lead");
+            Thread.sleep(10);
+        }
         return row;
+    }
+
+    private static boolean answered(ListOffsetsResult asked) throws Exception {
+        try {
+            asked.all().get();
+            return true;
+        } catch (ExecutionException failure) {
+            if (failure.getCause() instanceof UnknownTopicOrPartitionException) {
+                return false;
+            }
+            throw failure;
+        }
     }
 
     private static JsonNode await(JsonNode request, Admin admin, java.util.function.Predicate<TopicDescription> reached) throws Exception {
