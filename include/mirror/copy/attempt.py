@@ -16,8 +16,8 @@ from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import after, stuck
 from mirror.copy.target_view import TargetView
-from mirror.errors import MirrorError, RecordRefused, SourceRecreated, TargetRecreated
-from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
+from mirror.errors import LedgerMissing, MirrorError, RecordRefused, SourceRecreated, TargetRecreated
+from mirror.formats.ledger import LedgerRecord, Skipped, Writer, encode, encode_key
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
@@ -54,7 +54,7 @@ class Attempt:
             self._await_markers()
 
     def _begin(self) -> None:
-        beginning = Beginning(self._task, self._state, self._ranges, self._target, self._view, self._writer())
+        beginning = Beginning(self._task, self._state, self._ranges, self._source, self._target, self._view, self._writer())
         beginning.run()
         self._records, self._unwritten = beginning.records, beginning.unwritten
         self._note_poison()
@@ -138,7 +138,8 @@ class Attempt:
         """Topic ids once more before each commit: a remote topic deleted inside a transaction is silently created anew by the client, and
         the commit succeeds; a source topic created anew would give other records under the same offsets."""
         touched = {tp.topic for tp in self._unwritten}
-        now = self._target.topics({self._task.remote_topics[topic] for topic in touched})
+        ledger = self._task.ledger_topic
+        now = self._target.topics({self._task.remote_topics[topic] for topic in touched} | {ledger})
         source = self._source.topics(touched)
         for tp in sorted(self._unwritten):
             remote = self._task.remote_topics[tp.topic]
@@ -147,6 +148,8 @@ class Attempt:
                 raise TargetRecreated(tp.topic, tp.partition, remote, f"topic id {known.target_topic_id}", found)
             if tp.topic in source and source[tp.topic].id != known.source_topic_id:
                 raise SourceRecreated(tp.topic, tp.partition, known.watermark, known.source_topic_id, source[tp.topic].id)
+        if self._task.ledger_id and (ledger not in now or now[ledger].id != self._task.ledger_id):
+            raise LedgerMissing(ledger, self._task.ledger_id, now[ledger].id if ledger in now else None)
 
     def _write_ledger(self, engine: Engine) -> None:
         writer = self._writer()

@@ -4,7 +4,7 @@ It is read after the fencing, so it cannot change any more: nobody else can writ
 can hide what was committed there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from mirror.copy.checks import RemotePartition, availability, continuity, window
@@ -12,13 +12,14 @@ from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
 from mirror.copy.target_view import TargetView
-from mirror.errors import MirrorError, SourceRecreated, UnexplainedTarget
+from mirror.errors import LedgerMissing, MirrorError, SourceRecreated, UnexplainedTarget
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_writer
+from mirror.plan.decisions import Decisions, Standing, acted_on, noted, records_accepted_until, rehomed
 from mirror.plan.model import Range
 
 
@@ -27,11 +28,20 @@ class Beginning:
     even if nothing is copied; what may not be copied is refused in the lane's state."""
 
     def __init__(
-        self, task: LaneTask, state: LaneState, ranges: Mapping[TopicPartition, Range], target: Cluster, view: TargetView, writer: Writer
+        self,
+        task: LaneTask,
+        state: LaneState,
+        ranges: Mapping[TopicPartition, Range],
+        source: Cluster,
+        target: Cluster,
+        view: TargetView,
+        writer: Writer,
     ) -> None:
         self._task = task
         self._state = state
         self._ranges = ranges
+        self._decisions = Decisions(task.decisions)
+        self._source = source
         self._target = target
         self._view = view
         self._writer = writer
@@ -41,36 +51,65 @@ class Beginning:
     def run(self) -> None:
         """Reads and checks. Raises what concerns the whole lane."""
         task = self._task
+        self._check_ledger()
         ledger = Ledger(task.ledger_topic, task.lanes, self._target, task.clients.target_consumer)
         records = ledger.read_lane(task.lane)
-        check_clusters(records.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id)
-        check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, datetime.now(UTC))
+        clusters = (task.source, task.source_cluster_id, task.target, task.target_cluster_id)
+        check_clusters(records.values(), *clusters, self._decisions)
+        now = datetime.now(UTC)
+        check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, self._decisions)
         wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
         found = self._view.partitions(wanted)
+        starts = self._log_starts(wanted)
         windows: dict[TopicPartition, tuple[int, int]] = {}
         for planned in wanted:
             tp = planned.topic_partition
-            record, remote = records.get(tp), found[tp]
+            remote = found[tp]
+            standing = _standing(planned, remote, starts.get(tp))
+            record = self._as_decided(planned, records.get(tp), standing)
             error = (
                 self._view.refused.get(remote.remote) or availability(remote) or continuity(remote, record) or _source_id(planned, record)
             )
             if error is not None:
-                self._state.refuse(tp, error)
+                self._refuse(tp, error)
                 continue
-            suspicious = window(remote, record)
+            suspicious = window(remote, record, records_accepted_until(planned.decisions, standing) or 0)
             if suspicious and tp.topic not in task.append_to:
                 windows[tp] = suspicious
-            self._accept(planned, record, remote)
+            self._accept(planned, record, remote, starts.get(tp))
         self._refuse_unexplained(windows, found, records)
 
-    def _accept(self, planned: Range, record: LedgerRecord | None, remote: RemotePartition) -> None:
+    def _check_ledger(self) -> None:
+        """Raises LedgerMissing if the ledger is not the one that was planned with: one that is new says that nothing was copied."""
+        task = self._task
+        found = self._target.topics([task.ledger_topic]).get(task.ledger_topic)
+        if task.ledger_id and (found is None or found.id != task.ledger_id):
+            raise LedgerMissing(task.ledger_topic, task.ledger_id, found.id if found else None)
+
+    def _log_starts(self, wanted: Iterable[Range]) -> dict[TopicPartition, int]:
+        """Where the source's log starts now, of partitions that a decision or the configuration lets pass over a gap: it may have moved on
+        since the plan was made."""
+        return self._source.offsets([each.topic_partition for each in wanted if each.decisions or each.skip_to is not None], "earliest")
+
+    def _as_decided(self, planned: Range, record: LedgerRecord | None, standing: Standing) -> LedgerRecord | None:
+        """The ledger's record as people's decisions make it, for those that are still in force."""
+        if record is None:
+            return None
+        task = self._task
+        decided, applied = acted_on(record, planned.decisions, standing)
+        if applied:
+            self.unwritten.add(planned.topic_partition)
+        source, target = (task.source, task.source_cluster_id), (task.target, task.target_cluster_id)
+        return rehomed(decided, self._decisions, source, target, task.installation)
+
+    def _accept(self, planned: Range, record: LedgerRecord | None, remote: RemotePartition, log_start: int | None) -> None:
         tp = planned.topic_partition
         if record is None:
             topic_id = remote.topic.id if remote.topic else ""
-            self.records[tp] = first_record(self._task, planned, topic_id, remote.end, self._writer)
+            self.records[tp] = noted(first_record(self._task, planned, topic_id, remote.end, self._writer), planned.decisions)
             self.unwritten.add(tp)
         elif planned.skip_to is not None and record.watermark < planned.skip_to:
-            self.records[tp] = over_gap(record, planned.skip_to, planned.leader_epoch)
+            self.records[tp] = over_gap(record, max(planned.skip_to, log_start or 0), planned.leader_epoch)
             self.unwritten.add(tp)
         else:
             self.records[tp] = record
@@ -96,6 +135,11 @@ class Beginning:
         self._state.refuse(tp, error)
         self.records.pop(tp, None)
         self.unwritten.discard(tp)
+
+
+def _standing(planned: Range, remote: RemotePartition, log_start: int | None) -> Standing:
+    remote_id = remote.topic.id if remote.topic else None
+    return Standing(planned.topic_id, log_start, remote.remote, remote_id, planned.leader_epoch)
 
 
 def _source_id(planned: Range, record: LedgerRecord | None) -> MirrorError | None:

@@ -61,9 +61,10 @@ def continuity(found: RemotePartition, record: LedgerRecord | None) -> MirrorErr
     return None
 
 
-def window(found: RemotePartition, record: LedgerRecord | None) -> tuple[int, int] | None:
-    """The target offsets in which no visible record may stand, if they have to be read to know that."""
-    start = found.log_start if record is None else max(found.log_start, record.target_next)
+def window(found: RemotePartition, record: LedgerRecord | None, accepted: int = 0) -> tuple[int, int] | None:
+    """The target offsets in which no visible record may stand, if they have to be read to know that. In front of `accepted` a person lets
+    them stay where the ledger knows nothing of the partition."""
+    start = max(found.log_start, accepted) if record is None else max(found.log_start, record.target_next)
     if start >= found.last_stable:
         return None
     only_our_marker = record is not None and record.records > 0 and found.last_stable == found.end == record.target_next + 1

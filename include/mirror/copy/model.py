@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror.errors import ErrorReport
+from mirror.formats.control import Decision
 from mirror.plan.model import Range
 
 
@@ -48,6 +49,12 @@ class LaneTask:
     run: str = ""
     interval_seconds: int = 60
     request_seconds: float = 30.0
+    skip_refused: bool = False
+    """Whether a record that the target refuses, or that cannot be carried, is passed over (errors.tolerance=all)."""
+    ledger_id: str = ""
+    """The topic id of the ledger that the plan read; '' is not compared."""
+    decisions: tuple[Decision, ...] = ()
+    """Decisions in force that concern the whole flow."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from mirror.config import Flow
 from mirror.copy.confluent_engine import ConfluentEngine
@@ -36,6 +37,11 @@ def lane_tasks(flow: Flow, plan: Plan, run: str = "", at_once: int = IN_PROCESS_
 
 def copy_lane(task: LaneTask) -> LaneResult:
     """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
+    result = _copied(task)
+    return replace(result, errors=tuple(error.of_flow(f"{task.source}->{task.target}") for error in result.errors))
+
+
+def _copied(task: LaneTask) -> LaneResult:
     try:
         return LaneCopy(task, ConfluentEngine).run()
     except MirrorError as error:
@@ -108,3 +114,5 @@ class _Common:
             interval_seconds=flow.value("mirror.copy.interval.seconds"),
             request_seconds=flow.value("admin.timeout.ms") / 1000,
         )
+            ledger_id=self._plan.ledger_id,
+            decisions=self._plan.decisions,

@@ -60,5 +60,10 @@ class MirrorError(Exception):
         """This error as a value."""
         return ErrorReport(self.code, self.message, self.topic, self.partition, self.offset, self.retriable, self.next)
 
+    def of_flow(self, flow: str) -> "MirrorError":
+        """This error with the flow's name in the command to run next."""
+        self.next = self.next.replace(FLOW, flow)
+        return self
+
     def __str__(self) -> str:
         return f"{self.message} Next: {self.next}" if self.next else self.message

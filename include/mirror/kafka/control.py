@@ -89,7 +89,8 @@ class Control:
                 topic=self.topic,
                 operation="WRITE",
             )
-        if not any(each.key == decision.key and each.when >= decision.when for each in self.read()):
+        written = decode(encode(decision), self.topic)
+        if not any(each.key == written.key and each.when >= written.when for each in self.read()):
             raise KafkaFailure(
                 f"The decision was acknowledged by {self.topic}, and is not in it.",
                 topic=self.topic,

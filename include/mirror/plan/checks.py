@@ -5,30 +5,50 @@ from datetime import datetime
 
 from mirror.errors import ForeignWriter, OtherCluster
 from mirror.formats.ledger import LedgerRecord
+from mirror.plan.decisions import NO_DECISIONS, Decisions, taken
 
 FOREIGN_WRITER_INTERVALS = 10
 """For how many copy intervals a record by another installation keeps a lane from being written."""
 
 
-def check_clusters(records: Iterable[LedgerRecord], source: str, source_id: str, target: str, target_id: str) -> None:
-    """Raises OtherCluster if the ledger was written for other clusters than the aliases `source` and `target` lead to now."""
+def check_clusters(
+    records: Iterable[LedgerRecord], source: str, source_id: str, target: str, target_id: str, decisions: Decisions = NO_DECISIONS
+) -> None:
+    """Raises OtherCluster if the ledger was written for other clusters than the aliases `source` and `target` lead to now, and nobody
+    decided that they are to be taken for the same."""
+    source_adopted, target_adopted = decisions.adopted(source, source_id), decisions.adopted(target, target_id)
     for record in records:
-        if record.source_cluster_id != source_id:
+        if record.source_cluster_id != source_id and source_adopted is None:
             raise OtherCluster(source, record.source_cluster_id, source_id)
-        if record.target_cluster_id != target_id:
+        if record.target_cluster_id != target_id and target_adopted is None:
             raise OtherCluster(target, record.target_cluster_id, target_id)
 
 
 def check_writer(
-    records: Iterable[LedgerRecord], ledger: str, lane: int, installation: str, interval_seconds: float, now: datetime
+    records: Iterable[LedgerRecord],
+    ledger: str,
+    lane: int,
+    installation: str,
+    interval_seconds: float,
+    now: datetime,
+    decisions: Decisions = NO_DECISIONS,
 ) -> None:
-    """Raises ForeignWriter if another installation wrote to the lane within the last ten copy intervals.
+    """Raises ForeignWriter if another installation wrote to the lane within the last ten copy intervals, and nobody decided that this one
+    may write behind it.
 
     Two installations would fence each other for ever. Without `mirror.installation` on either side nothing can be told apart.
     """
     if not installation:
         return
+    ownership = decisions.ownership(installation)
     for record in records:
+        if not foreign(record, installation, interval_seconds, now) or (ownership is not None and taken(record, ownership)):
+            continue
         age = (now - record.writer.time).total_seconds()
-        if record.writer.installation not in ("", installation) and age < FOREIGN_WRITER_INTERVALS * interval_seconds:
-            raise ForeignWriter(ledger, lane, record.writer.installation, record.writer.host, age)
+        raise ForeignWriter(ledger, lane, record.writer.installation, record.writer.host, age)
+
+
+def foreign(record: LedgerRecord, installation: str, interval_seconds: float, now: datetime) -> bool:
+    """Whether a record was written by another installation just now."""
+    age = (now - record.writer.time).total_seconds()
+    return record.writer.installation not in ("", installation) and age < FOREIGN_WRITER_INTERVALS * interval_seconds

@@ -68,6 +68,9 @@ class Decisions:
         return found is not None and (found.ledger_id, found.found_id) == (self.ledger_id, found_id)
 
 
+NO_DECISIONS = Decisions()
+
+
 @dataclass(frozen=True)
 class Standing:
     """How one partition stands on both clusters; None for what is not there or not known."""
@@ -76,6 +79,8 @@ class Standing:
     log_start: int | None
     remote: str
     remote_id: str | None
+    leader_epoch: int | None = None
+    """The source partition's leader epoch: no offset that a decision leads to belongs to a newer one."""
 
 
 def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing) -> tuple[LedgerRecord, tuple[Decision, ...]]:
@@ -100,11 +105,11 @@ def noted(record: LedgerRecord, applied: Iterable[Decision]) -> LedgerRecord:
     return replace(record, decided=Decided(newest.decision, newest.who, newest.when, newest.why))
 
 
-def passed_over(record: LedgerRecord, end: int, reason: str) -> LedgerRecord:
-    """The record after source offsets up to `end` were passed over without being copied. The leader epoch of what is behind them is not
-    known, so the next reading does not look for a truncation."""
+def passed_over(record: LedgerRecord, end: int, reason: str, leader_epoch: int | None) -> LedgerRecord:
+    """The record after source offsets up to `end` were passed over without being copied. No offset in front of `end` belongs to a newer
+    leader epoch than the given one."""
     skipped = Skipped(record.watermark, end, reason)
-    return replace(record, watermark=end, leader_epoch=None, skipped=(*record.skipped, skipped), blocked=None)
+    return replace(record, watermark=end, leader_epoch=leader_epoch, skipped=(*record.skipped, skipped), blocked=None)
 
 
 def _accept_gap(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:
@@ -112,7 +117,7 @@ def _accept_gap(record: LedgerRecord, decision: Decision, now: Standing) -> Ledg
         return None
     if now.log_start is None or now.log_start <= record.watermark:
         return None
-    return passed_over(record, now.log_start, _reason("gap accepted", decision))
+    return passed_over(record, now.log_start, _reason("gap accepted", decision), now.leader_epoch)
 
 
 def _skip_record(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:
@@ -120,7 +125,8 @@ def _skip_record(record: LedgerRecord, decision: Decision, now: Standing) -> Led
         return None
     if record.source_topic_id != now.source_topic_id:
         return None
-    return passed_over(record, record.watermark + 1, _reason(f"record skipped ({record.blocked.error.partition(':')[0]})", decision))
+    what = f"record skipped ({record.blocked.error.partition(':')[0]})"
+    return passed_over(record, record.watermark + 1, _reason(what, decision), now.leader_epoch)
 
 
 def _accept_records(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:
@@ -165,11 +171,11 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
     reason = _reason("restart", decision)
     left_out = [(record.watermark, start)] if same_source else []
     left_out += [(start, watermark)]
-    skipped = (Skipped(each.start, min(each.end, copied), each.reason) for each in record.skipped if each.start < copied)
+    skipped = (_cut(each, copied) for each in record.skipped if each.start < copied)
     return replace(
         record,
         watermark=watermark,
-        leader_epoch=None,
+        leader_epoch=now.leader_epoch,
         source_topic_id=now.source_topic_id,
         target_topic=now.remote,
         target_topic_id=remote_id,
@@ -180,6 +186,13 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
         skipped=(*skipped, *(Skipped(first, end, reason) for first, end in left_out if first < end)),
         blocked=None,
     )
+
+
+def _cut(skipped: Skipped, end: int) -> Skipped:
+    if skipped.end <= end:
+        return skipped
+    length = end - skipped.start
+    return replace(skipped, end=end, count=None if skipped.count is None else min(skipped.count, length))
 
 
 def _reason(what: str, decision: Decision) -> str:

@@ -12,9 +12,11 @@ from mirror.policy import TopicSelection
 
 @dataclass
 class Eligible:
-    """Source topics and their partitions that may be copied; what has to wait is a notice, what is wrong an error."""
+    """Source topics and their partitions that may be copied; what has to wait is a notice, what is wrong an error. `remotes` are the remote
+    topics that exist, by source topic."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
+    remotes: dict[str, Topic] = field(default_factory=dict)
     partitions: list[TopicPartition] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     errors: list[ErrorReport] = field(default_factory=list)
@@ -47,6 +49,8 @@ def eligible(
             continue
         there = max(len(remote_topics[remote].partitions) if remote in remote_topics else 0, created.get(remote, 0))
         result.topics[name] = topic
+        if remote in remote_topics:
+            result.remotes[name] = remote_topics[remote]
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
         lost = sorted(tp.partition for tp in known if tp.topic == name and tp.partition >= there)
         _report_missing(result, topic, remote, there, lost)

@@ -1,7 +1,7 @@
 """A plan for one run of one flow: the ledger's watermarks beside the source's offsets."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from mirror.config import Flow
@@ -10,15 +10,17 @@ from mirror.config.readable import check_readable
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters, ledger_of
+from mirror.kafka.connect import clusters, control_of
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.choose import SourcePartition, first_sight, next_range
+from mirror.plan.decisions import NO_DECISIONS, Decisions, Standing, acted_on, records_accepted_until
 from mirror.plan.eligible import Eligible, eligible
-from mirror.plan.model import Plan, Range
+from mirror.plan.model import BLOCKED, DECIDED, Plan, Range
+from mirror.plan.own_topics import read_decisions, read_ledger
 from mirror.plan.sources import offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.policy import topic_selection
 from mirror.sync.topics import refresh_topics
@@ -38,51 +40,67 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
 
 @dataclass(frozen=True)
 class Survey:
-    """A plan with what it was made from: the ledger, the source's mirrored topics, and the offsets of all partitions that may be copied."""
+    """A plan with what it was made from: the ledger, the source's mirrored topics, the offsets of all partitions that may be copied, the
+    remote topics that exist (by source topic), and what people decided."""
 
     plan: Plan
     ledger: LedgerView
     topics: Mapping[str, Topic]
     source: Mapping[TopicPartition, SourcePartition]
+    remotes: Mapping[str, Topic] = field(default_factory=dict)
+    decisions: Decisions = field(default_factory=Decisions)
 
 
-def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False) -> Survey:
-    """As `plan`, for whoever needs more than the work that is owed."""
+def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False) -> Survey:
+    """As `plan`, for whoever needs more than the work that is owed. With `undecided` as if nobody had decided about any partition."""
+    try:
+        return _survey(flow, source, target, dry_run, undecided)
+    except MirrorError as error:
+        error.of_flow(flow.name)
+        raise
+
+
+def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool) -> Survey:
     source_id, target_id = source.cluster_id(), target.cluster_id()
-    view = _ledger(flow, target, dry_run)
-    check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id)
-    planning = _Planning(flow, source, target, view, dry_run)
+    control = control_of(flow, target)
+    decisions = read_decisions(flow, control, dry_run)
+    ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
+    check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
+    planning = _Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, dry_run)
     planning.run()
-    ranges = _in_order(planning.ranges, view.records, flow.value("mirror.lanes"))
-    errors, notices = tuple(dict.fromkeys(planning.errors)), tuple(planning.notices)
-    return Survey(Plan(flow.name, ranges, errors, notices, flow.config_hash, source_id, target_id), view, planning.topics, planning.found)
-
-
-def _ledger(flow: Flow, target: Cluster, dry_run: bool) -> LedgerView:
-    ledger = ledger_of(flow, target)
-    view = LedgerView()
-    if ledger.exists():
-        view = ledger.read()
-    elif dry_run:
-        return view
-    else:
-        ledger.create(flow.value("mirror.ledger.replication.factor"))
-    if not view.records and not view.unreadable:
-        ledger.check_readable()
-    return view
+    flow_wide = (
+        decisions.adopted(flow.source, source_id),
+        decisions.adopted(flow.target, target_id),
+        decisions.ownership(flow.value("mirror.installation")),
+    )
+    made = Plan(
+        flow=flow.name,
+        ranges=_in_order(planning.ranges, view.records, flow.value("mirror.lanes")),
+        errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
+        notices=tuple(planning.notices),
+        config_hash=flow.config_hash,
+        source_cluster_id=source_id,
+        target_cluster_id=target_id,
+        ledger_id=ledger_id,
+        decisions=tuple(each for each in flow_wide if each is not None),
+    )
+    return Survey(made, view, planning.topics, planning.found, planning.remotes, decisions)
 
 
 class _Planning:
     """One pass over the flow's partitions, collecting ranges and errors."""
 
-    def __init__(self, flow: Flow, source: Cluster, target: Cluster, view: LedgerView, dry_run: bool) -> None:
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, view: LedgerView, decisions: Decisions, dry_run: bool) -> None:
         self._flow = flow
         self._source = source
         self._target = target
         self._view = view
+        self._decisions = decisions
+        self._selection = topic_selection(flow)
         self._dry_run = dry_run
         self._now = datetime.now(UTC)
         self.topics: Mapping[str, Topic] = {}
+        self.remotes: Mapping[str, Topic] = {}
         self.found: Mapping[TopicPartition, SourcePartition] = {}
         self.ranges: list[Range] = []
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
@@ -91,11 +109,11 @@ class _Planning:
     def run(self) -> None:
         refused: dict[str, MirrorError] = {}
         chosen = self._eligible(refused)
-        self.topics = chosen.topics
+        self.topics, self.remotes = chosen.topics, chosen.remotes
         self.notices.extend(chosen.notices)
-        self.errors.extend(chosen.errors)
+        self.errors.extend(error for error in chosen.errors if not self._paused(error))
         lanes = self._flow.value("mirror.lanes")
-        wanted = [tp for tp in chosen.partitions if lane_of(*tp, lanes) not in self._view.unreadable]
+        wanted = [tp for tp in self._not_paused(chosen.partitions) if lane_of(*tp, lanes) not in self._view.unreadable]
         committed = self._flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
         found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
         self.found = with_epoch_ends(self._flow, found, self._view.records)
@@ -112,26 +130,62 @@ class _Planning:
             self.errors.extend(refreshed.errors)
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
-        selection = topic_selection(self._flow)
-        return eligible(self._source, self._target, selection, list(self._view.records), enabled, created, refused)
+        return eligible(self._source, self._target, self._selection, list(self._view.records), enabled, created, refused)
+
+    def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """The partitions that nobody paused; the others are named, with who paused them and why."""
+        pauses = {tp: self._decisions.pause(tp) for tp in partitions}
+        told = {each.key: each for each in pauses.values() if each is not None}
+        self.notices.extend(
+            f"{each.topic if each.partition is None else f'{each.topic}-{each.partition}'} is left out: {each}" for each in told.values()
+        )
+        return [tp for tp, pause in pauses.items() if pause is None]
+
+    def _paused(self, error: ErrorReport) -> bool:
+        if error.topic is None or error.partition is None:
+            return False
+        return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None
 
     def _choose(self, found: Mapping[TopicPartition, SourcePartition]) -> None:
         starts = {tp: self._start(tp.topic) for tp in found if tp not in self._view.records}
         offsets = offsets_by_time(self._source, starts)
-        interval = timedelta(seconds=self._flow.value("mirror.copy.interval.seconds"))
+        # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer.
+        tolerant = self._flow.value("errors.tolerance") == "all"
+        interval = timedelta(seconds=0 if tolerant else self._flow.value("mirror.copy.interval.seconds"))
         for tp, partition in found.items():
             record = self._view.records.get(tp)
-            if record is None:
-                # A time that no leader could answer just now is not a time behind all records: the next run asks again.
-                if starts[tp].kind != "timestamp" or tp in offsets:
-                    self.ranges.append(first_sight(replace(partition, time_offset=offsets.get(tp)), starts[tp]))
-                continue
-            skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
-            chosen = next_range(partition, record, skip, self._now, interval)
-            if isinstance(chosen, Range):
-                self.ranges.append(chosen)
-            elif chosen is not None:
-                self.errors.append(chosen)
+            if record is not None:
+                self._go_on(partition, record, interval)
+            elif starts[tp].kind != "timestamp" or tp in offsets:
+                self._begin(replace(partition, time_offset=offsets.get(tp)), starts[tp])
+            # Else: a time that no leader could answer just now is not a time behind all records; the next run asks again.
+
+    def _begin(self, partition: SourcePartition, start: StartPosition) -> None:
+        decisions = self._decisions.of(partition.tp)
+        accepted = records_accepted_until(decisions, self._standing(partition)) is not None
+        self.ranges.append(replace(first_sight(partition, start), decisions=decisions if accepted else ()))
+
+    def _go_on(self, partition: SourcePartition, record: LedgerRecord, interval: timedelta) -> None:
+        tp = partition.tp
+        record, applied = acted_on(record, self._decisions.of(tp), self._standing(partition))
+        skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
+        chosen = next_range(partition, record, skip, self._now, interval)
+        if applied and not isinstance(chosen, ErrorReport):
+            # What was decided is committed even if there is nothing to copy.
+            chosen = chosen or partition.range(record.watermark, record.watermark, DECIDED)
+            chosen = replace(chosen, reason=BLOCKED if chosen.reason == BLOCKED else DECIDED, decisions=applied)
+            self.notices.extend(f"{tp}: {each}" for each in applied)
+        if isinstance(chosen, Range):
+            self.ranges.append(chosen)
+        elif chosen is not None:
+            self.errors.append(chosen)
+
+    def _standing(self, partition: SourcePartition) -> Standing:
+        topic = partition.tp.topic
+        remote = self.remotes.get(topic)
+        return Standing(
+            partition.topic_id, partition.log_start, self._selection.remote(topic), remote.id if remote else None, partition.leader_epoch
+        )
 
     def _start(self, topic: str) -> StartPosition:
         """`latest` and times are for partitions that exist at the topic's first run; one that is added later has no records that were

@@ -1,0 +1,45 @@
+"""The mirror's own topics as a plan finds them, or begins them: the control topic and the ledger."""
+
+import socket
+from datetime import UTC, datetime
+
+from mirror.config import Flow
+from mirror.errors import LedgerMissing
+from mirror.formats.control import LEDGER, Decision
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import ledger_of
+from mirror.kafka.control import Control
+from mirror.kafka.ledger import LedgerView
+from mirror.plan.decisions import Decisions
+
+
+def read_decisions(flow: Flow, control: Control, dry_run: bool) -> Decisions:
+    """What people decided. Creates the control topic where there is none, unless in a dry run."""
+    if control.exists():
+        return Decisions(control.read())
+    if not dry_run:
+        control.create(flow.value("mirror.ledger.replication.factor"))
+    return Decisions()
+
+
+def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisions, dry_run: bool) -> tuple[str, LedgerView]:
+    """The ledger's topic id ('': a dry run found none) and what it says. Creates it where there is none, unless in a dry run.
+
+    The control topic keeps the id, so that a ledger that was lost is not silently begun anew: that raises LedgerMissing.
+    """
+    ledger = ledger_of(flow, target)
+    known, found = decisions.ledger_id, ledger.topic_id()
+    if known is not None and known != found and not decisions.begins_ledger(found):
+        raise LedgerMissing(ledger.topic, known, found)
+    view = LedgerView()
+    if found is not None:
+        view = ledger.read()
+    elif dry_run:
+        return "", view
+    else:
+        found = ledger.create(flow.value("mirror.ledger.replication.factor"))
+    if not view.records and not view.unreadable:
+        ledger.check_readable()
+    if known != found and not dry_run:
+        control.write(Decision(LEDGER, f"plan@{socket.gethostname()}", datetime.now(UTC), "the ledger of this flow", ledger_id=found))
+    return found, view
