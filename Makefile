@@ -5,7 +5,7 @@ PYTEST := $(PY) -m pytest
 export PYTHONPATH := include:.
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint format test test-unit faults bench demo stop pools lock
+.PHONY: help install lint format test test-unit faults compat bench demo stop pools lock
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -28,6 +28,9 @@ test-unit: install ## the tests that need no services
 
 faults: install ## long series of kill -9 and SIGSTOP at random moments
 	$(PYTEST) tests/faults -m "faults or not faults" --durations=5
+
+compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
+	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600
 
 bench: install ## measure, and append to tests/bench/RESULTS.md
 	$(PYTHON) -m tests.bench.thousand_partitions

@@ -1,0 +1,269 @@
+r"""What is compared: generated properties files, patterns, names and configurations, as people write them and as they should not."""
+
+from hypothesis import strategies as st
+
+# ------------------------------------------------------------ properties files
+
+_PIECES = [
+    *("a", "b", "key", "=", ":", " ", "\t", "\f", "#", "!", "\\", "\\\\", "\n", "\r", "\r\n", "\\\n", "\\\r\n", "\\\r"),
+    *(r"\t", r"\n", r"\f", r"\r", r"\q", r"\=", r"\:", r"\#", r"\ ", r"\u0041", r"\u00e9", r"\uD83D", r"\uDE00", r"\u12", r"\u"),
+    *("\x00", "\x0b", "\x85", "\xe9", "\xff", "A->B.topics", "${env:X}", ".*"),
+]
+
+
+def property_files() -> st.SearchStrategy[bytes]:
+    """Bytes in which everything that the format knows meets everything else."""
+    return st.lists(st.sampled_from(_PIECES), max_size=25).map(lambda pieces: "".join(pieces).encode("latin-1"))
+
+
+# ------------------------------------------------------------ names and patterns
+
+_LETTERS = "abAB01._-"
+_ODD = "é\xc9ßſKǆ\u0130\u0131 \t\n\r\x85\u2028\U0001f600,&[]()"
+
+
+def texts() -> st.SearchStrategy[str]:
+    """Names of topics and groups; a group may be called anything."""
+    return st.text(_LETTERS, max_size=6) | st.text(_LETTERS + _ODD, max_size=4)
+
+
+_ATOMS = st.sampled_from(
+    [
+        *("a", "b", "A", "1", "_", "-", r"\.", ".", "é", " ", "#", "a.b", "ab"),
+        *(r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\h", r"\v", r"\R", r"\p{Alpha}", r"\p{Lower}", r"\P{Lu}", r"\p{L}", r"\p{Punct}"),
+        *(r"\p{javaLowerCase}", r"\p{IsAlphabetic}", r"\p{IsLatin}", r"\x41", r"\u0041", r"\0101", r"\t", r"\Qa.b\E", r"\Q.", r"\E"),
+        *("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", "(?i)", "(?x)", "(?s)", "(?-i)", "(?u)", "(?m)", "(?U)", "(?d)"),
+        *(r"\1", r"\2", r"\k<n>", "(?<n>a)", "}", "]", "&&", r"\_", r"\-", r"\,"),
+    ]
+)
+_MEMBERS = st.lists(
+    st.sampled_from(
+        ["a", "b", "A-Z", "a-c", "0-9", "^", "-", "&&", "[b-d]", "[^a]", r"\d", r"\w", r"\-", r"\]", ".", "_", "é", r"\p{L}", "]"]
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+_CLASSES = st.builds("[{}{}]".format, st.sampled_from(["", "", "^"]), _MEMBERS)
+_COUNTS = st.sampled_from(["", "", "", "*", "+", "?", "*?", "+?", "??", "*+", "{2}", "{1}", "{0,}", "{1,2}", "{2,1}", "{", "{1"])
+_OPENINGS = st.sampled_from(["(", "(", "(?:", "(?i:", "(?=", "(?!", "(?>", "(?x:", "(?-i:"])
+
+
+def patterns() -> st.SearchStrategy[str]:
+    """Java patterns of every construct, some of them broken; look-behinds of a bounded length."""
+    atoms = _ATOMS | _CLASSES
+    bounded = st.lists(atoms, min_size=1, max_size=3).map("".join)
+    behind = st.builds("{}{})".format, st.sampled_from(["(?<=", "(?<!"]), bounded)
+    return st.recursive(
+        st.builds(str.__add__, atoms, _COUNTS) | behind,
+        lambda inner: (
+            st.lists(inner, min_size=1, max_size=4).map("".join)
+            | st.lists(inner, min_size=2, max_size=3).map("|".join)
+            | st.builds("{}{}){}".format, _OPENINGS, inner, _COUNTS)
+        ),
+        max_leaves=6,
+    )
+
+
+# ------------------------------------------------------------ filters
+
+_MEMBER = st.sampled_from(
+    [
+        *("orders", "o.*", ".*", "pay.*", "orders|pay", "(?i)ORDERS", "a", "b", "A", "", " ", "x{1", "2}", "(a", "b)", "[a", r"\Qa", r"\E"),
+        *(r"mm2.*\.internal", r".*[\-\.]internal", r".*\.replica", "__.*", "console-consumer-.*", "connect-.*", "connect-[0-9]+", "grüße"),
+        *("min.insync.replicas", "follower.replication.throttled.replicas", "retention.ms", "message.timestamp.*", "min.insync.replica[s"),
+    ]
+)
+_COMMAS = st.sampled_from([",", ", ", " ,", "\t,\n", ",,", " , "])
+_NAMES = [
+    *(
+        "orders",
+        "ORDERS",
+        "o",
+        "pay",
+        "payments",
+        "a",
+        "b",
+        "A",
+        "ab",
+        "",
+        "mm2-offsets.a.internal",
+        "a.internal",
+        "a-internal",
+        "a.replica",
+    ),
+    *("__consumer_offsets", "console-consumer-7", "connect-x", "connect-12", "heartbeats", "grüße", "GRÜSSE", "a,b", "x", "xx", "b|a"),
+    *("min.insync.replicas", "min_insync_replicas", "retention.ms", "log.message.timestamp.before.max.ms", "message.timestamp.type"),
+]
+
+
+def _member_lists() -> st.SearchStrategy[str]:
+    members = st.lists(_MEMBER | _ATOMS | _CLASSES, min_size=1, max_size=4)
+    blanks = st.sampled_from(["", "", " ", "\t"])
+    return st.just("") | st.builds(lambda comma, found, blank: blank + comma.join(found) + blank, _COMMAS, members, blanks)
+
+
+def filter_properties() -> st.SearchStrategy[dict[str, str]]:
+    """The texts of the filters' properties; what is left out has its default."""
+    names = ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
+    lists = {name: _member_lists() for name in names}
+    words = st.sampled_from(["source", "target", "Source", "source ", "", "both"])
+    return st.fixed_dictionaries({}, optional={**lists, "use.defaults.from": words})
+
+
+def filtered_names() -> st.SearchStrategy[str]:
+    """Names that the filters are asked about."""
+    return st.sampled_from(_NAMES) | texts()
+
+
+# ------------------------------------------------------------ policies
+
+ALIASES = st.sampled_from(["A", "B", "east", "us-west", "a.b", "a_b", "1", "heartbeats", "mm2", "x"])
+_SEPARATORS = st.sampled_from([".", "_", "-", "__", "..", "x", "xx", "a", "_a_", ".-", " ", "$", "|", "é", "internal"])
+_WORDS = [
+    "orders",
+    "o",
+    "a",
+    "A",
+    "B",
+    "east",
+    "us-west",
+    "1",
+    "",
+    "heartbeats",
+    "myheartbeats",
+    "checkpoints",
+    "internal",
+    "mm2",
+    "mm2-offsets",
+]
+_WORDS += ["mm2-offset-syncs", "__consumer_offsets", "mm2-ledger", "mm2-control", "x", "replica"]
+
+
+def topic_names() -> st.SearchStrategy[str]:
+    """Names of remote, internal and ordinary topics and what looks like them, under any separator."""
+    parts = st.sampled_from(_WORDS)
+    return (
+        st.builds(lambda separator, parts: separator.join(parts), _SEPARATORS, st.lists(parts, min_size=1, max_size=5))
+        | st.builds(str.__add__, parts, parts)
+        | st.text("ab._-x", max_size=8)
+    )
+
+
+def policy_properties() -> st.SearchStrategy[dict[str, str]]:
+    """What a policy is configured with."""
+    flags = st.sampled_from(["true", "false", "TRUE", "False", " true", "false ", "yes", ""])
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "replication.policy.separator": _SEPARATORS,
+            "replication.policy.internal.topic.separator.enabled": flags,
+            "source.cluster.alias": ALIASES,
+        },
+    )
+
+
+# ------------------------------------------------------------ configurations
+
+_CLUSTERS = ["A", "B", "C", "us-west", "a.b", "A.B", "a", "consumer", "source", "producer", "sasl", "B x", "topics"]
+_INHERITED_OR_NOT = [
+    *("bootstrap.servers", "sasl.mechanism", "sasl.jaas.config", "ssl.keystore.password", "ssl.truststore.type", "sasl.oauthbearer.scope"),
+    *(
+        "security.providers",
+        "request.timeout.ms",
+        "client.dns.lookup",
+        "ssl.client.auth",
+        "ssl.unknown",
+        "client.id",
+        "metadata.max.age.ms",
+    ),
+]
+_OF_WORKERS = [
+    *("offset.storage.topic", "offset.storage", "config.storage.replication.factor", "status.storage.partitions", "key.converter.x"),
+    *("value.converter", "header.converter.y", "group.id", "tasks.max", "task.y", "worker.x", "offset.flush.interval.ms", "workers"),
+    *("replication.policy.class", "replication.policy.separator", "replication.policy.x", "config.providers.v.class", "config.providersx"),
+]
+_OF_CONNECTORS = [
+    *("topics", "topics.exclude", "groups", "enabled", "emit.heartbeats.enabled", "offset.lag.max", "name", "use.defaults.from"),
+    *("transforms", "transforms.a.type", "consumer.poll.timeout.ms", "topic.creation.enable", "exactly.once.support", "admin.timeout.ms"),
+    *(
+        "source.cluster.alias",
+        "target.cluster.alias",
+        "sync.topic.acls.enabled",
+        "mirror.lanes",
+        "my.own",
+        "task.index",
+        "forwarding.admin.class",
+    ),
+    *("task.assigned.partitions", "transaction.boundary", "tasks.max.enforce", "errors.tolerance", "replication.factor", "heartbeats"),
+]
+_OF_CLIENTS = [
+    "fetch.min.bytes",
+    "linger.ms",
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "bootstrap.servers",
+    "ssl.key.password",
+    "x",
+    "override.acks",
+]
+_ROLES = ["consumer.", "producer.", "admin.", "administrator.", "consumer", "producer.override."]
+_VALUES = {
+    "enabled": ["true", "false", "TRUE", "true ", " true", "yes", ""],
+    "emit.heartbeats.enabled": ["true", "false", "True"],
+    "offset.lag.max": ["5", " 7 "],
+    "tasks.max": ["2", "3"],
+    "replication.policy.class": ["org.apache.kafka.connect.mirror.IdentityReplicationPolicy"],
+    "consumer.poll.timeout.ms": ["5"],
+    "admin.timeout.ms": ["6"],
+    "sync.topic.acls.enabled": ["false"],
+    "tasks.max.enforce": ["true"],
+    "errors.tolerance": ["all"],
+    "replication.factor": ["1"],
+    "security.protocol": ["SSL", "PLAINTEXT", "sasl_ssl"],
+    "forwarding.admin.class": ["org.apache.kafka.clients.admin.ForwardingAdmin"],
+    "value.converter": ["org.apache.kafka.connect.converters.ByteArrayConverter"],
+    "ssl.client.auth": ["none"],
+}
+_ANY_VALUE = ["1", "x", "y ", " z", "", "a,b", "é", "a=b:c", "#", r"\d.*"]
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> tuple[list[str], dict[str, str]]:
+    """The aliases and the properties of a file for MirrorMaker 2 in which every prefix meets every kind of name."""
+    clusters = draw(st.lists(st.sampled_from(_CLUSTERS), min_size=2, max_size=3, unique=True))
+    sides = ["", "source.", "target.", "source.cluster.", "target.cluster."]
+    flows = [f"{source}->{target}." for source in clusters for target in clusters if source != target]
+    prefixes = st.sampled_from(["", "", *(f"{alias}." for alias in clusters), *flows, "Z.", "Z->A."])
+    names = st.sampled_from([*_INHERITED_OR_NOT, *_OF_WORKERS, *_OF_CONNECTORS, "security.protocol"]) | st.builds(
+        "{}{}{}".format, st.sampled_from(sides), st.sampled_from(_ROLES), st.sampled_from(_OF_CLIENTS)
+    )
+    properties = {"clusters": draw(st.sampled_from([",", ", ", " , "])).join(clusters)}
+    for prefix, name in draw(st.lists(st.tuples(prefixes, names), max_size=25)):
+        properties[prefix + name] = draw(st.sampled_from(_VALUES.get(name, _ANY_VALUE)))
+    return clusters, properties
+
+
+@st.composite
+def written(draw: st.DrawFn, properties: dict[str, str]) -> bytes:
+    """The properties as a person or a program writes them: separators, escapes, comments and broken lines of every kind."""
+    end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    separators = st.sampled_from(["=", " = ", ":", "\t", " : ", "  "])
+    between = st.sampled_from(["", "", "", f"# a=b{end}", f"{end}", f"  ! x \\{end}", f"\t{end}"])
+    text = ""
+    for key, value in properties.items():
+        broken = draw(st.integers(0, 6 * len(value) + 6))
+        pieces = [escaped(value[:broken], False), escaped(value[broken:], False)] if 0 < broken < len(value) else [escaped(value, False)]
+        separator = draw(separators) if value[:1] not in ("=", ":") and value else "="
+        text += draw(between) + escaped(key, True) + separator + f"\\{end}   ".join(pieces) + end
+    return text.encode("latin-1")
+
+
+def escaped(text: str, key: bool) -> str:
+    """The text with the escapes that it needs where it stands."""
+    result = []
+    for place, character in enumerate(text):
+        if character == "\\" or (character == " " and (key or place == 0)) or (key and character in "=:#!\t"):
+            result.append("\\" + character)
+        else:
+            result.append(character if character.isascii() else f"\\u{ord(character):04x}")
+    return "".join(result)
