@@ -90,6 +90,7 @@ class CopyOperator(SparkSubmitOperator):
         return JobHook(
             connection,
             environment={**os.environ, **environment(found.master, "", tuned, files.directory)},
+            inherited=(files.lock,),
             name=f"mirror copy {flow.name}",
             application_args=arguments(files, flow.name, run_id),
             properties_file=properties_file(found.master, properties, tuned),

@@ -15,12 +15,15 @@ class JobHook(SparkSubmitHook):
 
     The provider's own hook turns a connection that does not exist into a submission to YARN; this one raises ConfigurationError.
     `environment` is given to spark-submit's process with any master and never stands on a command line, as the provider's env_vars do on
-    YARN and Kubernetes.
+    YARN and Kubernetes; `inherited` are file descriptors that it keeps open.
     """
 
-    def __init__(self, conn_id: str, environment: dict[str, str] | None = None, **options: Any) -> None:
+    def __init__(
+        self, conn_id: str, environment: dict[str, str] | None = None, inherited: tuple[int, ...] = (), **options: Any
+    ) -> None:
         super().__init__(conn_id=conn_id, deploy_mode="client", **options)
         self._environment = environment
+        self._inherited = inherited
 
     @property
     def master(self) -> str:
@@ -40,4 +43,4 @@ class JobHook(SparkSubmitHook):
 
     def submit(self, application: str = "", **options: Any) -> str | None:
         """Runs the job and waits for it. Raises AirflowException, with the end of its output, if it ends badly."""
-        return super().submit(application, env=self._environment, **options)
+        return super().submit(application, env=self._environment, pass_fds=self._inherited, **options)

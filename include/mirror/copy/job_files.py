@@ -13,18 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mirror.copy.job_lock import in_use, remove_abandoned
 from mirror.copy.model import LaneResult
 from mirror.copy.results import results_from_columns, results_to_columns
 from mirror.errors import ErrorReport, JobFailed, MirrorError, ReportedError
 from mirror.plan.encode import from_columns, to_columns
 from mirror.plan.model import Plan
 
+_PREFIX = "mirror-copy-"
+
 
 @dataclass(frozen=True)
 class JobFiles:
-    """Where the plan and the result of one job are; `directory` is theirs alone."""
+    """Where the plan and the result of one job are; `directory` is theirs alone. `lock` is a file descriptor that the job has to inherit:
+    while anybody has it, nobody else deletes the directory."""
 
     directory: Path
+    lock: int = -1
 
     @property
     def plan(self) -> Path:
@@ -39,9 +44,11 @@ class JobFiles:
 
 @contextmanager
 def job_files(plan: Plan) -> Iterator[JobFiles]:
-    """A private temporary directory with the plan in it; deleted with all that is in it at the end."""
-    with tempfile.TemporaryDirectory(prefix="mirror-copy-") as directory:
-        files = JobFiles(Path(directory))
+    """A private temporary directory with the plan in it; deleted with all that is in it at the end. Those of copies that were killed go
+    before."""
+    remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, in_use(Path(directory)) as lock:
+        files = JobFiles(Path(directory), lock)
         write_private(files.plan, to_columns(plan))
         yield files
 

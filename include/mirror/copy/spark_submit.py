@@ -35,12 +35,12 @@ def copy_with_spark(plan: Plan, *, run: str = "", properties: str = "", config: 
             str(JOB),
             *arguments(files, plan.flow, run),
         ]
-        code = _run(command, {**os.environ, **environment(LOCAL_MASTER, config, tuned, files.directory)})
+        code = _run(command, files.lock, {**os.environ, **environment(LOCAL_MASTER, config, tuned, files.directory)})
         return read_results(files.result, f"spark-submit ended with exit code {code}.")
 
 
-def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
-    with subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno()) as job:
+def _run(command: Sequence[str], lock: int, variables: Mapping[str, str]) -> int:
+    with subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), pass_fds=(lock,)) as job:
         try:
             return job.wait()
         except BaseException:

@@ -1,9 +1,17 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mirror.copy.job_files import JobFiles, job_files, read_plan, read_results, write_failure, write_private, write_results
 from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.spark_start import INCLUDE
 from mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
 from mirror.plan.model import Plan, Range
 
@@ -52,3 +60,72 @@ def test_a_file_is_there_only_when_it_is_complete(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_private(tmp_path / "result.json", {"half": [1, object()]})
     assert not (tmp_path / "result.json").exists()
+
+
+# ---------------------------------------------------------------- what a killed copy leaves behind
+
+KILLED = """
+import os, signal, subprocess, sys
+from mirror.copy.job_files import job_files
+from mirror.plan.model import Plan
+with job_files(Plan("east->west")) as files:
+    job = subprocess.Popen(["sleep", "60"], pass_fds=(files.lock,) if sys.argv[1] == "job" else ())
+    print(files.directory, job.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """A submitter that is killed, with a job that has the lock or has it not; gives the directory that it leaves."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    jobs: list[int] = []
+
+    def kill(job: bool = False) -> Path:
+        command = [sys.executable, "-c", KILLED, "job" if job else "alone"]
+        environment = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(INCLUDE)}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as submitter:
+            directory, pid = submitter.stdout.readline().split() if submitter.stdout else ("", "")
+        assert submitter.returncode == -signal.SIGKILL
+        jobs.append(int(pid))
+        return Path(directory)
+
+    def end_jobs() -> None:
+        while jobs:
+            os.kill(jobs.pop(), signal.SIGKILL)
+
+    kill.end_jobs = end_jobs  # type: ignore[attr-defined]
+    yield kill
+    end_jobs()
+
+
+def test_what_a_killed_submitter_left_is_deleted_by_the_next_one(killed: Callable[..., Path]) -> None:
+    left = killed()
+    assert left.exists()
+    with job_files(PLAN) as files:
+        assert not left.exists()
+        with job_files(PLAN):
+            assert files.plan.exists(), "one that is in use stays"
+
+
+def test_it_stays_while_the_job_lives_that_the_submitter_started(killed: Any) -> None:
+    left = killed(job=True)
+    with job_files(PLAN):
+        assert left.exists()
+    killed.end_jobs()
+    deadline = time.monotonic() + 10
+    while left.exists() and time.monotonic() < deadline:
+        with job_files(PLAN):
+            time.sleep(0.02)
+    assert not left.exists()
+
+
+def test_what_is_not_ours_or_not_private_or_has_no_lock_is_left_alone(killed: Callable[..., Path], tmp_path: Path) -> None:
+    left = killed()
+    left.chmod(0o755)
+    (tmp_path / "mirror-copy-link").symlink_to(tmp_path)
+    (tmp_path / "mirror-copy-file").touch()
+    (tmp_path / "mirror-copy-other").mkdir(mode=0o700)
+    with job_files(PLAN):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {left.name, "mirror-copy-link", "mirror-copy-file", "mirror-copy-other"}
