@@ -1,4 +1,4 @@
-"""The Spark job of a copy: one Spark task per lane that has work. Arguments: plan file, result file, flow, run.
+"""The Spark job of a copy: a few lanes that have work in each Spark task, side by side. Arguments: plan file, result file, flow, run.
 
 Spark only schedules. A lane's function never raises, so a failing lane does not end the job for the others; Spark's own retries are for
 lost executors, and fencing makes them safe.
@@ -24,10 +24,9 @@ def copy_lanes(tasks: Iterable[bytes]) -> Iterator[Any]:
         except ImportError as error:
             yield {"module": module, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
             return
-    from mirror.copy.run import copy_lane
+    from mirror.copy.run import copy_side_by_side
 
-    for task in tasks:
-        yield copy_lane(pickle.loads(task))  # noqa: S301 — our own driver sent it
+    yield from copy_side_by_side([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
 
 
 def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
@@ -36,15 +35,18 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
 
     from mirror.config import load
     from mirror.copy.job_files import read_plan
-    from mirror.copy.run import lane_tasks
+    from mirror.copy.run import LANES_AT_ONCE, lane_tasks
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
     settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
     context = SparkContext(conf=settings)
-    tasks = [pickle.dumps(task) for task in lane_tasks(flow, plan, run_id, at_once=context.defaultParallelism)]
+    cores = context.defaultParallelism
+    tasks = [pickle.dumps(task) for task in lane_tasks(flow, plan, run_id, at_once=cores * LANES_AT_ONCE)]
     try:
-        return context.parallelize(tasks, len(tasks)).mapPartitions(copy_lanes).collect() if tasks else []
+        # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
+        slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
+        return context.parallelize(tasks, slices).mapPartitions(copy_lanes).collect() if tasks else []
     finally:
         # The JVM's side alone: SparkContext.stop() would wait another second for its server of accumulators, which nobody uses here.
         context._jsc.stop()

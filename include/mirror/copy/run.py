@@ -14,11 +14,11 @@ from mirror.offsets.lanes import lane_of, transactional_id
 from mirror.plan.model import Plan, Range
 from mirror.policy import replication_policy, topic_selection
 
-IN_PROCESS_LANES = 4
-"""How many lanes this process copies at once; most of a small lane's time is waiting for brokers."""
+LANES_AT_ONCE = 4
+"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
 
 
-def lane_tasks(flow: Flow, plan: Plan, run: str = "", at_once: int = IN_PROCESS_LANES) -> list[LaneTask]:
+def lane_tasks(flow: Flow, plan: Plan, run: str = "", at_once: int = LANES_AT_ONCE) -> list[LaneTask]:
     """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
 
     The run's budget is shared by the lanes: with `at_once` of them side by side, each gets its part of the seconds, and an equal part of
@@ -56,8 +56,12 @@ def _copied(task: LaneTask) -> LaneResult:
 
 def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
     """Copies all lanes in this process, a few at a time."""
-    tasks = lane_tasks(flow, plan, run)
-    with ThreadPoolExecutor(max_workers=IN_PROCESS_LANES, thread_name_prefix="lane") as threads:
+    return copy_side_by_side(lane_tasks(flow, plan, run))
+
+
+def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
+    """Copies lanes in this process, a few at a time, and gives their results in the same order."""
+    with ThreadPoolExecutor(max_workers=LANES_AT_ONCE, thread_name_prefix="lane") as threads:
         return list(threads.map(copy_lane, tasks))
 
 
