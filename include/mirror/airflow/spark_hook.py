@@ -18,9 +18,7 @@ class JobHook(SparkSubmitHook):
     YARN and Kubernetes; `inherited` are file descriptors that it keeps open.
     """
 
-    def __init__(
-        self, conn_id: str, environment: dict[str, str] | None = None, inherited: tuple[int, ...] = (), **options: Any
-    ) -> None:
+    def __init__(self, conn_id: str, environment: dict[str, str] | None = None, inherited: tuple[int, ...] = (), **options: Any) -> None:
         super().__init__(conn_id=conn_id, deploy_mode="client", **options)
         self._environment = environment
         self._inherited = inherited
