@@ -36,9 +36,10 @@ def _copied(flow: Flow, planned: Plan, options: argparse.Namespace) -> list[Lane
         from mirror.copy.run import copy_in_process
 
         return copy_in_process(flow, planned)
+    from mirror.copy.spark_start import LOCAL_MASTER
     from mirror.copy.spark_submit import copy_with_spark
 
-    return copy_with_spark(planned, properties=flow.value("mirror.spark.properties.file"), config=options.config or "")
+    return copy_with_spark(planned, master=options.master or LOCAL_MASTER, properties=flow.value("mirror.spark.properties.file"), config=options.config or "")
 
 
 def _text(judged: Verdict, published: Published) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mirror.copy.job_files import JobFiles, job_files, read_results
 from mirror.copy.model import LaneResult
-from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, program, properties_file, tuned_spark
+from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, is_local, package, program, properties_file, tuned_spark
 from mirror.plan.model import Plan
 
 JOB = INCLUDE.parent / "jobs" / "copy_ranges.py"
@@ -18,24 +18,26 @@ def arguments(files: JobFiles, flow: str, run: str) -> list[str]:
     return [str(files.plan), str(files.result), flow, run]
 
 
-def copy_with_spark(plan: Plan, *, run: str = "", properties: str = "", config: str = "") -> list[LaneResult]:
-    """Copies the plan's ranges through a Spark job on this host and returns what each lane did.
+def copy_with_spark(plan: Plan, *, master: str = LOCAL_MASTER, run: str = "", properties: str = "", config: str = "") -> list[LaneResult]:
+    """Copies the plan's ranges through a Spark job whose driver is on this host, and returns what each lane did.
 
-    `properties` is mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we have there). The job's
+    `master` is the Spark cluster, `properties` is mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we have there). The job's
     output goes to our standard error. Raises what the job reports, and JobFailed when it ends without a result.
     """
     tuned = None if properties else tuned_spark()
-    file = properties_file(LOCAL_MASTER, properties, tuned)
+    file = properties_file(master, properties, tuned)
     with job_files(plan) as files:
         command: Sequence[str] = [
-            program(LOCAL_MASTER, "spark-submit", tuned),
-            *("--master", LOCAL_MASTER),
+            program(master, "spark-submit", tuned),
+            *("--master", master),
+            *("--deploy-mode", "client"),
             *("--name", f"mirror copy {plan.flow}"),
             *(("--properties-file", file) if file else ()),
+            *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
             str(JOB),
             *arguments(files, plan.flow, run),
         ]
-        code = _run(command, files.lock, {**os.environ, **environment(LOCAL_MASTER, config, tuned, files.directory)})
+        code = _run(command, files.lock, {**os.environ, **environment(master, config, tuned, files.directory)})
         return read_results(files.result, f"spark-submit ended with exit code {code}.")
 
 
