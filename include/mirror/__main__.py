@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from mirror.commands.answer import FAILED, UNUSABLE, Answer
 from mirror.commands.parser import parser
 from mirror.config import Configuration, Flow, load

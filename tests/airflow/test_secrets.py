@@ -13,6 +13,7 @@ from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
 
 SECRET = "tr0ub4dor-and-3-more"
+OTHER_SECRET = "c0rrect-horse-4-more"
 
 
 class Watch:
@@ -41,13 +42,17 @@ class Watch:
                 self._command(_content(command))
             for path in self._temporary.rglob("*.json"):
                 self.files_seen.add(path.name)
-                if SECRET.encode() in _content(path):
+                if _leaks(_content(path)):
                     self.leaks.add(str(path))
 
     def _command(self, line: bytes) -> None:
         self.jobs_seen += b"copy_ranges.py" in line
-        if SECRET.encode() in line:
+        if _leaks(line):
             self.leaks.add(line.decode(errors="replace"))
+
+
+def _leaks(content: bytes) -> bool:
+    return any(secret.encode() in content for secret in (SECRET, OTHER_SECRET))
 
 
 def _content(path: Path) -> bytes:
@@ -57,22 +62,37 @@ def _content(path: Path) -> bytes:
         return b""  # it is gone
 
 
-def test_a_password_stands_nowhere_while_the_dag_uses_it(
+@pytest.fixture
+def connection(airflow_home: Path) -> Iterator[str]:
+    """A connection in Airflow's own database, as an operator makes it in the UI."""
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        session.add(Connection(conn_id="kafka_east", conn_type="kafka", login="reader", password=OTHER_SECRET))
+    yield "kafka_east"
+    with create_session() as session:
+        session.query(Connection).filter(Connection.conn_id == "kafka_east").delete()
+
+
+def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_the_dag_uses_them(
     make_cluster: Callable[..., KafkaCluster],
     west: KafkaCluster,
     make_pair: Callable[..., ClusterPair],
     oracle: Oracle,
     run_dag: Callable[..., Any],
     airflow_home: Path,
+    connection: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    source = make_cluster("east", users={"mirror": SECRET})
+    source = make_cluster("east", users={"mirror": SECRET, "reader": OTHER_SECRET})
     oracle.create_acls(
         source.bootstrap,
         [
-            {"principal": "User:mirror", "type": kind, "name": name, "operation": "ALL"}
+            {"principal": f"User:{user}", "type": kind, "name": name, "operation": "ALL"}
+            for user in ("mirror", "reader")
             for kind, name in (("TOPIC", "*"), ("GROUP", "*"), ("CLUSTER", "kafka-cluster"))
         ],
     )
@@ -86,6 +106,7 @@ def test_a_password_stands_nowhere_while_the_dag_uses_it(
         "source.bootstrap.servers": source.secure_bootstrap,
         "source.security.protocol": "SASL_PLAINTEXT",
         "source.sasl.mechanism": "PLAIN",
+        "source.consumer.sasl.jaas.config": f'{login} username="${{conn:{connection}:login}}" password="${{conn:{connection}:password}}";',
         "source.sasl.jaas.config": f'{login} username="mirror" password="${{file:{tmp_path}/secrets.properties:password}}";',
     }
     monkeypatch.setenv("MIRROR_CONFIG", str(pair.properties(extra=extra)))
@@ -102,8 +123,8 @@ def test_a_password_stands_nowhere_while_the_dag_uses_it(
     assert watch.jobs_seen
     assert {"plan.json", "result.json"} <= watch.files_seen
     assert not watch.leaks
-    assert SECRET not in "".join(capfd.readouterr())
+    assert not _leaks("".join(capfd.readouterr()).encode())
     database = b"".join(path.read_bytes() for path in airflow_home.glob("airflow.db*"))
     assert topic.encode() in database, "the XComs are in this file"
-    assert SECRET.encode() not in database
+    assert not _leaks(database)
     assert not list(temporary.rglob("mirror-copy-*"))

@@ -14,6 +14,7 @@ from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.spark_hook import JobHook
 from mirror.airflow.xcom import is_plain
 from mirror.config import load
+from mirror.config.connections import handed_over
 from mirror.copy.job_files import JobFiles, job_files, read_results
 from mirror.copy.spark_start import environment, is_local, package, program, properties_file, tuned_spark
 from mirror.copy.spark_submit import JOB, arguments
@@ -89,7 +90,7 @@ class CopyOperator(SparkSubmitOperator):
         tuned = None if properties else tuned_spark()
         return JobHook(
             connection,
-            environment={**os.environ, **environment(found.master, "", tuned, files.directory)},
+            environment={**os.environ, **environment(found.master, "", tuned, files.directory), **handed_over(flow)},
             inherited=(files.lock,),
             name=f"mirror copy {flow.name}",
             application_args=arguments(files, flow.name, run_id),

@@ -5,6 +5,7 @@ import argparse
 from mirror.commands import plan as plan_command
 from mirror.commands.answer import Answer, table
 from mirror.config import Flow
+from mirror.config.connections import handed_over
 from mirror.copy.model import LaneResult
 from mirror.copy.results import watermarks_to_columns
 from mirror.plan.model import Plan
@@ -39,7 +40,13 @@ def _copied(flow: Flow, planned: Plan, options: argparse.Namespace) -> list[Lane
     from mirror.copy.spark_start import LOCAL_MASTER
     from mirror.copy.spark_submit import copy_with_spark
 
-    return copy_with_spark(planned, master=options.master or LOCAL_MASTER, properties=flow.value("mirror.spark.properties.file"), config=options.config or "")
+    return copy_with_spark(
+        planned,
+        master=options.master or LOCAL_MASTER,
+        properties=flow.value("mirror.spark.properties.file"),
+        config=options.config or "",
+        connections=handed_over(flow),
+    )
 
 
 def _text(judged: Verdict, published: Published) -> str:

@@ -56,7 +56,7 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
         if setting is None:
             continue
         try:
-            text = file.references.resolve(setting)
+            text = file.references.while_parsing().resolve(setting)
         except ConfigurationError as error:
             pairs.append(Pair(source, target, error.problems))
             continue
@@ -92,7 +92,7 @@ def _missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:
 def _clusters(path: Path, raw: Mapping[str, Setting], providers: References) -> tuple[str, ...]:
     setting = raw.get("clusters", Setting("", "clusters"))
     try:
-        clusters = parse_list(providers.resolve(setting))
+        clusters = parse_list(providers.while_parsing().resolve(setting))
     except ConfigurationError as error:
         raise ConfigurationError(list(error.problems), file=str(path)) from None
     except ValueError as error:

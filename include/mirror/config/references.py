@@ -1,4 +1,5 @@
-"""References in values: `${env:VAR}`, `${file:path:key}`, `${dir:path:file}`, and what `config.providers` declares of the same kinds.
+"""References in values: `${env:VAR}`, `${file:path:key}`, `${dir:path:file}`, `${conn:connection:field}`, and what `config.providers`
+declares of the first three kinds.
 
 They are resolved when a client or value is asked for, never while the file is loaded, and what they give never stands in a message.
 The pattern is that of Kafka's `ConfigTransformer`: no recursion, several references in one value.
@@ -6,15 +7,20 @@ The pattern is that of Kafka's `ConfigTransformer`: no recursion, several refere
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mirror.config.connections import Connections
 from mirror.config.properties import parse
 from mirror.config.setting import Setting
 from mirror.errors import ConfigurationError, Problem
 
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_NOT_WHILE_PARSING = (
+    "this is read while DAG files are parsed, and Airflow's connections only when a task runs; they can give the settings of Kafka clients "
+    "alone: use ${env:…}, ${file:…} or ${dir:…} here"
+)
 _PACKAGE = "org.apache.kafka.common.config.provider."
 
 Provider = Callable[[str, str], str]
@@ -28,7 +34,7 @@ def has_reference(text: str) -> bool:
 
 @dataclass(frozen=True)
 class References:
-    """The providers of one file: the three that are always there, and those that it declares."""
+    """The providers of one file: the four that are always there, and those that it declares."""
 
     providers: Mapping[str, Provider] = field(repr=False)
     unsupported: Mapping[str, str] = field(repr=False, default_factory=dict)
@@ -36,28 +42,44 @@ class References:
 
     def resolve(self, setting: Setting) -> str:
         """The text with every reference replaced. Raises ConfigurationError that names property and reference."""
-        problems: list[Problem] = []
+        values, problems = self._values(setting, _REFERENCE.finditer(setting.text))
+        if problems:
+            raise ConfigurationError(problems)
+        return _REFERENCE.sub(lambda match: values[match.group()], setting.text)
 
-        def replace(match: re.Match[str]) -> str:
+    def connection_values(self, setting: Setting) -> dict[str, str]:
+        """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
+        found = [each for each in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(each.group(1)), Connections)]
+        values, problems = self._values(setting, found)
+        if problems:
+            raise ConfigurationError(problems)
+        return {f"{each.group(2) or ''}:{each.group(3)}": values[each.group()] for each in found}
+
+    def while_parsing(self) -> "References":
+        """The same without Airflow's connections: what is read while DAG files are parsed must not ask for them."""
+        others = {name: each for name, each in self.providers.items() if not isinstance(each, Connections)}
+        return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported})
+
+    def _values(self, setting: Setting, found: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
+        values: dict[str, str] = {}
+        problems: list[Problem] = []
+        for match in found:
             provider, path, key = match.group(1), match.group(2) or "", match.group(3)
             try:
-                return self._provider(provider)(path, key)
+                values[match.group()] = self._provider(provider)(path, key)
             except (ValueError, OSError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 problems.append(_problem(setting, provider, match.group(), reason))
-                return ""
-
-        text = _REFERENCE.sub(replace, setting.text)
-        if problems:
-            raise ConfigurationError(problems)
-        return text
+        return values, problems
 
     def check(self, setting: Setting) -> list[Problem]:
-        """What can be said of the references without resolving them: that nobody provides them."""
+        """What can be said of the references without resolving them: that nobody provides them, or that no connection has the field."""
         problems = []
-        for provider, _path, _key in _REFERENCE.findall(setting.text):
+        for provider, path, key in _REFERENCE.findall(setting.text):
             try:
-                self._provider(provider)
+                found = self._provider(provider)
+                if isinstance(found, Connections):
+                    found.check(path, key)
             except ValueError as error:
                 problems.append(_problem(setting, provider, "", str(error)))
         return problems
@@ -71,9 +93,14 @@ class References:
 
 
 def references(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = None) -> References:
-    """A file's providers: env, file and dir, overlaid by its `config.providers`. No `environ`: the process's own at the time of use."""
-    providers: dict[str, Provider] = {"env": _environment(environ, ""), "file": _file(""), "dir": _directory("")}
-    unsupported = {"conn": "Airflow connections (${conn:…}) cannot be used here yet; use ${env:…}, ${file:…} or ${dir:…}"}
+    """A file's providers: env, file, dir and conn, overlaid by its `config.providers`. No `environ`: the process's own when it is used."""
+    providers: dict[str, Provider] = {
+        "env": _environment(environ, ""),
+        "file": _file(""),
+        "dir": _directory(""),
+        "conn": Connections(environ),
+    }
+    unsupported: dict[str, str] = {}
     declared = raw["config.providers"].text if "config.providers" in raw else ""
     for name in (part.strip() for part in declared.split(",")):
         if not name:

@@ -105,9 +105,11 @@ def _values(found: Findings) -> None:
         # How many replicas a topic has that nobody makes yet is missed by nobody.
         if why and not name.endswith("replication.factor"):
             found.without_effect(setting.origin, why)
+        early = found.flow.references.while_parsing().check(setting)
+        found.add(early)
         if not has_reference(setting.text):
             _try(found, setting, definition.parse)
-        elif definition.type == "BOOLEAN" and name.endswith("enabled"):
+        elif not early and definition.type == "BOOLEAN" and name.endswith("enabled"):
             # Which DAGs exist depends on it.
             try:
                 found.flow.value(name)

@@ -18,11 +18,20 @@ def arguments(files: JobFiles, flow: str, run: str) -> list[str]:
     return [str(files.plan), str(files.result), flow, run]
 
 
-def copy_with_spark(plan: Plan, *, master: str = LOCAL_MASTER, run: str = "", properties: str = "", config: str = "") -> list[LaneResult]:
+def copy_with_spark(
+    plan: Plan,
+    *,
+    master: str = LOCAL_MASTER,
+    run: str = "",
+    properties: str = "",
+    config: str = "",
+    connections: Mapping[str, str] | None = None,
+) -> list[LaneResult]:
     """Copies the plan's ranges through a Spark job whose driver is on this host, and returns what each lane did.
 
-    `master` is the Spark cluster, `properties` is mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we have there). The job's
-    output goes to our standard error. Raises what the job reports, and JobFailed when it ends without a result.
+    `master` is the Spark cluster, `properties` is mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we have there), `connections`
+    what it needs of Airflow's connections (`handed_over`). The job's output goes to our standard error. Raises what the job reports, and
+    JobFailed when it ends without a result.
     """
     tuned = None if properties else tuned_spark()
     file = properties_file(master, properties, tuned)
@@ -37,7 +46,7 @@ def copy_with_spark(plan: Plan, *, master: str = LOCAL_MASTER, run: str = "", pr
             str(JOB),
             *arguments(files, plan.flow, run),
         ]
-        code = _run(command, files.lock, {**os.environ, **environment(master, config, tuned, files.directory)})
+        code = _run(command, files.lock, {**os.environ, **environment(master, config, tuned, files.directory), **(connections or {})})
         return read_results(files.result, f"spark-submit ended with exit code {code}.")
 
 

@@ -89,8 +89,9 @@ def test_declared_providers_keep_their_limits(tmp_path):
 @pytest.mark.parametrize(
     ("text", "raw", "reason"),
     [
-        ("${vault:secret/a:hidden}", {}, "no config provider of this name; known are dir, env, file"),
-        ("${conn:kafka:hidden}", {}, r"Airflow connections \(\$\{conn:…\}\) cannot be used here yet"),
+        ("${vault:secret/a:hidden}", {}, "no config provider of this name; known are conn, dir, env, file"),
+        ("${conn:kafka:hidden}", {}, "a connection has no such field; known are host, port, login, password, schema and extra.<key>"),
+        ("${conn:password}", {}, "no connection is named"),
         ("${a:hidden}", {"config.providers": "a", "config.providers.a.class": "my.Provider"}, "'my.Provider', a Java class"),
         ("${a:hidden}", {"config.providers": "a"}, "config.providers.a.class is missing"),
     ],

@@ -1,0 +1,80 @@
+"""What `${conn:<connection>:<field>}` leads to: Airflow's connections, with its secret backends, and its masking in logs."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mirror.config.connections import extra_key
+
+_SHOWN = ("host", "port", "schema", "login")
+
+
+def lookup(connection: str, field: str) -> str:
+    """The field's value; from then on Airflow masks it in logs, if it may be a secret. Raises ValueError with the reason."""
+    found = _connection(connection)
+    key = extra_key(field)
+    value = _extra(connection, found.extra, key) if key else getattr(found, field)
+    if value is None or value == "":
+        raise ValueError(f"Airflow's connection '{connection}' has no {field}")
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if field not in _SHOWN:
+        from airflow.sdk.log import mask_secret
+
+        mask_secret(text)
+    return text
+
+
+def _connection(connection: str) -> Any:
+    """The connection, as a task sees it, or on the command line as `airflow connections get` does."""
+    in_a_task = hasattr(sys.modules.get("airflow.sdk.execution_time.task_runner"), "SUPERVISOR_COMMS")
+    if not in_a_task and not _has_airflow():
+        raise ValueError(
+            "Airflow's connections are known where Airflow is; on the command line set AIRFLOW_HOME as for `airflow connections get`, "
+            "or use ${env:…}, ${file:…} or ${dir:…}"
+        )
+    try:
+        from airflow.sdk import BaseHook
+        from airflow.sdk.exceptions import AirflowException
+    except ImportError:
+        raise ValueError("Airflow's connections cannot be asked for: apache-airflow is not installed here") from None
+    try:
+        if in_a_task:
+            return BaseHook.get_connection(connection)
+        from airflow.models.connection import Connection
+
+        return Connection.get_connection_from_secrets(connection)
+    except AirflowException as error:
+        raise ValueError(_reason(connection, error)) from None
+
+
+def _has_airflow() -> bool:
+    """Whether an Airflow is set up for this process: to import it where there is none would make one in the home directory."""
+    return (
+        "airflow" in sys.modules
+        or any(name == "AIRFLOW_HOME" or name.startswith(("AIRFLOW__", "AIRFLOW_CONN_")) for name in os.environ)
+        or Path("~/airflow/airflow.cfg").expanduser().exists()
+    )
+
+
+def _reason(connection: str, error: Exception) -> str:
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    if isinstance(error, AirflowNotFoundException):
+        return f"Airflow gives no connection '{connection}': there is none of this name, or its secret backend did not answer"
+    return f"Airflow does not give the connection '{connection}' ({type(error).__name__})"
+
+
+def _extra(connection: str, extra: str | None, key: str) -> Any:
+    try:
+        found = json.loads(extra or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        # Its text may be a secret, and so may a parser's complaint about it.
+        raise ValueError(f"the extra of Airflow's connection '{connection}' is no JSON object")
+    value = found.get(key)
+    if isinstance(value, (dict, list)):
+        raise ValueError(f"extra.{key} of Airflow's connection '{connection}' is neither text nor number")
+    return value
