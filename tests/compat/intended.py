@@ -3,7 +3,9 @@
 The tests leave out by these rules what they would otherwise report, and `test_intended.py` shows that each of them is still one.
 """
 
-from typing import NamedTuple
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 
 class RefusedPattern(NamedTuple):
@@ -37,3 +39,69 @@ def refused_here_alone(complaint: str) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a property is the mirror's own, which reaches every flow from the top level and MirrorMaker 2 does not know."""
     return name.startswith("mirror.")
+
+
+class Stricter(NamedTuple):
+    """Values that MirrorMaker 2's definitions take and the mirror refuses: of which properties, which values, and why."""
+
+    names: str
+    refused: Callable[[Any], bool]
+    reason: str
+
+
+_POSITIVE = "a time of nothing, or less, means something else in each place of MirrorMaker 2; `….enabled=false` switches off"
+_NO_JAVA = "a Java class cannot be loaded here"
+_BYTES = "records are mirrored byte for byte"
+
+STRICTER_VALUES = (
+    Stricter(r".+\.interval\.seconds|admin\.timeout\.ms", lambda value: value < 1, _POSITIVE),
+    Stricter(r"(.+\.)?replication\.factor", lambda value: value < 1 and value != -1, "the broker would refuse each topic, one by one"),
+    Stricter(
+        r"offset\.lag\.max|consumer\.poll\.timeout\.ms", lambda value: value < 0, "there is no such number of records or milliseconds"
+    ),
+    Stricter(r"(key|value|header)\.converter", lambda value: not value.endswith(".ByteArrayConverter"), _BYTES),
+    Stricter("transforms|predicates", bool, _BYTES),
+    Stricter(r"(replication\.policy|forwarding\.admin|.+\.filter)\.class", lambda value: True, _NO_JAVA),
+    Stricter(
+        r"(topics|groups)(\.exclude)?|config\.properties\.exclude",
+        lambda value: True,
+        "a regular expression that does not compile: MirrorMaker 2 takes it, and the connector then fails to start",
+    ),
+)
+
+DEFAULTS = {
+    "enabled": "MirrorMaker 2's driver fills in false",
+    "key.converter": "MirrorMaker 2's driver fills in the ByteArrayConverter in the worker, from which this comes",
+    "value.converter": "likewise",
+    "header.converter": "likewise",
+    "connector.class": "each of the three connectors has its own",
+    "name": "each of the three connectors has its own",
+}
+
+
+def stricter(name: str, value: object) -> bool:
+    """Whether the mirror may refuse this value of a property, which MirrorMaker 2 takes."""
+    return any(re.fullmatch(row.names, name) and row.refused(value) for row in STRICTER_VALUES)
+
+
+class Laxer(NamedTuple):
+    """Texts that MirrorMaker 2's connectors refuse and the mirror takes: of which properties, which texts, and why."""
+
+    names: str
+    taken: Callable[[str], bool]
+    reason: str
+
+
+LAXER_VALUES = (
+    Laxer(
+        ".+",
+        lambda text: len(set(text.split(","))) < len(text.split(",")),
+        "a member that stands twice in a list counts once; MirrorMaker 2's workers drop it too, but its connectors are not created",
+    ),
+    Laxer(r"name|metric\.names\.formats", lambda text: not text.strip(), "a property without effect here"),
+)
+
+
+def laxer(name: str, text: str) -> bool:
+    """Whether the mirror may take this text of a property, which MirrorMaker 2 refuses."""
+    return any(re.fullmatch(row.names, name) and row.taken(text) for row in LAXER_VALUES)

@@ -267,3 +267,27 @@ def escaped(text: str, key: bool) -> str:
         else:
             result.append(character if character.isascii() else f"\\u{ord(character):04x}")
     return "".join(result)
+
+
+# ------------------------------------------------------------ values
+
+_NUMBERS = ["0", "1", "-1", "5", "+7", " 8\t", "007", "-0", "-5", "32767", "32768", "2147483647", "2147483648", "-2147483649"]
+_NUMBERS += ["9223372036854775807", "9223372036854775808", "", " ", "1.0", "1e3", "0x10", "1_000", "--1", "1 000", "true", "5L"]
+_JAVA_CLASSES = ["java.lang.String", "no.such.Class", "", " "]
+_MIRROR = "org.apache.kafka.connect.mirror."
+TEXTS_BY_TYPE = {
+    "BOOLEAN": ["true", "false", "TRUE", " False\t", "", "yes", "1", "\xa0true", "true false"],
+    "SHORT": _NUMBERS,
+    "INT": _NUMBERS,
+    "LONG": _NUMBERS,
+    "STRING": ["", " ", "x", " x ", "source", " target ", "Source", "none", "all", "restart", "interval", "poll"],
+    "LIST": ["", " ", "a", "a,b", " a , b\t,c ", "a,a", "a,,b", ",", "a,", ", a", "legacy", "new,legacy", "Legacy", "(", "a{1,2}", "a b"],
+    "CLASS": [
+        *(_MIRROR + name for name in ("DefaultReplicationPolicy", "IdentityReplicationPolicy", "DefaultTopicFilter", "DefaultGroupFilter")),
+        *(f" {_MIRROR}DefaultConfigPropertyFilter ", "org.apache.kafka.clients.admin.ForwardingAdmin"),
+        *("org.apache.kafka.connect.converters.ByteArrayConverter", "org.apache.kafka.connect.json.JsonConverter"),
+        *_JAVA_CLASSES,
+    ],
+}
+
+"""Of each type of property: texts that it takes, and texts that it does not."""

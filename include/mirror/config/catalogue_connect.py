@@ -15,7 +15,7 @@ _NO_PLUGINS = "no Connect plugins are loaded"
 
 def _only(default: object, complaint: str) -> Valid:
     text = f"only {default}" if default else "only empty"
-    return Valid(text, lambda value: None if value in (default, "", ()) else complaint)
+    return Valid(text, lambda value: None if value == default else complaint)
 
 
 def _ignored(name: str, type_: str, default: object, doc: str, why: str, valid: Valid | None = None, top_level: bool = True) -> Property:
