@@ -64,7 +64,7 @@ def test_what_a_connection_does_not_have_is_said(connection, name, field, reason
 def test_an_extra_that_is_no_object_is_said_without_its_text(extra):
     from mirror.airflow.connections import _extra
 
-    with pytest.raises(ValueError, match="the extra of Airflow's connection 'odd' is no JSON object$"):
+    with pytest.raises(ValueError, match=r"the extra of Airflow's connection 'odd' is no JSON object$"):
         _extra("odd", extra, "key")
 
 

@@ -1,16 +1,20 @@
-"""TLS: from Java's `ssl.*` with its key stores to librdkafka's. PEM goes as it is, PKCS12 too; JKS has to be converted first."""
+"""TLS: from Java's `ssl.*` with its key stores (PEM, PKCS12, JKS) to librdkafka's, which gets every certificate and key as PEM."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from mirror.config.jks import Damaged, WrongPassword
 from mirror.config.mapped import Mapped
 from mirror.config.setting import Setting
+from mirror.config.stores import Identity, WrongKeyPassword, identity, identity_of_pem, trusted
 
-_JKS_MAGIC = bytes.fromhex("feedfeed")
 _TYPES = ("PEM", "PKCS12", "JKS")
+_NEEDS_PEM = "certificates and keys that stand in the configuration itself need the type PEM"
+
+Settings = Mapping[str, Setting]
 
 
-def tls_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: str) -> None:
+def tls_settings(mapped: Mapped, settings: Settings, alias: str) -> None:
     """Map `ssl.*` of a client of the cluster `alias` whose protocol is SSL or SASL_SSL."""
     engine = settings.get("ssl.engine.factory.class")
     if engine and engine.text.strip():
@@ -18,7 +22,9 @@ def tls_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: str) ->
     if "ssl.endpoint.identification.algorithm" in settings:
         mapped.take("ssl.endpoint.identification.algorithm", settings["ssl.endpoint.identification.algorithm"], _identification)
     _trust(mapped, settings)
-    _key(mapped, settings, alias)
+    found = _key(mapped, settings, alias)
+    if found:
+        mapped.settings |= {"ssl.certificate.pem": found.chain, "ssl.key.pem": found.key}
 
 
 def _identification(text: str) -> str:
@@ -28,120 +34,106 @@ def _identification(text: str) -> str:
     return word or "none"
 
 
-def _trust(mapped: Mapped, settings: Mapping[str, Setting]) -> None:
+def _trust(mapped: Mapped, settings: Settings) -> None:
     inline, location = settings.get("ssl.truststore.certificates"), settings.get("ssl.truststore.location")
     kind = _type(mapped, settings.get("ssl.truststore.type"))
-    if inline:
-        if kind == "PEM":
-            mapped.take("ssl.ca.pem", inline, _pem)
-        elif kind:
-            mapped.refuse(settings.get("ssl.truststore.type", inline), _NEEDS_PEM)
-    elif location and kind == "PEM":
-        _take_file(mapped, "ssl.ca.location", location)
-    elif location and kind and _convertible(mapped, location) and mapped.files:
-        password = settings.get("ssl.truststore.password")
-        _take_pkcs12_certificates(mapped, location, password.text if password else None)
+    where = inline or location
+    if where is None or not kind:
+        return
+    if inline and kind != "PEM":
+        mapped.refuse(settings.get("ssl.truststore.type", inline), _NEEDS_PEM)
+        return
+    content = _content(mapped, where, is_file=not inline)
+    if content is None:
+        return
+    password = settings.get("ssl.truststore.password")
+    try:
+        mapped.settings["ssl.ca.pem"] = trusted(content, kind, password.text if password else None)
+    except WrongPassword:
+        _wrong_password(mapped, where, password)
+    except Damaged:
+        mapped.refuse(where, "is neither a JKS nor a PKCS12 store")
+    except ValueError as error:
+        mapped.refuse(where, str(error))
 
 
-def _key(mapped: Mapped, settings: Mapping[str, Setting], alias: str) -> None:
+def _key(mapped: Mapped, settings: Settings, alias: str) -> Identity | None:
     chain, key = settings.get("ssl.keystore.certificate.chain"), settings.get("ssl.keystore.key")
     location = settings.get("ssl.keystore.location")
     kind = _type(mapped, settings.get("ssl.keystore.type"))
+    if not kind:
+        return None
     if chain or key:
-        if kind == "PEM":
-            for name, setting, missing in (("ssl.certificate.pem", chain, "certificate.chain"), ("ssl.key.pem", key, "key")):
-                if setting:
-                    mapped.take(name, setting, _pem)
-                else:
-                    mapped.refuse(f"{alias}.ssl.keystore.{missing}", "is missing; certificate chain and key belong together")
-        elif kind:
+        if kind != "PEM":
             mapped.refuse(settings.get("ssl.keystore.type") or chain or "ssl.keystore.type", _NEEDS_PEM)
-    elif location and kind == "PEM":
-        # One file holds the key and the chain; OpenSSL takes from it what it looks for.
-        _take_file(mapped, "ssl.certificate.location", location)
-        _take_file(mapped, "ssl.key.location", location)
-    elif location and kind and _convertible(mapped, location):
-        _take_file(mapped, "ssl.keystore.location", location)
-        if "ssl.keystore.password" in settings:
-            mapped.take("ssl.keystore.password", settings["ssl.keystore.password"], str)
-    if "ssl.key.password" in settings and kind == "PEM":
-        mapped.take("ssl.key.password", settings["ssl.key.password"], str)
+        elif chain is None or key is None:
+            mapped.refuse(
+                f"{alias}.ssl.keystore.{'key' if chain else 'certificate.chain'}", "is missing; certificate chain and key belong together"
+            )
+        else:
+            return _opened(mapped, settings, kind, chain, key)
+        return None
+    return _opened(mapped, settings, kind, location) if location else None
 
 
-_NEEDS_PEM = "certificates and keys that stand in the configuration itself need the type PEM"
+def _opened(mapped: Mapped, settings: Settings, kind: str, where: Setting, key: Setting | None = None) -> Identity | None:
+    """The identity in a store, or in the two texts of the configuration; notes what is wrong with it."""
+    password, key_password = settings.get("ssl.keystore.password"), settings.get("ssl.key.password")
+    content = _content(mapped, where, is_file=key is None)
+    key_content = _content(mapped, key, is_file=False) if key else content
+    if content is None or key_content is None or any(each and each.unresolved for each in (password, key_password)):
+        return None
+    try:
+        if key:
+            return identity_of_pem(content, key_content, key_password.text if key_password else None)
+        return identity(content, kind, password.text if password else None, key_password.text if key_password else None)
+    except WrongKeyPassword:
+        if key_password:
+            mapped.refuse(key_password, f"is not the password of the private key in {where.origin}")
+        else:
+            mapped.refuse(where, "holds a private key with a password of its own, and ssl.key.password is missing")
+    except WrongPassword:
+        _wrong_password(mapped, where, password)
+    except Damaged:
+        mapped.refuse(where, "is neither a JKS nor a PKCS12 store")
+    except ValueError as error:
+        mapped.refuse(where, str(error))
+    return None
+
+
+def _wrong_password(mapped: Mapped, where: Setting, password: Setting | None) -> None:
+    if password:
+        mapped.refuse(password, f"is not the password of the store in {where.origin}, or that file is damaged")
+    else:
+        mapped.refuse(where, "this store has a password, and the setting for it is missing")
 
 
 def _type(mapped: Mapped, setting: Setting | None) -> str:
-    """PEM, PKCS12 or JKS (Java's default, which its JKS reader takes for PKCS12 files too); '' if it cannot be used or is not known yet."""
+    """PEM, PKCS12 or JKS (Java's default); '' if it cannot be used or is not known yet. Java reads PKCS12 as JKS too, and so do we."""
     if setting is None:
         return "JKS"
     if setting.unresolved:
         return ""
     kind = setting.text.strip().upper()
     if kind not in _TYPES:
-        mapped.refuse(setting, "has to be PEM or PKCS12")
+        mapped.refuse(setting, f"has to be {', '.join(_TYPES[:-1])} or {_TYPES[-1]}")
         return ""
     return kind
 
 
-def _convertible(mapped: Mapped, location: Setting) -> bool:
-    """Whether a store that is not PEM is PKCS12; says how to make it so otherwise."""
-    if location.unresolved:
-        return False
-    path = location.text.strip()
-    if path.lower().endswith(".jks") or (mapped.files and _begins_with_jks(mapped, location)):
-        mapped.refuse(
-            location,
-            "this key store is JKS, which only Java reads; convert it with "
-            f"keytool -importkeystore -srckeystore {location.shown or '<this file>'} -destkeystore <new>.p12 -deststoretype PKCS12, "
-            "and name the new file here",
-        )
-        return False
-    return True
-
-
-def _begins_with_jks(mapped: Mapped, location: Setting) -> bool:
-    content = _read(mapped, location)
-    return content is not None and content.startswith(_JKS_MAGIC)
-
-
-def _take_file(mapped: Mapped, name: str, location: Setting) -> None:
-    if location.unresolved or (mapped.files and _read(mapped, location) is None):
-        return
-    mapped.settings[name] = location.text.strip()
-
-
-def _read(mapped: Mapped, location: Setting) -> bytes | None:
-    try:
-        return Path(location.text.strip()).read_bytes()
-    except (OSError, ValueError) as error:
-        problem = f"the file cannot be read: {getattr(error, 'strerror', None) or 'this is not the name of a file'}"
-        if not any(each.property == location.origin and each.message == problem for each in mapped.problems):
-            mapped.refuse(location, problem)
+def _content(mapped: Mapped, where: Setting, is_file: bool) -> bytes | None:
+    """What stands in the file, or in the configuration itself. While the configuration is loaded no file is opened and nothing parsed."""
+    if where.unresolved:
         return None
-
-
-def _pem(text: str) -> str:
-    if "-----BEGIN " not in text:
-        raise ValueError("has to be PEM text: -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY----- …")
-    return text
-
-
-def _take_pkcs12_certificates(mapped: Mapped, location: Setting, password: str | None) -> None:
-    """librdkafka reads a PKCS12 key store, but no PKCS12 trust store: its certificates go as PEM."""
-    from cryptography.hazmat.primitives.serialization import Encoding
-    from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-
-    content = _read(mapped, location)
-    if content is None:
-        return
+    if not is_file:
+        if "-----BEGIN " not in where.text:
+            mapped.refuse(where, "has to be PEM text: -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY----- …")
+            return None
+        return where.text.encode() if mapped.files else None
+    if not mapped.files:
+        return None
     try:
-        store = load_pkcs12(content, password.encode() if password is not None else None)
-    except ValueError:
-        mapped.refuse(location, "is no PKCS12 store, or ssl.truststore.password is not its password")
-        return
-    certificates = [*store.additional_certs, *([store.cert] if store.cert else [])]
-    if not certificates:
-        mapped.refuse(location, "holds no certificate")
-        return
-    mapped.settings["ssl.ca.pem"] = "".join(each.certificate.public_bytes(Encoding.PEM).decode("ascii") for each in certificates)
+        return Path(where.text.strip()).read_bytes()
+    except (OSError, ValueError) as error:
+        mapped.refuse(where, f"the file cannot be read: {getattr(error, 'strerror', None) or 'this is not the name of a file'}")
+        return None

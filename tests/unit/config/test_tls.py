@@ -3,6 +3,7 @@
 import datetime
 import socket
 import ssl
+import subprocess
 import threading
 from pathlib import Path
 
@@ -179,19 +180,67 @@ def test_another_authority_is_not_trusted(authority, handshake, tmp_path):
     assert handshake(java) != "client"
 
 
-@pytest.mark.parametrize("store", ["truststore", "keystore"])
-def test_jks_is_refused_with_the_way_out(tmp_path, store):
-    path = tmp_path / "store.bin"
-    path.write_bytes(bytes.fromhex("feedfeed") + b"rest")
+def keytool(*arguments):
+    subprocess.run(
+        ["keytool", "-J-XX:TieredStopAtLevel=1", *map(str, arguments)], check=True, capture_output=True, stdin=subprocess.DEVNULL
+    )
 
-    assert "-deststoretype PKCS12" in complaints({f"ssl.{store}.location": str(path)})[f"east.ssl.{store}.location"]
-    assert "-deststoretype PKCS12" in complaints({f"ssl.{store}.location": "/none/store.jks"}, files=False)[f"east.ssl.{store}.location"]
+
+@pytest.fixture(scope="module")
+def jks(authority):
+    """A JKS key store as Java's own keytool makes it, with a password of its own for the key; its alias is not ASCII."""
+    p12, path = authority.file("for-jks.p12", authority.keystore("two-two")), authority.directory / "keystore.jks"
+    source = ("-srckeystore", p12, "-srcstorepass", "two-two", "-srcalias", "client")
+    target = (
+        "-destkeystore",
+        path,
+        "-deststoretype",
+        "JKS",
+        "-deststorepass",
+        "store-pass",
+        "-destkeypass",
+        "key-pass",
+        "-destalias",
+        "schlüssel",
+    )
+    keytool("-importkeystore", *source, *target)
+    return str(path)
+
+
+JKS = {"ssl.keystore.password": "store-pass", "ssl.key.password": "key-pass"}
+
+
+def test_a_jks_store_of_javas_own_tool(authority, handshake, jks):
+    java = ANY_NAME | JKS | {"ssl.keystore.location": jks, "ssl.truststore.type": "PEM"}
+    assert handshake(java | {"ssl.truststore.certificates": authority.pem(authority.root)}) == "client"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "reason"),
+    [
+        ({"ssl.keystore.password": "no"}, "ssl.keystore.password", "is not the password of the store in east.ssl.keystore.location"),
+        ({"ssl.key.password": "no"}, "ssl.key.password", "is not the password of the private key in east.ssl.keystore.location"),
+        ({"ssl.key.password": None}, "ssl.keystore.location", "a private key with a password of its own, and ssl.key.password is missing"),
+    ],
+)
+def test_a_wrong_password_of_a_jks_store_or_of_its_key_is_told_apart(jks, wrong, name, reason):
+    java = {key: text for key, text in ({"ssl.keystore.location": jks} | JKS | wrong).items() if text is not None}
+    (found,) = complaints(java).items()
+    assert found[0] == f"east.{name}"
+    assert reason in found[1]
+
+
+def test_a_client_gets_texts_and_no_file_so_that_a_spark_worker_needs_none(authority, jks):
+    java = {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority.file("root.pem", authority.pem(authority.root))}
+    settings = mapped(java | JKS | {"ssl.keystore.location": jks}).settings
+    assert {name for name in settings if name.startswith("ssl.")} == {"ssl.ca.pem", "ssl.certificate.pem", "ssl.key.pem"}
+    assert str(authority.directory) not in repr(settings)
 
 
 @pytest.mark.parametrize(
     ("java", "name", "reason"),
     [
-        ({"ssl.truststore.type": "BCFKS"}, "ssl.truststore.type", "has to be PEM or PKCS12"),
+        ({"ssl.truststore.type": "BCFKS"}, "ssl.truststore.type", "has to be PEM, PKCS12 or JKS"),
         ({"ssl.truststore.certificates": "-----BEGIN "}, "ssl.truststore.certificates", "need the type PEM"),
         ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "hidden"}, "ssl.truststore.certificates", "has to be PEM text"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "-----BEGIN "}, "ssl.keystore.certificate.chain", "belong together"),
@@ -205,9 +254,36 @@ def test_what_is_refused(java, name, reason):
     assert reason in complaints(java)[f"east.{name}"]
 
 
-def test_a_wrong_password_of_a_truststore_is_said(authority):
-    java = {"ssl.truststore.location": authority.file("trust.p12", authority.truststore("one")), "ssl.truststore.password": "hidden"}
-    assert complaints(java) == {"east.ssl.truststore.location": "is no PKCS12 store, or ssl.truststore.password is not its password"}
+def test_a_wrong_password_of_a_store_is_said(authority):
+    stores = {"trust.p12": authority.truststore("one"), "keystore.p12": authority.keystore("two")}
+    for kind, (name, content) in zip(("truststore", "keystore"), stores.items(), strict=True):
+        java = {f"ssl.{kind}.location": authority.file(name, content), f"ssl.{kind}.password": "hidden"}
+        complaint = f"is not the password of the store in east.ssl.{kind}.location, or that file is damaged"
+        assert complaints(java) == {f"east.ssl.{kind}.password": complaint}
+        del java[f"ssl.{kind}.password"]
+        assert complaints(java) == {f"east.ssl.{kind}.location": "this store has a password, and the setting for it is missing"}
+
+
+def test_what_is_wrong_inside_a_store_is_said(authority):
+    pem = authority.pem(authority.client)
+    own, other = authority.key(authority.client_key), authority.key(authority.server_key)
+    encrypted = authority.key(authority.client_key, "secret")
+    for content, extra, reason in (
+        (own, {}, "holds no certificate"),
+        (pem, {}, "holds no private key: -----BEGIN PRIVATE KEY-----"),
+        (pem + other, {}, "a certificate that does not belong to its private key"),
+        (pem + encrypted, {}, "an encrypted private key, and ssl.key.password is missing"),
+        (pem.replace("MI", "QQ") + own, {}, "a certificate that cannot be read"),
+        (pem + own.replace("MI", "QQ"), {}, "a private key that cannot be read"),
+    ):
+        java = {"ssl.keystore.type": "PEM", "ssl.keystore.location": authority.file("odd.pem", content), **extra}
+        assert reason in complaints(java)["east.ssl.keystore.location"]
+    java = {"ssl.keystore.type": "PEM", "ssl.keystore.location": authority.file("odd.pem", pem + encrypted), "ssl.key.password": "no"}
+    assert "is not the password of the private key" in complaints(java)["east.ssl.key.password"]
+    assert "say so by its type: PEM" in complaints({"ssl.truststore.location": authority.file("a", pem)})["east.ssl.truststore.location"]
+    assert complaints({"ssl.truststore.location": authority.file("b", "text")}) == {
+        "east.ssl.truststore.location": "is neither a JKS nor a PKCS12 store"
+    }
 
 
 def test_files_are_not_opened_while_the_configuration_is_loaded():
