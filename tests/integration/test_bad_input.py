@@ -182,8 +182,14 @@ def allow_everything(oracle, cluster, pair, *topics):
     for topic in topics:
         allow(oracle, cluster, "TOPIC", topic, "READ", "DESCRIBE_CONFIGS")
     allow(oracle, cluster, "TOPIC", f"{pair.source}.", "READ", "WRITE", "CREATE", "ALTER", "DESCRIBE_CONFIGS", pattern="PREFIXED")
-    allow(oracle, cluster, "TOPIC", f"mm2-ledger.{pair.source}.internal", "READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")
+    for own in own_topics(pair):
+        allow(oracle, cluster, "TOPIC", own, "READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")
     allow(oracle, cluster, "TRANSACTIONAL_ID", "mirror.", "WRITE", pattern="PREFIXED")
+
+
+def own_topics(pair):
+    """The ledger and the control topic."""
+    return f"mm2-ledger.{pair.source}.internal", f"mm2-control.{pair.source}.internal"
 
 
 def refusal(error):
@@ -239,7 +245,7 @@ def test_a_source_topic_that_is_hidden_is_named_if_it_is_spelled_out(source_pair
     assert code == 1
     assert refusal(only_error(flow)) == (f"Cluster '{pair.source}' refuses DESCRIBE on topic {hidden}.", hidden)
     assert flow["result"]["records"] == 30
-    assert topics_of(pair.target_bootstrap, pair) == {pair.remote(visible), f"mm2-ledger.{pair.source}.internal"}
+    assert topics_of(pair.target_bootstrap, pair) == {pair.remote(visible), *own_topics(pair)}
 
 
 def test_a_topic_that_was_mirrored_and_is_hidden_now_does_not_silently_fall_out(source_pair, run, secure, oracle):
@@ -283,16 +289,17 @@ def test_a_remote_topic_that_may_not_be_read_is_named_when_it_has_to_be_looked_i
     assert dict(zip(flow["result"]["watermarks"]["topic"], flow["result"]["watermarks"]["source_offset"], strict=True)) == {other: 30}
 
 
+@pytest.mark.parametrize("own", [0, 1], ids=["ledger", "control"])
 @pytest.mark.parametrize("operation", ["CREATE", "DESCRIBE", "READ", "WRITE", "DESCRIBE_CONFIGS"])
-def test_a_ledger_that_may_not_be_used_stops_the_flow_and_nothing_is_copied(target_pair, run, secure, oracle, operation):
+def test_a_topic_of_our_own_that_may_not_be_used_stops_the_flow_and_nothing_is_copied(target_pair, run, secure, oracle, operation, own):
     pair = target_pair
     topic = source_topic(pair, oracle, "orders")
     allow_everything(oracle, secure, pair)
-    ledger = f"mm2-ledger.{pair.source}.internal"
-    forbid(oracle, secure, "TOPIC", ledger, operation)
+    topic_of_ours = own_topics(pair)[own]
+    forbid(oracle, secure, "TOPIC", topic_of_ours, operation)
     code, flow, _, seconds = run(with_user(pair, "target", secure), "copy", "--without-spark")
     assert code == 1
-    assert refusal(only_error(flow)) == (f"Cluster '{pair.target}' refuses {operation} on topic {ledger}.", ledger)
+    assert refusal(only_error(flow)) == (f"Cluster '{pair.target}' refuses {operation} on topic {topic_of_ours}.", topic_of_ours)
     assert seconds < 20
     if pair.remote(topic) in topics_of(secure.bootstrap, pair):
         assert sum(count.records for count in oracle.count(secure.bootstrap, pair.remote(topic))) == 0

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import config, copy, plan, pools, refresh_topics, status
+from mirror.commands import config, copy, decide, plan, pools, refresh_topics, status
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -41,6 +41,10 @@ def parser() -> Parser:
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
+    deciding = _add(
+        steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
+    )
+    decide.add_arguments(deciding)
     _add(steps, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False)
     return top
 

@@ -167,7 +167,11 @@ class _Planning:
 
     def _go_on(self, partition: SourcePartition, record: LedgerRecord, interval: timedelta) -> None:
         tp = partition.tp
+        known = record
         record, applied = acted_on(record, self._decisions.of(tp), self._standing(partition))
+        if record.watermark != known.watermark:
+            # What was asked for is where the old watermark's epoch ends.
+            partition = replace(partition, epoch_end=None)
         skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
         chosen = next_range(partition, record, skip, self._now, interval)
         if applied and not isinstance(chosen, ErrorReport):

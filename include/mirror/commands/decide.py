@@ -1,0 +1,111 @@
+"""`decide`: what only a person can decide, written where the next run finds it."""
+
+import argparse
+import getpass
+import socket
+from typing import Any
+
+from mirror.commands.answer import DONE, Answer, table
+from mirror.config import Flow
+from mirror.decide.model import Made, Request
+from mirror.errors import UsageError
+from mirror.formats.control import (
+    ACCEPT_GAP,
+    ACCEPT_RECORDS,
+    ADOPT_CLUSTER,
+    BEGIN_LEDGER,
+    PAUSE,
+    RESTART,
+    RESUME,
+    SKIP_RECORD,
+    TAKE_OWNERSHIP,
+    Decision,
+    as_document,
+)
+from mirror.formats.fields import moment_text
+
+LIST = "list"
+ABOUT_A_TOPIC = (ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS, PAUSE, RESUME)
+DECISIONS = (*ABOUT_A_TOPIC, ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER, LIST)
+_LONGEST_REASON = 300
+
+
+def add_arguments(step: argparse.ArgumentParser) -> None:
+    """The arguments of this command alone."""
+    step.add_argument("decision", choices=DECISIONS, help="what to decide; `list` shows what was decided, in force and used up")
+    step.add_argument("--topic", metavar="T", help="the topic, by its name on the source")
+    step.add_argument("--partition", metavar="P", type=_count, help="one partition (default: all of the topic that need it)")
+    step.add_argument("--reason", metavar="WHY", help="why; it is kept with the decision")
+    step.add_argument("--who", metavar="NAME", help="who decides (default: user@host)")
+    step.add_argument("--alias", metavar="A", help="adopt-cluster: the alias of the cluster that was replaced")
+    start = step.add_mutually_exclusive_group()
+    start.add_argument("--to-earliest", dest="start", action="store_const", const="earliest", help="restart: where the source's log starts")
+    start.add_argument("--to-latest", dest="start", action="store_const", const="latest", help="restart: where it ends")
+    start.add_argument("--to-offset", dest="start", metavar="N", type=_count, help="restart: a source offset; needs --partition")
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Takes one decision about one flow, or lists the decisions."""
+    from mirror.decide.run import decide, decisions_of
+
+    if options.decision == LIST:
+        return _listed(decisions_of(flow))
+    made = decide(flow, _request(options), options.dry_run)
+    verb = "would be decided" if options.dry_run else "decided"
+    lines = [f"{_about(each.decision)}: {verb}: {each.effect}." for each in made]
+    if not options.dry_run:
+        lines.append("The next run of the copy acts on it.")
+    return Answer(DONE, {"decisions": [_document(each) for each in made]}, text="\n".join(lines))
+
+
+def _request(options: argparse.Namespace) -> Request:
+    word, reason = options.decision, (options.reason or "").strip()
+    _require(options.flow is not None, f"decide {word} needs --flow: a decision is about one flow")
+    _require(bool(reason), f"decide {word} needs --reason, which is kept with it")
+    _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
+    _require((options.topic is not None) == (word in ABOUT_A_TOPIC), _wanted("--topic", word, word in ABOUT_A_TOPIC))
+    _require(options.partition is None or word in ABOUT_A_TOPIC, _wanted("--partition", word, False))
+    _require((options.alias is not None) == (word == ADOPT_CLUSTER), _wanted("--alias", word, word == ADOPT_CLUSTER))
+    _require(options.start is None or word == RESTART, _wanted("--to-earliest, --to-latest or --to-offset", word, False))
+    _require(not isinstance(options.start, int) or options.partition is not None, "--to-offset needs --partition")
+    who = (options.who or "").strip() or f"{_user()}@{socket.gethostname()}"
+    return Request(word, who, reason, options.topic, options.partition, options.alias, options.start)
+
+
+def _require(fulfilled: bool, otherwise: str) -> None:
+    if not fulfilled:
+        raise UsageError(f"The command line cannot be used: {otherwise}.", next="See python -m mirror decide --help.")
+
+
+def _wanted(option: str, word: str, needed: bool) -> str:
+    return f"decide {word} {'needs' if needed else 'has no use for'} {option}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return "somebody"
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _listed(decisions: list[tuple[Decision, bool]]) -> Answer:
+    rows = [(_about(each), "in force" if counts else "used up", moment_text(each.when), each.who, each.why) for each, counts in decisions]
+    lines = table(("decision", "state", "when", "who", "why"), rows) or ["Nothing was decided."]
+    documents = [{**as_document(each), "in_force": counts} for each, counts in decisions]
+    return Answer(DONE, {"decisions": documents}, text="\n".join(lines))
+
+
+def _document(made: Made) -> dict[str, Any]:
+    return {**as_document(made.decision), "effect": made.effect}
+
+
+def _about(decision: Decision) -> str:
+    where = decision.alias if decision.topic is None else decision.topic
+    return " ".join([decision.decision, *([where] if where else [])]) + (f"-{decision.partition}" if decision.partition is not None else "")

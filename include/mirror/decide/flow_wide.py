@@ -1,0 +1,57 @@
+"""Decisions about a flow as a whole, bound to how its clusters and its ledger stand."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from mirror.decide.model import Made, Request
+from mirror.errors import NothingToDecide, UsageError
+from mirror.formats.control import Decision
+from mirror.formats.fields import moment_text
+from mirror.formats.ledger import LedgerRecord
+from mirror.plan.checks import foreign
+
+
+def adopt_cluster(request: Request, ids: Iterable[tuple[str, str, str]], records: Iterable[LedgerRecord], when: datetime) -> list[Made]:
+    """Records of another cluster id count for the cluster that the alias leads to now. `ids` are alias, id now, and which side it is
+    (source or target)."""
+    listed = list(records)
+    for alias, found_id, side in ids:
+        if alias != request.alias:
+            continue
+        known = sorted({getattr(record, f"{side}_cluster_id") for record in listed} - {found_id})
+        if not known:
+            raise NothingToDecide(request.decision, f"the ledger was written for cluster {found_id}, to which '{alias}' leads.")
+        made = Decision(request.decision, request.who, when, request.why, alias=alias, cluster_id=found_id)
+        effect = f"ledger records of cluster {', '.join(known)} count for cluster {found_id}, to which '{alias}' leads now"
+        return [Made(made, effect)]
+    aliases = " or ".join(alias for alias, _, _ in ids)
+    raise UsageError(f"This flow has no cluster '{request.alias}'.", next=f"Name one of its two: --alias {aliases}")
+
+
+def take_ownership(
+    request: Request, installation: str, records: Iterable[LedgerRecord], interval_seconds: float, now: datetime, when: datetime
+) -> list[Made]:
+    """What another installation wrote until now keeps ours out no longer."""
+    if not installation:
+        raise NothingToDecide(
+            request.decision,
+            "mirror.installation is not set, so no installation is told from another.",
+            next="Set mirror.installation, to another name in each installation, to keep two from writing the same flow.",
+        )
+    others = [record.writer for record in records if foreign(record, installation, interval_seconds, now)]
+    if not others:
+        raise NothingToDecide(request.decision, f"no other installation than '{installation}' has written to the ledger just now.")
+    until = max(when, *(writer.time for writer in others))
+    names = ", ".join(sorted({f"'{writer.installation}' on {writer.host}" for writer in others}))
+    made = Decision(request.decision, request.who, when, request.why, installation=installation, until=until)
+    return [Made(made, f"'{installation}' writes on behind what {names} wrote until {moment_text(until)}")]
+
+
+def begin_ledger(request: Request, ledger: str, known: str | None, found: str | None, when: datetime) -> list[Made]:
+    """A new ledger takes the place of the one that is gone."""
+    if known is None or known == found:
+        state = f"the ledger {ledger} is the flow's." if known else "no ledger of this flow was ever begun; the first plan does it."
+        raise NothingToDecide(request.decision, state)
+    what = f"the topic {ledger} that stands there now (topic id {found})" if found else f"a new topic {ledger}"
+    made = Decision(request.decision, request.who, when, request.why, ledger_id=known, found_id=found)
+    return [Made(made, f"{what} becomes the flow's ledger; every remote partition that holds records waits for accept-records")]

@@ -1,0 +1,54 @@
+"""What a person asks for, how a partition stands, and what comes of it."""
+
+from dataclasses import dataclass
+
+from mirror.formats.control import Decision
+from mirror.formats.ledger import LedgerRecord
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition
+from mirror.plan.decisions import Standing
+
+
+@dataclass(frozen=True)
+class Request:
+    """A decision as it was asked for. `start` is where to restart: earliest, latest, an offset, or None for what the error calls for."""
+
+    decision: str
+    who: str
+    why: str
+    topic: str | None = None
+    partition: int | None = None
+    alias: str | None = None
+    start: str | int | None = None
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """One source partition with its ledger record and its remote partition, as far as each exists."""
+
+    tp: TopicPartition
+    record: LedgerRecord | None
+    source: SourcePartition | None
+    remote: str
+    remote_id: str | None = None
+    remote_end: int | None = None
+    remote_stable: int | None = None
+    """The last stable offset of the remote partition."""
+    unexplained: bool = False
+    """Whether the remote partition holds records that neither the ledger nor an earlier decision accounts for."""
+
+    @property
+    def standing(self) -> Standing:
+        """What decisions about the partition are held against."""
+        found = self.source
+        if found is None:
+            return Standing("", None, self.remote, self.remote_id)
+        return Standing(found.topic_id, found.log_start, self.remote, self.remote_id, found.leader_epoch)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A decision and what the next run does with it, in words."""
+
+    decision: Decision
+    effect: str

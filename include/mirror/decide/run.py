@@ -1,0 +1,117 @@
+"""Taking a decision: look, bind, write."""
+
+from datetime import UTC, datetime, timedelta
+
+from mirror.config import Flow
+from mirror.config.readable import check_readable
+from mirror.decide import flow_wide
+from mirror.decide.binding import bind
+from mirror.decide.listing import Present, in_force
+from mirror.decide.model import Made, Request
+from mirror.decide.situation import partition_states
+from mirror.errors import MirrorError, NothingToDecide
+from mirror.formats.control import ADOPT_CLUSTER, BEGIN_LEDGER, LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, Decision
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import clusters, control_of, ledger_of
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.checks import check_clusters
+from mirror.plan.decisions import Decisions
+from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.policy import topic_selection
+
+
+def decide(flow: Flow, request: Request, dry_run: bool = False) -> list[Made]:
+    """Takes the decision for everything that it applies to, and gives what was decided. With `dry_run` nothing is written.
+
+    Raises NothingToDecide, with how things stand, where there is no question that it would answer.
+    """
+    check_readable(flow)
+    with clusters(flow) as (source, target):
+        try:
+            return _Deciding(flow, source, target, request).run(dry_run)
+        except MirrorError as error:
+            error.of_flow(flow.name)
+            raise
+
+
+def decisions_of(flow: Flow) -> list[tuple[Decision, bool]]:
+    """Everything that was decided about the flow and not replaced since, oldest first, and whether it still counts."""
+    check_readable(flow)
+    with clusters(flow) as (source, target):
+        decisions = read_decisions(flow, control_of(flow, target), dry_run=True)
+        ledger = ledger_of(flow, target)
+        ledger_id = ledger.topic_id()
+        records = ledger.read().records if ledger_id else {}
+        ids = {flow.source: source.cluster_id(), flow.target: target.cluster_id()}
+    present = Present(records, ledger_id, ids)
+    listed = sorted((each for each in decisions.all if each.decision != LEDGER), key=lambda each: each.when)
+    return [(each, in_force(each, decisions, present)) for each in listed]
+
+
+class _Deciding:
+    """One decision of a person about one flow."""
+
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: Request) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._request = request
+        self._control = control_of(flow, target)
+
+    def run(self, dry_run: bool) -> list[Made]:
+        """Looks, binds and writes."""
+        made = self._made(read_decisions(self._flow, self._control, dry_run=True))
+        if not dry_run:
+            read_decisions(self._flow, self._control, dry_run=False)
+            for each in made:
+                self._control.write(each.decision)
+        return made
+
+    def _made(self, decisions: Decisions) -> list[Made]:
+        word = self._request.decision
+        if word in (PAUSE, RESUME):
+            return self._paused(decisions)
+        if word == BEGIN_LEDGER:
+            ledger = ledger_of(self._flow, self._target)
+            return flow_wide.begin_ledger(self._request, ledger.topic, decisions.ledger_id, ledger.topic_id(), self._when(decisions))
+        return self._about_the_ledger(decisions)
+
+    def _about_the_ledger(self, decisions: Decisions) -> list[Made]:
+        flow, request = self._flow, self._request
+        source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
+        _, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
+        records = view.records.values()
+        when = self._when(decisions, *(record.decided.when for record in records if record.decided))
+        if request.decision == ADOPT_CLUSTER:
+            ids = [(flow.source, source_id, "source"), (flow.target, target_id, "target")]
+            return flow_wide.adopt_cluster(request, ids, records, when)
+        if request.decision == TAKE_OWNERSHIP:
+            interval = flow.value("mirror.copy.interval.seconds")
+            return flow_wide.take_ownership(request, flow.value("mirror.installation"), records, interval, datetime.now(UTC), when)
+        check_clusters(records, flow.source, source_id, flow.target, target_id, decisions)
+        return bind(request, partition_states(flow, self._source, self._target, view, decisions, request), when)
+
+    def _paused(self, decisions: Decisions) -> list[Made]:
+        request, topic = self._request, self._request.topic or ""
+        if not topic_selection(self._flow).should_replicate(topic):
+            raise NothingToDecide(request.decision, f"the flow {self._flow.name} mirrors no topic '{topic}'.", topic=topic)
+        made = Decision(request.decision, request.who, self._when(decisions), request.why, topic, request.partition)
+        what = topic if request.partition is None else f"{topic}-{request.partition}"
+        if request.decision == PAUSE:
+            return [Made(made, f"{what} is left out of every plan until it is resumed; a run that has begun ends what it began")]
+        if not any(decisions.pause(TopicPartition(topic, number)) for number in self._numbers(decisions, topic)):
+            raise NothingToDecide(request.decision, f"{what} is not paused.", topic=topic, partition=request.partition)
+        return [Made(made, f"{what} is copied again, from where it was left")]
+
+    def _numbers(self, decisions: Decisions, topic: str) -> set[int]:
+        """The partitions to which pauses may apply: the one that is asked for, or those somebody decided about and any other one."""
+        if self._request.partition is not None:
+            return {self._request.partition}
+        return {0} | {each.partition for each in decisions.all if each.topic == topic and each.partition is not None}
+
+    def _when(self, decisions: Decisions, *others: datetime) -> datetime:
+        """Now, to the millisecond; later than everything decided before, whatever the clock of whoever did that: the newer one counts."""
+        now = datetime.now(UTC)
+        earlier = [each.when for each in decisions.all] + list(others)
+        newest = max(earlier, default=now - timedelta(seconds=1)) + timedelta(milliseconds=1)
+        return max(now.replace(microsecond=now.microsecond // 1000 * 1000), newest)
