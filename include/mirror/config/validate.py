@@ -120,7 +120,7 @@ def _values(found: Findings) -> None:
 def _worker(found: Findings) -> None:
     """The Connect worker's own: nothing of it has an effect, but its converters would change bytes."""
     for name, setting in found.flow.worker_settings.items():
-        if name.endswith(".converter") and not has_reference(setting.text):
+        if name in ("key.converter", "value.converter", "header.converter") and not has_reference(setting.text):
             _try(found, setting, CATALOGUE[name].parse)
         elif name in WORKER_NAMES and name != "client.id":
             found.without_effect(setting.origin, "there is no Connect worker")
