@@ -179,6 +179,8 @@ def _settings(task: LaneTask) -> dict[str, object]:
     return {
         "fetch.wait.max.ms": 100,
         "queued.max.messages.kbytes": 32 * 1024,
+        # One fetch is under way at a time, so on a far network its size is the rate of a partition; 1 MB by default.
+        "max.partition.fetch.bytes": 8 * 1024 * 1024,
         **task.clients.source_consumer,
         "group.id": "mirror",
         "enable.auto.commit": False,
