@@ -278,76 +278,6 @@ def test_a_second_installation_is_kept_out_until_the_first_is_silent(mirroring, 
     assert "'first'" in judged.errors[0].message
 
 
-# ---------------------------------------------------------------- records
-
-
-def test_a_record_too_large_for_the_target_is_the_one_that_is_named(mirroring):
-    name, remote = mirroring.pair.topic("orders"), None
-    mirroring.oracle.create_topic(mirroring.source, name, 2)
-    mirroring.refresh()
-    remote = mirroring.pair.remote(name)
-    mirroring.oracle.alter_configs(mirroring.target, remote, {"max.message.bytes": "50000"})
-    noise = bytes(range(256)) * 400
-    records = [Record(b"k%d" % n, noise[n : n + 20_000], timestamp=NOW, partition=0) for n in range(40)]
-    records += [Record(b"large", _incompressible(60_000), timestamp=NOW, partition=0)]
-    records += [Record(b"k%d" % n, noise[n : n + 20_000], timestamp=NOW, partition=n % 2) for n in range(40)]
-    mirroring.oracle.produce_records(mirroring.source, name, records)
-    error = only_error(mirroring.copy())
-    assert (error.code, error.topic, error.partition, error.offset) == ("RecordRefused", name, 0, 40)
-    assert "max.message.bytes" in error.message
-    assert mirroring.assert_mirrored(name, end={0: 40}).records == 60
-    assert only_error(mirroring.copy()).offset == 40
-    mirroring.oracle.alter_configs(mirroring.target, remote, {"max.message.bytes": "100000"})
-    blocked = mirroring.ledger()[TopicPartition(name, 0)].blocked
-    assert (blocked.offset, blocked.tries) == (40, 1), "a refused record is left alone for a while"
-
-
-def test_a_refused_record_that_is_the_first_of_its_run_is_named_too(mirroring):
-    name = mirroring.pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 1)
-    mirroring.refresh()
-    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"max.message.bytes": "50000"})
-    mirroring.oracle.produce_records(mirroring.source, name, [Record(b"k", b"v")] * 3)
-    assert mirroring.copy().records == 3
-    mirroring.oracle.produce_records(mirroring.source, name, [Record(b"k", _incompressible(60_000)), Record(b"k", b"v")])
-    error = only_error(mirroring.copy())
-    assert (error.code, error.offset) == ("RecordRefused", 3)
-
-
-def test_a_small_limit_on_the_target_takes_every_record_that_fits(mirroring):
-    name = mirroring.pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 2)
-    mirroring.refresh()
-    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"max.message.bytes": "30000"})
-    records = [Record(b"k%d" % n, _incompressible(20_000), timestamp=NOW, partition=n % 2) for n in range(60)]
-    mirroring.oracle.produce_records(mirroring.source, name, records)
-    assert mirroring.copy().records == 60
-    mirroring.assert_mirrored(name)
-
-
-def test_a_timestamp_beyond_the_targets_limit_is_named(mirroring):
-    name = mirroring.pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 1, {"message.timestamp.after.max.ms": str(2**62)})
-    mirroring.refresh()
-    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"message.timestamp.after.max.ms": "3600000"})
-    records = [Record(b"k", b"v", timestamp=stamp) for stamp in (NOW, NOW + 10 * 365 * 86_400_000, NOW)]
-    mirroring.oracle.produce_records(mirroring.source, name, records)
-    error = only_error(mirroring.copy())
-    assert (error.code, error.offset) == ("RecordRefused", 1)
-    assert "message.timestamp.after.max.ms" in error.message
-
-
-def test_a_record_without_key_for_a_compacted_topic_is_named(mirroring):
-    name = mirroring.pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 1)
-    mirroring.refresh()
-    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"cleanup.policy": "compact"})
-    mirroring.oracle.produce_records(mirroring.source, name, [Record(b"k", b"v"), Record(None, b"v"), Record(b"k", b"v")])
-    error = only_error(mirroring.copy())
-    assert (error.code, error.offset) == ("RecordRefused", 1)
-    assert "no key" in error.message
-
-
 def test_a_transaction_timeout_that_the_target_does_not_allow_is_said_at_once(mirroring, make_mirroring):
     name = mirroring.pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, name, 1)
@@ -391,9 +321,3 @@ def test_a_budget_ends_a_run_cleanly_and_the_next_goes_on(pair, make_mirroring):
         assert rounds < 50
     comparison = mirroring.oracle.compare(Side(mirroring.source, name), Side(mirroring.target, pair.remote(name)))
     assert comparison.equal, str(comparison)
-
-
-def _incompressible(size: int) -> bytes:
-    import random
-
-    return random.Random(size).randbytes(size)

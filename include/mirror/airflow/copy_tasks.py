@@ -71,6 +71,8 @@ def verdict(flow_name: str) -> str:
         if published is None:
             raise JobFailed(f"{flow_name}: the ledger could not be read after the copy.", next="The log of the task publish says why.")
         judged = verdict_from_xcom(made, pull("copy"), published)
+        for notice in judged.notices:
+            log.warning("%s", notice)
         raise_errors(f"{flow_name}: {judged.records} records were copied, and this failed", judged.errors)
     return str(judged)
 

@@ -59,7 +59,8 @@ def published_to_xcom(published: Published) -> dict[str, Any]:
 def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
     """A verdict for a run whose columns are too large for the one who shall judge it."""
     errors = [error.as_dict() for error in verdict.errors[:KEPT_ERRORS]]
-    return {"state": verdict.state, "errors": errors, "records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed}
+    totals = {"records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed, "skipped": verdict.skipped}
+    return {"state": verdict.state, "errors": errors, **totals}
 
 
 def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> Verdict:

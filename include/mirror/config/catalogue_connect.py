@@ -87,7 +87,15 @@ CONNECT = (
     ),
     _ignored("errors.retry.timeout", "LONG", 0, "For how long Connect retries.", _NO_ERRORS_TOLERATED),
     _ignored("errors.retry.delay.max.ms", "LONG", 60000, "The longest time between two retries.", _NO_ERRORS_TOLERATED),
-    _ignored("errors.tolerance", "STRING", "none", "Whether Connect drops what fails.", _NO_ERRORS_TOLERATED, one_of("none", "all")),
+    Property(
+        "errors.tolerance",
+        "STRING",
+        "none",
+        "With all, a record that the target refuses, or that cannot be carried, is passed over and recorded in the ledger (KIP-779); "
+        "with none its partition stops there.",
+        GROUP,
+        one_of("none", "all"),
+    ),
     _ignored("errors.log.enable", "BOOLEAN", False, "Whether Connect logs what fails.", _NO_ERRORS_TOLERATED),
     _ignored("errors.log.include.messages", "BOOLEAN", False, "Whether it logs the records too.", _NO_ERRORS_TOLERATED),
     _ignored("task.assigned.partitions", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),

@@ -35,6 +35,7 @@ class Attempt:
         self._open_engine = open_engine
         self._records: dict[TopicPartition, LedgerRecord] = {}
         self._unwritten: set[TopicPartition] = set()
+        self._skipped: list[tuple[TopicPartition, Skipped]] = []
 
     def run(self) -> None:
         """Copies until the ranges are done or the budget is spent. Raises what ends the attempt."""
@@ -60,15 +61,21 @@ class Attempt:
         self._note_poison()
 
     def _note_poison(self) -> None:
+        """What the broker refused in earlier attempts, now that the record stands alone: it is passed over, or its partition is stuck."""
         for tp, (offset, error) in self._state.poisoned.items():
-            if tp in self._records and tp not in self._state.errors:
+            if tp not in self._records or tp in self._state.errors:
+                continue
+            if not self._task.skip_refused:
                 self._stick(tp, offset, error)
+            elif self._records[tp].watermark == offset:
+                self._apply([Progress(tp, offset + 1, skipped=(Skipped(offset, offset + 1, error.reason),))])
 
     # ------------------------------------------------------------ transactions
 
     def _copy(self, engine: Engine) -> None:
         while True:
-            work = self._work()
+            # What was passed over is committed by itself: the record behind it may be refused as well.
+            work = self._work() if not self._skipped else []
             if not work and not self._unwritten:
                 return
             begun = time.monotonic()
@@ -113,7 +120,7 @@ class Attempt:
                 continue
             limits = self._view.limits(remotes[tp.topic])
             start, epoch = record.watermark, record.leader_epoch
-            work.append(Work(tp, remotes[tp.topic], start, end, epoch, limits, pacing.records.get(tp)))
+            work.append(Work(tp, remotes[tp.topic], start, end, epoch, limits, pacing.records.get(tp), self._task.skip_refused))
         return work
 
     def _apply(self, progress: Sequence[Progress]) -> None:
@@ -121,6 +128,7 @@ class Attempt:
             tp = moved.source
             self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
+            self._skipped.extend((tp, skipped) for skipped in moved.skipped)
             if moved.poison is not None:
                 self._stick(tp, moved.next_offset, self._poison_error(tp, moved.poison))
 
@@ -163,6 +171,9 @@ class Attempt:
         state = self._state
         state.transactions += 1
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
+        for tp, skipped in self._skipped:
+            state.passed_over(tp, skipped)
+        self._skipped.clear()
         self._unwritten.clear()
         for moved in progress:
             records, size = state.copied.get(moved.source, (0, 0))

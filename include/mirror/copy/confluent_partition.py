@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, Message
 
 from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
+from mirror.formats.ledger import Skipped
 from mirror.offsets.map import runs_of
 
 # For a header key that is not UTF-8 the client returns a list with a hole in it and leaves an exception pending. A plain method call, once
@@ -34,6 +35,7 @@ class PartitionFlow:
         "last",
         "next_offset",
         "poison",
+        "skipped",
         "sources",
         "stopped",
         "target_alias",
@@ -49,6 +51,7 @@ class PartitionFlow:
         self.bytes = 0
         self.failure: KafkaError | None = None
         self.poison: PoisonRecord | RecordNotCarried | None = None
+        self.skipped: list[Skipped] = []
         self.stopped = work.start >= work.end
         self.last: Message | None = None
         self.target_alias = target_alias
@@ -59,6 +62,15 @@ class PartitionFlow:
             self.targets.append(message.offset())  # type: ignore[arg-type]
         elif self.failure is None:
             self.failure = error
+
+    def skip(self, offset: int, reason: str) -> None:
+        """Notes a record that is passed over. Those of one reason with no record copied between them are one interval."""
+        last = self.skipped[-1] if self.skipped else None
+        if last is None or last.reason != reason or (self.sources and self.sources[-1] > last.start):
+            self.skipped.append(Skipped(offset, offset + 1, reason))
+            return
+        count = last.offsets + 1
+        self.skipped[-1] = Skipped(last.start, offset + 1, reason, None if count == offset + 1 - last.start else count)
 
     @property
     def thrown_away(self) -> bool:
@@ -90,6 +102,7 @@ class PartitionFlow:
             bytes=self.bytes,
             target_next=self.targets[-1] + 1 if self.targets else None,
             poison=self.poison,
+            skipped=tuple(self.skipped),
         )
 
     def _other(self, error: KafkaError, first: int) -> MirrorError:

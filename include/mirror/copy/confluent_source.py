@@ -112,18 +112,23 @@ class Source:
         if offset >= flow.work.end:
             self._stop(flow, flow.work.end)
             return
+        poison: PoisonRecord | RecordNotCarried | None = None
         try:
             timestamp = _timestamp(message, flow)
             headers = carried_headers(message, flow)
+            refusal = _refusal(message, timestamp, flow)
         except RecordNotCarried as failure:
-            self._stop(flow, offset, failure)
+            poison = failure
+        else:
+            poison = PoisonRecord(offset, refusal) if refusal else None
+        if poison is None:
+            target.send(flow, message, timestamp, headers)
+            flow.sources.append(offset)
+        elif flow.work.skip_refused:
+            flow.skip(offset, poison.reason)
+        else:
+            self._stop(flow, offset, poison)
             return
-        refusal = _refusal(message, timestamp, flow)
-        if refusal:
-            self._stop(flow, offset, PoisonRecord(offset, refusal))
-            return
-        target.send(flow, message, timestamp, headers)
-        flow.sources.append(offset)
         flow.next_offset = offset + 1
         self._positions[flow.work.source] = offset + 1
         flow.last = message
@@ -220,7 +225,7 @@ def _refusal(message: Message, timestamp: int, flow: PartitionFlow) -> str | Non
     if limits.needs_key and message.key() is None:
         return "it has no key, and the remote topic is compacted"
     if limits.newest_timestamp is not None and timestamp > limits.newest_timestamp:
-        return f"its timestamp {timestamp} is further ahead than message.timestamp.after.max.ms allows"
+        return "its timestamp is further ahead than message.timestamp.after.max.ms allows"
     if limits.oldest_timestamp is not None and 0 <= timestamp < limits.oldest_timestamp:
-        return f"its timestamp {timestamp} is older than message.timestamp.before.max.ms allows"
+        return "its timestamp is older than message.timestamp.before.max.ms allows"
     return None

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from mirror.copy.model import LaneTask
 from mirror.errors import RecordNotCarried
+from mirror.formats.ledger import Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 
@@ -35,6 +36,8 @@ class Work:
     leader_epoch: int | None
     limits: RecordLimits
     max_records: int | None = None
+    skip_refused: bool = False
+    """Whether a record that the target would refuse, or that cannot be carried, is passed over (errors.tolerance=all)."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,19 @@ class PoisonRecord:
     offset: int
     detail: str
 
+    @property
+    def reason(self) -> str:
+        """Why it was passed over, in the ledger's words."""
+        return f"RecordRefused: {self.detail}"
+
 
 @dataclass(frozen=True)
 class Progress:
     """What one transaction did to one partition.
 
     `next_offset` is where the source goes on (past aborted records and markers), `target_next` the end right behind the last record
-    written, None if none was. `poison` is a record at `next_offset` that must not be sent, with the reason.
+    written, None if none was. `poison` is a record at `next_offset` that must not be sent, with the reason; `skipped` are such records
+    that were passed over.
     """
 
     source: TopicPartition
@@ -69,6 +78,7 @@ class Progress:
     bytes: int = 0
     target_next: int | None = None
     poison: RecordNotCarried | PoisonRecord | None = None
+    skipped: tuple[Skipped, ...] = ()
 
 
 class BatchRefused(Exception):

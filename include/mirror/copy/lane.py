@@ -38,7 +38,8 @@ class LaneCopy:
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
             for tp, record in sorted(state.written.items())
         ]
-        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, time.monotonic() - started)
+        skipped = tuple(state.skipped[tp] for tp in sorted(state.skipped))
+        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, time.monotonic() - started, skipped)
 
     def _until_done(self, ranges: Sequence[Range]) -> bool:
         """Attempts until the ranges are done. False: leave the lane alone for this run."""

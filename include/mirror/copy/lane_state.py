@@ -3,10 +3,10 @@
 import time
 from dataclasses import replace
 
-from mirror.copy.model import LaneTask
+from mirror.copy.model import LaneTask, SkippedRecords
 from mirror.copy.pacing import Pacing, TransactionSize
-from mirror.errors import ErrorReport, MirrorError
-from mirror.formats.ledger import LedgerRecord
+from mirror.errors import ErrorReport, MirrorError, RecordRefused
+from mirror.formats.ledger import LedgerRecord, Skipped
 from mirror.offsets.partition import TopicPartition
 
 
@@ -19,9 +19,10 @@ class LaneState:
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.pacing = Pacing()
         self.errors: dict[TopicPartition, ErrorReport] = {}
-        self.poisoned: dict[TopicPartition, tuple[int, MirrorError]] = {}
+        self.poisoned: dict[TopicPartition, tuple[int, RecordRefused]] = {}
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
+        self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.transactions = 0
 
     def budget_spent(self) -> bool:
@@ -30,6 +31,11 @@ class LaneState:
             return False
         copied = sum(size for _, size in self.copied.values())
         return time.monotonic() >= self.deadline or 0 <= self.task.max_bytes <= copied
+
+    def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
+        """Counts records that were passed over for good."""
+        before = self.skipped.get(tp) or SkippedRecords(tp.topic, tp.partition, skipped.start, 0, skipped.reason)
+        self.skipped[tp] = replace(before, records=before.records + skipped.offsets)
 
     def refuse(self, tp: TopicPartition, error: MirrorError) -> None:
         """Leaves out a partition of the source for an error that may name its remote topic."""

@@ -70,6 +70,17 @@ class Watermark:
 
 
 @dataclass(frozen=True)
+class SkippedRecords:
+    """Records of one partition that this run passed over (errors.tolerance=all): how many, the first one's offset, and why that one."""
+
+    topic: str
+    partition: int
+    offset: int
+    records: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class LaneResult:
     """What one lane did. `errors` are of single partitions, or of the whole lane where topic is None."""
 
@@ -78,6 +89,7 @@ class LaneResult:
     errors: tuple[ErrorReport, ...] = ()
     transactions: int = 0
     seconds: float = 0.0
+    skipped: tuple[SkippedRecords, ...] = ()
 
     @property
     def records(self) -> int:

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from mirror.copy.engine import Progress
 from mirror.copy.model import LaneTask
-from mirror.formats.ledger import Blocked, LedgerRecord, Skipped, Writer
+from mirror.formats.ledger import Blocked, LedgerRecord, Writer, joined
 from mirror.offsets.intervals import merged
 from mirror.offsets.map import OffsetMap
+from mirror.plan.decisions import passed_over
 from mirror.plan.model import Range
 
 
@@ -31,8 +32,7 @@ def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_en
 
 def over_gap(record: LedgerRecord, skip_to: int, leader_epoch: int | None) -> LedgerRecord:
     """The record after source offsets that are gone for good were passed over (mirror.on.gap=skip-and-record)."""
-    gap = Skipped(record.watermark, skip_to, "gap: the source no longer has these offsets")
-    return replace(record, watermark=skip_to, leader_epoch=leader_epoch, skipped=(*record.skipped, gap), blocked=None)
+    return passed_over(record, skip_to, "gap: the source no longer has these offsets", leader_epoch)
 
 
 def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) -> LedgerRecord:
@@ -51,6 +51,7 @@ def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) ->
         covered=merged((*record.covered, (record.watermark, progress.next_offset))),
         records=record.records + progress.records,
         bytes=record.bytes + progress.bytes,
+        skipped=joined((*record.skipped, *progress.skipped)) if progress.skipped else record.skipped,
         blocked=record.blocked if record.blocked and record.blocked.offset >= progress.next_offset else None,
     )
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.model import LaneResult, SkippedRecords, Watermark
 from mirror.errors import ErrorReport
 
 _WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
-_LANE = ("lane", "watermarks", "errors", "transactions", "seconds")
+_SKIPPED = ("topic", "partition", "offset", "records", "reason")
+_LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped")
 
 
 def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
@@ -22,12 +23,17 @@ def watermarks_from_columns(columns: Mapping[str, list[Any]]) -> tuple[Watermark
 
 
 def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
-    """All lanes' watermarks in one table and all errors in one list, in the lanes' order; `lanes` says how many of them are whose."""
+    """All lanes' watermarks in one table, all errors in one list, and so on, in the lanes' order; `lanes` says how many are whose."""
     results = list(results)
-    rows = [(each.lane, len(each.watermarks), len(each.errors), each.transactions, round(each.seconds, 3)) for each in results]
+    skipped = [each for result in results for each in result.skipped]
+    rows = [
+        (each.lane, len(each.watermarks), len(each.errors), each.transactions, round(each.seconds, 3), len(each.skipped))
+        for each in results
+    ]
     return {
         "watermarks": watermarks_to_columns(mark for each in results for mark in each.watermarks),
         "errors": [error.as_dict() for each in results for error in each.errors],
+        "skipped": {name: [getattr(each, name) for each in skipped] for name in _SKIPPED},
         "lanes": {name: [row[place] for row in rows] for place, name in enumerate(_LANE)},
     }
 
@@ -36,7 +42,15 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     """The opposite of `results_to_columns`."""
     marks = iter(watermarks_from_columns(document["watermarks"]))
     errors = iter([ErrorReport(**error) for error in document["errors"]])
+    skipped = iter([SkippedRecords(*row) for row in zip(*(document["skipped"][name] for name in _SKIPPED), strict=True)])
     return [
-        LaneResult(lane, tuple(next(marks) for _ in range(reached)), tuple(next(errors) for _ in range(failed)), transactions, seconds)
-        for lane, reached, failed, transactions, seconds in zip(*(document["lanes"][name] for name in _LANE), strict=True)
+        LaneResult(
+            lane,
+            tuple(next(marks) for _ in range(reached)),
+            tuple(next(errors) for _ in range(failed)),
+            transactions,
+            seconds,
+            tuple(next(skipped) for _ in range(passed_over)),
+        )
+        for lane, reached, failed, transactions, seconds, passed_over in zip(*(document["lanes"][name] for name in _LANE), strict=True)
     ]

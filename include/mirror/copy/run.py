@@ -116,7 +116,8 @@ class _Common:
             installation=flow.value("mirror.installation"),
             run=self._run,
             interval_seconds=flow.value("mirror.copy.interval.seconds"),
+            skip_refused=flow.value("errors.tolerance") == "all",
             request_seconds=flow.value("admin.timeout.ms") / 1000,
-        )
             ledger_id=self._plan.ledger_id,
             decisions=self._plan.decisions,
+        )

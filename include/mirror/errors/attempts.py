@@ -15,6 +15,12 @@ class RecordNotCarried(MirrorError):
             offset=offset,
             next=f"To go on without this record, and have that recorded: {decide('skip-record', topic=topic, partition=partition)}",
         )
+        self.detail = detail
+
+    @property
+    def reason(self) -> str:
+        """Why it was passed over, in the ledger's words."""
+        return f"{self.code}: {self.detail}"
 
 
 class RecordRefused(MirrorError):
@@ -31,6 +37,11 @@ class RecordRefused(MirrorError):
         )
         self.remote = remote
         self.detail = detail
+
+    @property
+    def reason(self) -> str:
+        """Why it was passed over, in the ledger's words."""
+        return f"{self.code}: {self.detail}"
 
 
 class Overtaken(MirrorError):

@@ -5,6 +5,7 @@ object that begins with the format's version, so that any console consumer shows
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +18,8 @@ from mirror.offsets.partition import TopicPartition
 
 VERSION = 1
 MAX_INTERVALS = 64
-"""How many covered, skipped and history intervals a record keeps; the newest stay."""
+"""How many covered, skipped and history intervals a record keeps; the newest stay. Of the skipped ones the oldest are not dropped but drawn
+together (`joined`), so that none of them is forgotten."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,17 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Source offsets `[start, end)` that were passed over without being copied, and why."""
+    """Source offsets `[start, end)` that were passed over without being copied, and why. `count`: so many of them, where not all were."""
 
     start: int
     end: int
     reason: str
+    count: int | None = None
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets were passed over."""
+        return self.end - self.start if self.count is None else self.count
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,8 @@ class LedgerRecord:
     """The state of one source partition after the last committed transaction.
 
     `watermark` is the next source offset to copy and `target_next` the end of the remote partition right behind our last record there.
-    `covered` are source offsets that are copied (or were aborted, compacted away, or control records), `records` and `bytes` running
-    totals.
+    `covered` are source offsets that are copied (or were aborted, compacted away, or control records); what stands in `skipped` is not
+    copied, whether `covered` has it or not. `records` and `bytes` are running totals.
     """
 
     watermark: int
@@ -86,6 +94,35 @@ class LedgerRecord:
     bytes: int = 0
     blocked: Blocked | None = None
     decided: Decided | None = None
+
+
+def joined(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    """The same in as few intervals as may be: touching ones of one reason become one. More than are kept: the oldest are drawn together
+    over what was copied between them, those of one reason first, with the number of offsets that were passed over."""
+    result: list[Skipped] = []
+    for each in skipped:
+        if result and result[-1].end == each.start and result[-1].reason == each.reason:
+            result[-1] = _together(result[-1], each)
+        else:
+            result.append(each)
+    return tuple(_fewer(_fewer(result, same_reason=True), same_reason=False))
+
+
+def _fewer(skipped: list[Skipped], same_reason: bool) -> list[Skipped]:
+    excess, result = len(skipped) - MAX_INTERVALS, skipped[:1]
+    for each in skipped[1:]:
+        if excess > 0 and (result[-1].reason == each.reason or not same_reason):
+            result[-1] = _together(result[-1], each)
+            excess -= 1
+        else:
+            result.append(each)
+    return result
+
+
+def _together(first: Skipped, second: Skipped) -> Skipped:
+    count = first.offsets + second.offsets
+    reason = first.reason if first.reason == second.reason else "several reasons"
+    return Skipped(first.start, second.end, reason, None if count == second.end - first.start else count)
 
 
 def encode_key(partition: TopicPartition) -> bytes:
@@ -118,7 +155,7 @@ def encode(record: LedgerRecord) -> bytes:
         "target_cluster_id": record.target_cluster_id,
         "lanes": record.lanes,
         "covered": record.covered[-MAX_INTERVALS:],
-        "skipped": [[s.start, s.end, s.reason] for s in record.skipped[-MAX_INTERVALS:]],
+        "skipped": [[s.start, s.end, s.reason, *([] if s.count is None else [s.count])] for s in joined(record.skipped)],
         "history": record.history[-MAX_INTERVALS:],
         "records": record.records,
         "bytes": record.bytes,
@@ -173,13 +210,17 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         offset_map=decoded(string(fields, "offset_map")),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_intervals(fields["covered"]),
-        skipped=tuple(Skipped(int(start), int(end), str(reason)) for start, end, reason in fields["skipped"]),
+        skipped=tuple(_skipped(*each) for each in fields["skipped"]),
         history=_intervals(fields["history"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
         blocked=blocked and Blocked(count(blocked, "offset"), string(blocked, "error"), moment(blocked, "since"), count(blocked, "tries")),
         decided=decided and Decided(string(decided, "decision"), string(decided, "who"), moment(decided, "when"), string(decided, "why")),
     )
+
+
+def _skipped(start: Any, end: Any, reason: Any, number: Any = None) -> Skipped:
+    return Skipped(int(start), int(end), str(reason), None if number is None else int(number))
 
 
 def _intervals(pairs: Any) -> tuple[Interval, ...]:

@@ -1,9 +1,9 @@
 """Whether a run was good: by the ledger, not by what attempts said about themselves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mirror.copy.model import LaneResult
+from mirror.copy.model import LaneResult, SkippedRecords
 from mirror.errors import ErrorReport, NothingMoved
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
@@ -14,7 +14,8 @@ DONE, NOTHING_TO_DO, FAILED = "done", "nothing to do", "failed"
 
 @dataclass(frozen=True)
 class Verdict:
-    """`state` is done, nothing to do, or failed. `owed` are source offsets that were planned and are left for the next run."""
+    """`state` is done, nothing to do, or failed. `owed` are source offsets that were planned and are left for the next run; `skipped` are
+    records that this run passed over (errors.tolerance=all)."""
 
     state: str
     errors: tuple[ErrorReport, ...] = ()
@@ -22,6 +23,7 @@ class Verdict:
     records: int = 0
     bytes: int = 0
     owed: int = 0
+    skipped: int = 0
 
     @property
     def retriable(self) -> bool:
@@ -30,6 +32,7 @@ class Verdict:
 
     def __str__(self) -> str:
         owed = f", {self.owed} offsets left for the next run" if self.owed else ""
+        owed += f", {self.skipped} records skipped" if self.skipped else ""
         errors = "".join(f"\n- {error}" for error in self.errors)
         return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
 
@@ -44,14 +47,16 @@ def verdict(plan: Plan, results: Iterable[LaneResult], published: Published) -> 
     moved = any(reached.get(p.topic_partition, p.start) > p.start for p in plan.ranges)
     if left and not moved and not errors:
         errors.append(_nothing_moved(left).report())
+    skipped = sorted((each for result in results for each in result.skipped), key=lambda each: (each.topic, each.partition))
     state = FAILED if errors else DONE if plan.ranges else NOTHING_TO_DO
     return Verdict(
         state=state,
         errors=tuple(dict.fromkeys(errors)),
-        notices=(*plan.notices, *published.disagreements),
+        notices=(*plan.notices, *published.disagreements, *_skipped_notice(skipped)),
         records=records,
         bytes=sum(mark.bytes for mark in published.watermarks),
         owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in left),
+        skipped=sum(each.records for each in skipped),
     )
 
 
@@ -65,6 +70,16 @@ def _still_true(results: list[LaneResult], plan: Plan, left: list[Range]) -> lis
         if tp in behind or (tp not in planned and behind):
             errors.append(error)
     return errors
+
+
+def _skipped_notice(skipped: Sequence[SkippedRecords]) -> list[str]:
+    if not skipped:
+        return []
+    records, first = sum(each.records for each in skipped), skipped[0]
+    return [
+        f"errors.tolerance=all: {records} records of {len(skipped)} partitions were skipped and are missing on the target; the first is "
+        f"{first.topic}-{first.partition}@{first.offset} ({first.reason}). The ledger has all of them."
+    ]
 
 
 def _nothing_moved(left: list[Range]) -> NothingMoved:

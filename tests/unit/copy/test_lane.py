@@ -3,7 +3,9 @@
 import pytest
 
 from mirror.copy.engine import BatchRefused, NothingRead, WritingRefused
+from mirror.copy.model import SkippedRecords
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, Overtaken, RecordNotCarried, TransactionTooSlow
+from mirror.formats.ledger import Skipped
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
 
@@ -207,6 +209,30 @@ def test_a_record_that_the_target_refuses_is_noted_and_all_before_it_is_copied(c
     record = world.ledger[ORDERS]
     assert (record.watermark, record.blocked.offset, record.blocked.tries) == (3, 3, 1)
     assert world.ledger[PAYMENTS].watermark == 10
+
+
+def test_with_tolerance_a_batch_is_narrowed_to_the_refused_record_and_the_copy_goes_on_behind_it(copy, world):
+    def refuses_the_fourth_and_the_fifth(engine):
+        for work in engine.work:
+            end = work.end if work.max_records is None else min(work.end, work.start + work.max_records)
+            refused = [offset for offset in (3, 4) if work.start <= offset < end]
+            if work.source == ORDERS and refused:
+                raise BatchRefused(ORDERS, work.start, refused[0] if end - work.start == 1 else work.start, end - work.start, "too large")
+
+    world.happenings["copy"] = refuses_the_fourth_and_the_fifth
+    result = copy(skip_refused=True)
+    assert result.errors == ()
+    assert result.skipped == (SkippedRecords("orders", 0, 3, 2, "RecordRefused: too large"),)
+    record = world.ledger[ORDERS]
+    assert (record.watermark, record.records, record.blocked) == (10, 8, None)
+    assert record.skipped == (Skipped(3, 5, "RecordRefused: too large"),)
+
+
+def test_with_tolerance_the_engine_is_told_to_pass_over_what_it_can_tell_by_itself(copy, world):
+    asked = []
+    world.happenings["copy"] = lambda engine: asked.extend(work.skip_refused for work in engine.work)
+    copy(skip_refused=True)
+    assert all(asked)
 
 
 def test_a_partition_that_was_stuck_is_tried_last_and_with_one_record(copy, world):

@@ -41,6 +41,13 @@ def test_a_gap_is_recorded_and_not_covered():
     assert after(moved, Progress(TP, 160), 6).covered == ((0, 100), (150, 160))
 
 
+def test_records_that_were_passed_over_are_listed_and_the_watermark_moves_on():
+    first, second = Skipped(100, 101, "RecordRefused: x"), Skipped(101, 102, "RecordRefused: x")
+    moved = after(after(RECORD, Progress(TP, 101, skipped=(first,)), 4), Progress(TP, 105, skipped=(second,)), 4)
+    assert (moved.watermark, moved.records) == (105, 90)
+    assert moved.skipped == (Skipped(100, 102, "RecordRefused: x"),)
+
+
 def test_a_stuck_partition_remembers_since_when_and_counts_tries():
     first = stuck(RECORD, 100, "too large", NOW)
     again = stuck(first, 100, "too large", NOW + timedelta(hours=1))

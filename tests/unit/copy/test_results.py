@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.model import LaneResult, SkippedRecords, Watermark
 from mirror.copy.results import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
 from mirror.errors import ErrorReport
 
@@ -19,6 +19,7 @@ RESULT = st.builds(
     st.lists(ERROR, max_size=3).map(tuple),
     st.integers(0, 1000),
     st.integers(0, 300).map(float),
+    st.lists(st.builds(SkippedRecords, st.text(), st.integers(0, 100), OFFSET, OFFSET, st.text()), max_size=3).map(tuple),
 )
 
 

@@ -1,6 +1,6 @@
 """Whether a run was good, judged by the ledger."""
 
-from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.model import LaneResult, SkippedRecords, Watermark
 from mirror.errors import ErrorReport, Overtaken
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
@@ -52,6 +52,19 @@ def test_an_error_of_the_plan_makes_the_run_red_though_all_else_is_done():
     gap = ErrorReport("SourceGap", "gone", "payments", 0, 7)
     judged = verdict(Plan("east->west", PLAN.ranges, (gap,)), [], published(20, 9))
     assert (judged.state, judged.errors) == ("failed", (gap,))
+
+
+def test_skipped_records_leave_a_run_green_and_are_counted_with_the_first_of_them_named():
+    lanes = [
+        LaneResult(1, skipped=(SkippedRecords("payments", 1, 3, 2, "RecordRefused: too large"),)),
+        LaneResult(0, skipped=(SkippedRecords("orders", 0, 17, 40, "RecordNotCarried: its timestamp is 0"),)),
+    ]
+    judged = verdict(PLAN, lanes, published(20, 9))
+    assert (judged.state, judged.skipped) == ("done", 42)
+    (notice,) = judged.notices
+    assert "42 records of 2 partitions" in notice
+    assert "orders-0@17 (RecordNotCarried: its timestamp is 0)" in notice
+    assert "42 records skipped" in str(judged)
 
 
 def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():
