@@ -15,6 +15,9 @@ from services.oracle import compiled_classes
 TIMES = int(os.environ.get("MIRROR_COMPAT_TIMES", "1"))
 """How many times as many cases as in an ordinary run."""
 
+ENVIRONMENT = {"COMPAT_A": "a", "COMPAT_B": "ä b", "COMPAT_EMPTY": "", "COMPAT_NESTED": "${env:COMPAT_A}"}
+"""What the process finds in its environment beside what it inherits."""
+
 
 def compared(examples: int) -> settings:
     """An ordinary run compares the same cases every time, so that it never fails by chance; a longer one always looks for new ones."""
@@ -48,7 +51,13 @@ class Peer:
         )
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+                env=os.environ | {"LC_ALL": "C.UTF-8"} | ENVIRONMENT,
             )
 
         self.java: int = self.ask("version")

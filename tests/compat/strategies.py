@@ -291,3 +291,39 @@ TEXTS_BY_TYPE = {
 }
 
 """Of each type of property: texts that it takes, and texts that it does not."""
+
+# ------------------------------------------------------------ references
+
+REFERENCE_PIECES = [
+    *("${env:COMPAT_A}", "${env:COMPAT_B}", "${env:COMPAT_EMPTY}", "${env:COMPAT_NESTED}", "${env:COMPAT_NONE}", "${env::COMPAT_A}"),
+    *(
+        "${env:p:COMPAT_A}",
+        "${file:{folder}/a.properties:user}",
+        "${file:{folder}/a.properties:password}",
+        "${file:{folder}/a.properties:x}",
+    ),
+    *("${file:{folder}/a.properties:empty}", "${file:{folder}/a.properties:nested}", "${file:{folder}/none:user}", "${file:user}"),
+    *("${file:{folder}/latin.properties:user}", "${file:{folder}/folder/../a.properties:user}", "${file:{folder}:user}"),
+    *(
+        "${dir:{folder}:password}",
+        "${dir:{folder}:none}",
+        "${dir:{folder}:binary}",
+        "${dir:{folder}:folder}",
+        "${dir:{folder}/none:password}",
+    ),
+    *(
+        "${dir:{folder}:../password}",
+        "${dir:{folder}/password:x}",
+        "${vault:a:b}",
+        "${vault:b}",
+        "${}",
+        "${:}",
+        "${a}",
+        "${env}",
+        "$",
+        "{",
+        "}",
+    ),
+    *("${", "${env:", ":", "plain", "$${env:COMPAT_A}", "${env:COMPAT_A", "${ env:COMPAT_A}", "${env: COMPAT_A}", "${env:COMPAT_A }"),
+]
+"""Pieces of texts with references; {folder} stands for a folder with secrets."""

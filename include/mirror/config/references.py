@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mirror.config.connections import Connections
+from mirror.config.patterns import compile_pattern
 from mirror.config.properties import parse
 from mirror.config.setting import Setting
 from mirror.errors import ConfigurationError, Problem
@@ -139,7 +140,7 @@ def _environment(environ: Mapping[str, str] | None, allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
         if path:
             raise ValueError("an environment variable has no path; write ${env:VAR}")
-        if allowed and not re.fullmatch(allowed, key):
+        if allowed and not compile_pattern(allowed).matches(key):
             raise ValueError("the provider's allowlist.pattern does not allow this variable")
         variables = os.environ if environ is None else environ
         if key not in variables:
