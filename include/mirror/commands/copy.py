@@ -37,12 +37,13 @@ def _copied(flow: Flow, planned: Plan, options: argparse.Namespace) -> list[Lane
         from mirror.copy.run import copy_in_process
 
         return copy_in_process(flow, planned)
-    from mirror.copy.spark_start import LOCAL_MASTER
+    from mirror.copy.spark_start import LOCAL_MASTER, master_of
     from mirror.copy.spark_submit import copy_with_spark
 
+    connection = flow.value("mirror.spark.connection")
     return copy_with_spark(
         planned,
-        master=options.master or LOCAL_MASTER,
+        master=options.master or (master_of(connection) if connection else LOCAL_MASTER),
         properties=flow.value("mirror.spark.properties.file"),
         config=options.config or "",
         connections=handed_over(flow),

@@ -36,7 +36,11 @@ def parser() -> Parser:
     _add(steps, "plan", "say what the next copy has to do; writes nothing", plan.run)
     copying = _add(steps, "copy", "plan, copy and publish", copy.run, writes=True)
     copying.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job")
-    copying.add_argument("--master", metavar="URL", help="the Spark cluster, such as spark://host:7077 (default: local[*,4])")
+    copying.add_argument(
+        "--master",
+        metavar="URL",
+        help="the Spark cluster, such as spark://host:7077 (default: that of mirror.spark.connection, else local[*,4])",
+    )
     _add(steps, "refresh-topics", "find topics, create remote topics and partitions", refresh_topics.run, writes=True)
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")

@@ -12,6 +12,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from mirror.config.connections import Connections
 from mirror.errors import ConfigurationError, JobFailed, Problem
 
 LOCAL_MASTER = "local[*,4]"
@@ -48,6 +49,23 @@ def tuned_spark(directory: Path = TUNED) -> TunedSpark | None:
     """The tuned start, or None where the build step has not run (Spark then starts in twice the time)."""
     tuned = TunedSpark(directory)
     return tuned if tuned.properties.exists() else None
+
+
+def master_of(connection: str) -> str:
+    """The master that an Airflow connection of type spark names, as Airflow's own hook reads it: its host, and its port if it has one.
+
+    For a copy by hand. Raises ConfigurationError if the connection cannot be asked for or names no host.
+    """
+    ask = Connections()
+    try:
+        host = ask(connection, "host")
+    except ValueError as reason:
+        problem = Problem("mirror.spark.connection", f"{reason}. Or name the Spark cluster by --master", connection)
+        raise ConfigurationError([problem]) from None
+    try:
+        return f"{host}:{ask(connection, 'port')}"
+    except ValueError:
+        return host  # a connection need not have a port: local[4], yarn
 
 
 def is_local(master: str) -> bool:

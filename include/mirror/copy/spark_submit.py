@@ -29,9 +29,9 @@ def copy_with_spark(
 ) -> list[LaneResult]:
     """Copies the plan's ranges through a Spark job whose driver is on this host, and returns what each lane did.
 
-    `master` is the Spark cluster, `properties` is mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we have there), `connections`
-    what it needs of Airflow's connections (`handed_over`). The job's output goes to our standard error. Raises what the job reports, and
-    JobFailed when it ends without a result.
+    `master` is the Spark cluster, `properties` mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we
+    have there), `connections` what it needs of Airflow's connections (`handed_over`). The job's output goes to our standard error. Raises
+    what the job reports, and JobFailed when it ends without a result.
     """
     tuned = None if properties else tuned_spark()
     file = properties_file(master, properties, tuned)

@@ -1,3 +1,4 @@
+import json
 import sys
 import zipfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from mirror.copy.spark_start import (
     environment,
     installed_spark,
     is_local,
+    master_of,
     package,
     program,
     properties_file,
@@ -84,3 +86,23 @@ def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
         names = archive.namelist()
     assert "mirror/copy/run.py" in names
     assert all(name.startswith("mirror/") and name.endswith(".py") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("fields", "master"),
+    [
+        ({"host": "spark://one", "port": "7077"}, "spark://one:7077"),
+        ({"host": "spark://one:7077"}, "spark://one:7077"),
+        ({"host": "local[2]"}, "local[2]"),
+    ],
+)
+def test_a_copy_by_hand_reads_the_master_as_airflow_does(fields: dict[str, str], master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIRROR_CONNECTIONS", json.dumps({f"spark_prod:{field}": value for field, value in fields.items()}))
+    monkeypatch.setattr("mirror.config.connections._lookup", [])
+    assert master_of("spark_prod") == master
+
+
+def test_a_connection_that_cannot_be_asked_for_is_an_error_that_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirror.config.connections._lookup", [])
+    with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*--master.*spark_prod"):
+        master_of("spark_prod")

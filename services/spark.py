@@ -1,0 +1,127 @@
+"""A standalone Spark cluster on this machine, from the pip package: a master and some workers, each with its executors below it."""
+
+import json
+import os
+import signal
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mirror.copy.spark_start import installed_spark
+from services.ports import LOOPBACK, free_ports
+from services.processes import Server
+
+_MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+_EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+class SparkCluster:
+    """Master and workers with a core each, on free ports of 127.0.0.1. Nothing of this project is on their paths."""
+
+    def __init__(self, directory: Path, workers: int = 2, memory: str = "700m", environment: Mapping[str, str] | None = None) -> None:
+        self._directory = directory
+        self._memory = memory
+        self._extra = dict(environment or {})
+        self._port, self._page = free_ports(2)
+        self._master = Server("spark-master", directory)
+        self._workers = [Server(f"spark-worker-{number}", directory) for number in range(1, workers + 1)]
+
+    @property
+    def url(self) -> str:
+        """What --master takes."""
+        return f"spark://{LOOPBACK}:{self._port}"
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        """The same as an Airflow connection has it."""
+        return f"spark://{LOOPBACK}", self._port
+
+    def start(self) -> None:
+        """Returns when all workers are registered."""
+        self._start(self._master, _MASTER, "--host", LOOPBACK, "--port", str(self._port), "--webui-port", str(self._page))
+        self._master.wait(self._answers, 60)
+        for worker, page in zip(self._workers, free_ports(len(self._workers)), strict=True):
+            work = self._directory / f"{worker.name}-work"
+            size = ("--cores", "1", "--memory", self._memory)
+            self._start(worker, _WORKER, "--host", LOOPBACK, *size, "--webui-port", str(page), "--work-dir", str(work), self.url)
+        for worker in self._workers:
+            worker.wait(lambda: self._page_says()["aliveworkers"] == len(self._workers), 60, "register all workers")
+
+    def stop(self) -> None:
+        """Workers first, and with each what is left of its executors."""
+        for server in (*self._workers, self._master):
+            executors = self._below(server)
+            server.stop(timeout=10.0)
+            for process in executors:
+                _kill(process)
+
+    def applications(self) -> list[dict[str, Any]]:
+        """What was submitted: `name`, `state`, `cores` ..., as the master's page has it."""
+        says = self._page_says()
+        return [*says["activeapps"], *says["completedapps"]]
+
+    def executors(self) -> list[psutil.Process]:
+        """The executors' JVMs that run now."""
+        return [process for worker in self._workers for process in self._below(worker) if _EXECUTOR in " ".join(_command(process))]
+
+    def kill_executor(self) -> int:
+        """kill -9 of one executor with its Python workers, as a host that dies; gives how many processes that were."""
+        executor = self.executors()[0]
+        tree = [executor, *executor.children(recursive=True)]
+        for process in tree:
+            _kill(process)
+        psutil.wait_procs(tree, timeout=20)
+        return len(tree)
+
+    def log_tail(self, lines: int = 30) -> str:
+        """The last lines that each of them logged."""
+        return "\n".join(server.log_tail(lines) for server in (self._master, *self._workers))
+
+    def _start(self, server: Server, main: str, *arguments: str) -> None:
+        home = installed_spark()
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "MIRROR"))}
+        local = self._directory / f"{server.name}-local"
+        local.mkdir(parents=True, exist_ok=True)
+        variables = {
+            **inherited,
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_LOCAL_DIRS": str(local),
+            "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",  # it would take port 6066
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            **self._extra,
+        }
+        server.start([str(home / "bin" / "spark-class"), main, *arguments], env=variables, cwd=self._directory)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._page_says()["status"] == "ALIVE")
+        except OSError:
+            return False
+
+    def _page_says(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{self._page}/json/", timeout=10) as page:
+            says: dict[str, Any] = json.load(page)
+            return says
+
+    @staticmethod
+    def _below(server: Server) -> list[psutil.Process]:
+        return psutil.Process(server.pid).children(recursive=True) if server.pid is not None else []
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.send_signal(signal.SIGKILL)
+    except psutil.NoSuchProcess:
+        return

@@ -1,0 +1,141 @@
+"""The copy on a standalone Spark cluster: a master and two workers in processes of their own, which have nothing but what is sent to them.
+
+Through the DAG's operator with an Airflow connection, and by hand with the same connection or with --master; a worker without a module;
+an executor that is killed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.config import load
+from mirror.copy.spark_start import INCLUDE
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.connect import clusters, ledger_of
+from services.flows import ClusterPair
+from services.oracle import Oracle, Side
+from services.spark import SparkCluster
+
+EXECUTORS = """\
+spark.executor.memory 512m
+spark.cores.max 2
+spark.ui.enabled false
+"""
+RECORDS = 6_000
+
+
+@pytest.fixture(scope="module")
+def spark(services_directory: Path) -> Iterator[SparkCluster]:
+    """The cluster of all tests here."""
+    cluster = SparkCluster(services_directory / "spark")
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def config(pair: ClusterPair, spark: SparkCluster, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A flow whose connection leads to the cluster, with small transactions, and a topic with records in six partitions."""
+    host, port = spark.host_and_port
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_CLUSTER", json.dumps({"conn_type": "spark", "host": host, "port": port}))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    (tmp_path / "spark.properties").write_text(EXECUTORS)
+    file = pair.properties(
+        extra={
+            "source->target.mirror.spark.connection": "spark_cluster",
+            "source->target.mirror.spark.properties.file": str(tmp_path / "spark.properties"),
+            "source->target.mirror.lanes": "4",
+            "source->target.mirror.transaction.max.bytes": "20000",
+        }
+    )
+    monkeypatch.setenv("MIRROR_CONFIG", str(file))
+    oracle.create_topic(pair.source_bootstrap, pair.topic("orders"), 6)
+    oracle.produce(pair.source_bootstrap, pair.topic("orders"), RECORDS, seed=1, transactions=100, abort_percent=20)
+    return file
+
+
+def compare(pair: ClusterPair, oracle: Oracle) -> int:
+    """The witness finds both sides equal; gives the number of records."""
+    topic = pair.topic("orders")
+    return oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic))).records
+
+
+def ledger(pair: ClusterPair, config: Path) -> list[LedgerRecord]:
+    flow = load([config]).flow(pair.flow)
+    with clusters(flow) as (_, target):
+        return list(ledger_of(flow, target).read().records.values())
+
+
+def by_hand(config: Path, log: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """`python -m mirror copy --json` as a process, its words in a file."""
+    command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", *arguments]
+    return subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(INCLUDE)}, stdout=subprocess.PIPE, stderr=log.open("wb"), text=True
+    )
+
+
+def test_our_code_reaches_the_workers_from_the_dag(
+    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any]
+) -> None:
+    run = run_dag(f"{pair.source}-to-{pair.target}.copy")
+    assert run.state == "success"
+    copied = compare(pair, oracle)
+    assert sum(run.xcom["copy"]["watermarks"]["records"]) == copied
+    assert sum(run.xcom["copy"]["lanes"]["watermarks"]) == 6, "each partition's result came once"
+    [application] = [each for each in spark.applications() if each["name"] == f"mirror copy {pair.flow}"]
+    assert application["state"] == "FINISHED"
+
+
+def test_an_executor_that_is_killed_costs_nothing_but_time(
+    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, tmp_path: Path
+) -> None:
+    copy = by_hand(config, tmp_path / "copy.log", "--master", spark.url)
+    deadline = time.monotonic() + 90
+    while not any(record.records for record in _if_there(pair, config)):
+        assert copy.poll() is None and time.monotonic() < deadline, (tmp_path / "copy.log").read_text()[-3000:]
+    killed = spark.kill_executor()
+    hit = copy.poll() is None
+    output, _ = copy.communicate(timeout=120)
+
+    assert hit, "the copy was over before the executor was killed"
+    assert killed > 1, "the executor and its Python"
+    (flow,) = json.loads(output)["flows"]
+    assert (copy.returncode, flow["state"], flow["errors"]) == (0, "done", []), (tmp_path / "copy.log").read_text()[-3000:]
+    copied = compare(pair, oracle)
+    marks = flow["result"]["watermarks"]
+    assert sorted(marks["partition"]) == list(range(6)), "each partition's result came once"
+    assert sum(marks["records"]) <= copied
+    assert sum(record.records for record in ledger(pair, config)) == copied
+
+
+def _if_there(pair: ClusterPair, config: Path) -> list[LedgerRecord]:
+    flow = load([config]).flow(pair.flow)
+    with clusters(flow) as (_, target):
+        found = ledger_of(flow, target)
+        return list(found.read().records.values()) if found.exists() else []
+
+
+def test_a_worker_without_the_kafka_client_is_named_with_its_host(
+    config: Path, pair: ClusterPair, spark: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "bare", symlinks=True)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(tmp_path / "bare" / "bin" / "python"))
+    copy = by_hand(config, tmp_path / "copy.log")
+    output, _ = copy.communicate(timeout=120)
+    assert output, (tmp_path / "copy.log").read_text()[-3000:]
+    (flow,) = json.loads(output)["flows"]
+    assert copy.returncode == 1, (tmp_path / "copy.log").read_text()[-3000:]
+    [error] = flow["errors"]
+    assert error["code"] == "WorkerUnprepared"
+    assert f"on {os.uname().nodename} cannot import 'confluent_kafka' with {tmp_path}/bare/bin/python" in error["message"]
