@@ -22,6 +22,20 @@ class PartitionComparison:
 
 
 @dataclass(frozen=True)
+class Account:
+    """One partition, counted: `lost` records are missing on the target, `doubled` ones are there too often, `foreign` ones are not the
+    source's (or were aborted there), `disordered` ones would have to be moved for the order to be the source's."""
+
+    partition: int
+    source_records: int
+    target_records: int
+    lost: int
+    doubled: int
+    foreign: int
+    disordered: int
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A topic and its mirror. As text: one line when they are equal, else both sides around the first difference of each partition."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from services.comparison import Comparison
+from services.comparison import Account, Comparison
 from services.java import LIBS, ROOT, java_command
 
 SOURCES = Path(__file__).with_name("oracle")
@@ -120,6 +120,10 @@ class Oracle:
         comparison = self.compare(source, target, seconds=seconds)
         assert comparison.equal, str(comparison)
         return comparison
+
+    def account(self, source: Side, target: Side, *, seconds: float = 120) -> list[Account]:
+        """Both topics read to their end and what is wrong with the target counted, partition by partition (Accountant.java)."""
+        return [Account(**row) for row in self.call("account", seconds, source=asdict(source), target=asdict(target))]
 
     def count(self, bootstrap: str, topic: str, isolation: str = "read_committed", *, seconds: float = 120) -> list[PartitionCount]:
         """Start, end and visible records of each partition."""

@@ -24,6 +24,7 @@ public final class Oracle {
     private static final Map<String, Command> COMMANDS = Map.ofEntries(
         Map.entry("ping", request -> JSON.createObjectNode()),
         Map.entry("compare", Comparer::compare),
+        Map.entry("account", Accountant::account),
         Map.entry("count", Reader::count),
         Map.entry("dump", Reader::dump),
         Map.entry("produce", Generator::produce),

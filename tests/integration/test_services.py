@@ -45,6 +45,31 @@ def test_comparer_names_what_differs(oracle: Oracle, pair: ClusterPair, mirrored
     assert comparison.partitions[0].equal == (3 if difference not in (None, "only on the target") else 6)
 
 
+@pytest.mark.parametrize(
+    ("mirrored", "counts"),
+    [
+        (SAME, (0, 0, 0, 0)),
+        ([*SAME[:2], *SAME[4:]], (2, 0, 0, 0)),
+        ([*SAME, SAME[0], SAME[5]], (0, 2, 0, 0)),
+        ([*SAME[:3], replace(SAME[3], headers=(("a", None), ("a", b"1"))), *SAME[4:]], (1, 0, 1, 0)),
+        ([SAME[1], SAME[0], *SAME[2:]], (0, 0, 0, 1)),
+        (list(reversed(SAME)), (0, 0, 0, 5)),
+        ([*SAME[3:], *SAME[:3]], (0, 0, 0, 3)),
+        ([], (6, 0, 0, 0)),
+    ],
+)
+def test_accountant_counts_what_is_lost_doubled_foreign_and_disordered(
+    oracle: Oracle, pair: ClusterPair, mirrored: list[Record], counts: tuple[int, int, int, int]
+) -> None:
+    source, target = pair.topic("source"), pair.topic("target")
+    for bootstrap, topic, records in ((pair.source_bootstrap, source, SAME), (pair.target_bootstrap, target, mirrored)):
+        oracle.create_topic(bootstrap, topic)
+        oracle.produce_records(bootstrap, topic, records)
+    [account] = oracle.account(Side(pair.source_bootstrap, source), Side(pair.target_bootstrap, target))
+    assert (account.lost, account.doubled, account.foreign, account.disordered) == counts
+    assert (account.source_records, account.target_records) == (6, len(mirrored))
+
+
 def test_comparer_sees_a_record_in_the_wrong_partition(oracle: Oracle, pair: ClusterPair) -> None:
     source, target = pair.topic("source"), pair.topic("target")
     for bootstrap, topic, partition in ((pair.source_bootstrap, source, 0), (pair.target_bootstrap, target, 1)):
