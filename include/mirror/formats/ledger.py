@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.fields import count, moment, moment_text, string
+from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, decoded
 from mirror.offsets.partition import TopicPartition
@@ -133,7 +133,7 @@ def encode_key(partition: TopicPartition) -> bytes:
 def decode_key(key: bytes | None, where: str) -> TopicPartition:
     """The source partition of a ledger key. Raises LedgerDamaged; `where` names the record in its message."""
     try:
-        topic, partition = json.loads(key or b"")
+        topic, partition = parsed(key or b"")
         if type(topic) is not str or type(partition) is not int:
             raise TypeError("the topic has to be a string, the partition a whole number")
     except (ValueError, TypeError) as failure:
@@ -180,7 +180,7 @@ def encode(record: LedgerRecord) -> bytes:
 def decode(value: bytes, where: str) -> LedgerRecord:
     """The record of a ledger value. Raises LedgerTooNew or LedgerDamaged; `where` names the record in their messages."""
     try:
-        fields = json.loads(value)
+        fields = parsed(value)
         version = fields["v"]
     except (ValueError, TypeError, KeyError) as failure:
         raise LedgerDamaged(where, f"it is not a JSON object with a version ({failure})") from failure
@@ -193,7 +193,7 @@ def decode(value: bytes, where: str) -> LedgerRecord:
 
 
 def _record(fields: dict[str, Any]) -> LedgerRecord:
-    if fields["v"] != VERSION:
+    if count(fields, "v") != VERSION:
         raise ValueError(f"version {fields['v']!r} does not exist")
     writer, blocked, decided = fields["writer"], fields["blocked"], fields.get("decided")
     epoch = fields["leader_epoch"]
@@ -210,18 +210,34 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         offset_map=decoded(string(fields, "offset_map")),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_intervals(fields["covered"]),
-        skipped=tuple(_skipped(*each) for each in fields["skipped"]),
+        skipped=tuple(_skipped(*each) for each in _list(fields["skipped"])),
         history=_intervals(fields["history"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
-        blocked=blocked and Blocked(count(blocked, "offset"), string(blocked, "error"), moment(blocked, "since"), count(blocked, "tries")),
-        decided=decided and Decided(string(decided, "decision"), string(decided, "who"), moment(decided, "when"), string(decided, "why")),
+        blocked=None if blocked is None else _blocked(blocked),
+        decided=None if decided is None else _decided(decided),
     )
 
 
-def _skipped(start: Any, end: Any, reason: Any, number: Any = None) -> Skipped:
-    return Skipped(int(start), int(end), str(reason), None if number is None else int(number))
+def _blocked(fields: dict[str, Any]) -> Blocked:
+    return Blocked(count(fields, "offset"), string(fields, "error"), moment(fields, "since"), count(fields, "tries"))
+
+
+def _decided(fields: dict[str, Any]) -> Decided:
+    return Decided(string(fields, "decision"), string(fields, "who"), moment(fields, "when"), string(fields, "why"))
+
+
+def _skipped(start: Any, end: Any, reason: Any, *number: Any) -> Skipped:
+    (counted,) = number or (None,)
+    fields = {"reason": reason}
+    return Skipped(whole(start, "start"), whole(end, "end"), string(fields, "reason"), whole(counted, "count") if number else None)
 
 
 def _intervals(pairs: Any) -> tuple[Interval, ...]:
-    return tuple((int(start), int(end)) for start, end in pairs)
+    return tuple((whole(start, "start"), whole(end, "end")) for start, end in _list(pairs))
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError(f"{value!r} is not a list")
+    return value

@@ -104,8 +104,11 @@ class OffsetMap:
 
 
 def decoded(text: str) -> OffsetMap:
-    """The map in a ledger record. Raises ValueError for text that is not one."""
-    numbers = _numbers(base64.b64decode(text, validate=True))
+    """The map in a ledger record. Raises ValueError for text that is not one; every map has one text only."""
+    data = base64.b64decode(text, validate=True)
+    if base64.b64encode(data).decode("ascii") != text:
+        raise ValueError("the offset map has bits behind its end")
+    numbers = _numbers(data)
     if len(numbers) % 3:
         raise ValueError("the offset map ends inside a run")
     runs: list[Run] = []
@@ -174,6 +177,8 @@ def _numbers(data: bytes) -> list[int]:
         number |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
+            if not byte and shift > 7:
+                raise ValueError("the offset map has a number that is longer than it must be")
             numbers.append(number)
             number = shift = 0
     if shift:
