@@ -11,6 +11,7 @@ import subprocess
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -46,11 +47,20 @@ _TEST_SETTINGS = {
 }
 
 
+@dataclass(frozen=True)
+class Listener:
+    """A listener beside the plain one: `protocol` (SSL, SASL_SSL, …) and settings of its own, such as `ssl.keystore.location`."""
+
+    protocol: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
 class KafkaCluster:
     """One cluster of one or three brokers, node ids from 1; `users` adds a SASL_PLAINTEXT/PLAIN listener with ACLs switched on.
 
     The plain listener (`bootstrap`) stays open and may do everything; users of `secure_bootstrap` may do what ACLs allow.
     `proxied` adds a listener that is reached through `network` alone, which can delay it and cut it off: `proxied_bootstrap`.
+    `listeners` are further ones by name, such as {"tls": Listener("SSL", {...})}: `bootstrap_of("tls")`.
     `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
     when the directory is first used.
     `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
@@ -65,6 +75,7 @@ class KafkaCluster:
         *,
         users: Mapping[str, str] | None = None,
         proxied: bool = False,
+        listeners: Mapping[str, Listener] | None = None,
         ports: Sequence[int] = (),
         on_parent_death: signal.Signals | None = signal.SIGKILL,
     ) -> None:
@@ -73,6 +84,7 @@ class KafkaCluster:
         self._properties = dict(properties or {})
         self._users = dict(users or {})
         self._proxied = proxied
+        self._more = dict(listeners or {})
         self._network: Proxy | None = None
         self._ports_wanted = tuple(ports)
         self._ids = tuple(range(1, brokers + 1))
@@ -85,6 +97,10 @@ class KafkaCluster:
     def bootstrap(self) -> str:
         """`bootstrap.servers` of the plain listener."""
         return self._addresses("plain")
+
+    def bootstrap_without(self, broker: int) -> str:
+        """`bootstrap` less one broker: a client that asks a paused one first waits for long."""
+        return ",".join(f"{LOOPBACK}:{self._port(node, 'plain')}" for node in self._ids if node != broker)
 
     @property
     def secure_bootstrap(self) -> str:
@@ -102,6 +118,10 @@ class KafkaCluster:
         if self._network is None:
             raise ServiceFailed(f"'{self.alias}' has no network to change: it does not run, or was not made with `proxied`.")
         return self._network
+
+    def bootstrap_of(self, listener: str) -> str:
+        """`bootstrap.servers` of one of `listeners`."""
+        return self._addresses(listener)
 
     @property
     def running(self) -> bool:
@@ -239,7 +259,7 @@ class KafkaCluster:
         if node == _CONTROLLER:
             return ["controller"]
         optional = {"sasl": bool(self._users), "proxied": self._proxied, "controller": len(self._ids) == 1}
-        return ["plain", *(listener for listener, wanted in optional.items() if wanted)]
+        return ["plain", *(listener for listener, wanted in optional.items() if wanted), *self._more]
 
     def _settings(self, node: int) -> dict[str, str]:
         listeners = {name: f"{name.upper()}://{LOOPBACK}:{self._port(node, name)}" for name in self._listeners(node)}
@@ -254,7 +274,7 @@ class KafkaCluster:
             "node.id": str(node),
             "controller.quorum.voters": f"{controller}@{LOOPBACK}:{self._port(controller, 'controller')}",
             "listeners": ",".join(listeners.values()),
-            "listener.security.protocol.map": "PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": ",".join(f"{name.upper()}:{protocol}" for name, protocol in self._protocols().items()),
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self._data(node)),
             "offsets.topic.replication.factor": copies,
@@ -267,11 +287,16 @@ class KafkaCluster:
             settings |= {"advertised.listeners": ",".join(advertised.values()), "inter.broker.listener.name": "PLAIN"}
         return settings | _TEST_SETTINGS | self._security() | self._properties
 
+    def _protocols(self) -> dict[str, str]:
+        known = {"plain": "PLAINTEXT", "sasl": "SASL_PLAINTEXT", "proxied": "PLAINTEXT", "controller": "PLAINTEXT"}
+        return known | {name: listener.protocol for name, listener in self._more.items()}
+
     def _security(self) -> dict[str, str]:
+        more = {f"listener.name.{name}.{key}": value for name, listener in self._more.items() for key, value in listener.properties.items()}
         if not self._users:
-            return {}
+            return more
         accounts = " ".join(f'user_{name}="{password}"' for name, password in self._users.items())
-        return {
+        return more | {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
             "sasl.enabled.mechanisms": "PLAIN",
