@@ -16,8 +16,9 @@ from mirror.offsets.partition import TopicPartition
 COMMANDS = {
     "copy": [[], ["--without-spark"]],
     "refresh-topics": [[]],
+    "decide": [["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"]],
 }
-"""How each command is called. One that is missing here fails a test below."""
+"""How each command is called, on this FLOW and TOPIC. One that is missing here fails a test below."""
 
 OWN_TOPICS = ("__transaction_state", "__consumer_offsets")
 
@@ -100,6 +101,7 @@ def test_a_snapshot_sees_what_a_run_writes(pair, oracle, topic, mirror):
 
 @pytest.mark.parametrize(("command", "options"), [(name, options) for name, calls in COMMANDS.items() for options in calls])
 def test_nothing_changes_on_either_cluster_on_a_fresh_flow_and_on_an_old_one(command, options, pair, oracle, topic, mirror):
+    options = [{"TOPIC": topic, "FLOW": pair.flow}.get(option, option) for option in options]
     before = snapshot(pair)
     assert mirror(command, *options, "--dry-run")[0] == 0
     assert snapshot(pair) == before

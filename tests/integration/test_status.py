@@ -129,3 +129,21 @@ def test_with_a_cluster_down_the_other_sides_knowledge_is_shown(down, pair, make
     first = found.partitions[0]
     assert (first.topic_partition, first.state, first.lag) == ((topic, 0), "unknown", None)
     assert (first.watermark, first.end) == ((1, None) if down == "source" else (None, 1))
+
+
+def test_a_paused_partition_and_one_that_was_decided_about_say_by_whom(mirroring, topic, oracle, pair, capsys):
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two", partition=1)])
+    assert not mirroring.copy().errors
+    records = [Record(value=b"gone"), Record(value=b"next"), Record(value=b"three", partition=1)]
+    oracle.produce_records(pair.source_bootstrap, topic, records)
+    oracle.delete_records(pair.source_bootstrap, topic, {0: 2})
+    config = ["--config", str(pair.properties(extra={"source->target.mirror.lanes": "4"}))]
+    decide = ["decide", "--flow", pair.flow, "--topic", topic, "--who", "me", "--reason", "a test"]
+    assert main([*config, *decide, "accept-gap", "--partition", "0"]) == 0, capsys.readouterr().err
+    assert main([*config, *decide, "pause", "--partition", "1"]) == 0, capsys.readouterr().err
+    gap, paused = status(mirroring.flow).partitions
+    assert (gap.state, gap.lag, gap.error) == ("decided", 2, None)
+    assert (paused.state, paused.lag, paused.error) == ("paused", 1, None)
+    assert gap.note.startswith("accept-gap by me at ")
+    assert paused.note.startswith("pause by me at ")
+    assert not status(mirroring.flow).errors

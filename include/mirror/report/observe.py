@@ -11,6 +11,7 @@ from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, ledger_of
+from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.discover import discover
 from mirror.plan.model import FIRST_SIGHT
@@ -70,25 +71,30 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation) -
     """Both sides beside each other, as the next run would find them."""
     found = survey(flow, source, target, dry_run=True)
     records = _mirrored(flow, found.ledger.records)
-    starts = {each.topic_partition: each.start for each in found.plan.ranges if each.reason == FIRST_SIGHT}
     refused: dict[str, MirrorError] = {}
+    paused = {tp: pause for tp in _partitions(found.topics) | records.keys() if (pause := found.decisions.pause(tp)) is not None}
+    left_out = source_partitions(source, found.topics, [tp for tp in paused if tp.topic in found.topics], _committed(flow), refused)
+    partitions = {**found.source, **left_out}
+    starts = {each.topic_partition: each.start for each in found.plan.ranges if each.reason == FIRST_SIGHT}
     positions = starts | {tp: record.watermark for tp, record in records.items()}
-    oldest = oldest_records(flow, [(found.source[tp], position) for tp, position in positions.items() if tp in found.source], refused)
-    remotes = remote_errors(flow, target, found.source, records)
-    unreadable = {lane: error.report() for lane, error in found.ledger.unreadable.items()}
-    of_lanes = set(unreadable.values())
-    errors = [error for error in found.plan.errors if error not in of_lanes]
+    oldest = oldest_records(flow, [(partitions[tp], position) for tp, position in positions.items() if tp in partitions], refused)
+    decided = {each.topic_partition: "; ".join(map(str, each.decisions)) for each in found.plan.ranges if each.decisions}
+    remotes = remote_errors(flow, target, found.source.keys() - decided.keys(), records)
+    of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in found.ledger.unreadable.items()}
+    errors = [error for error in found.plan.errors if error not in of_lanes.values()]
     return replace(
         seen,
         topics=found.topics,
-        source=found.source,
+        source=partitions,
         ledger=records,
         comparable=True,
-        unreadable=unreadable,
+        unreadable=of_lanes,
         errors=tuple(dict.fromkeys([*errors, *remotes, *(error.report() for error in refused.values())])),
         notices=found.plan.notices,
         starts=starts,
         oldest=oldest,
+        paused={tp: str(pause) for tp, pause in paused.items()},
+        decided=decided,
     )
 
 
@@ -105,10 +111,8 @@ def _target_alone(flow: Flow, target: Cluster, seen: Observation) -> Observation
 def _source_alone(flow: Flow, source: Cluster, seen: Observation) -> Observation:
     """What there is to mirror."""
     topics = discover(topic_selection(flow), source).topics
-    wanted = [TopicPartition(topic.name, each.number) for topic in topics.values() for each in topic.partitions]
-    committed = flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
     refused: dict[str, MirrorError] = {}
-    partitions = source_partitions(source, topics, wanted, committed, refused)
+    partitions = source_partitions(source, topics, _partitions(topics), _committed(flow), refused)
     return replace(seen, topics=topics, source=partitions, errors=(*seen.errors, *(error.report() for error in refused.values())))
 
 
@@ -118,6 +122,14 @@ def _as_far_as_it_goes(seen: Observation, look: Callable[[], Observation]) -> Ob
     except MirrorError as error:
         report = error.report()
         return seen if report in seen.errors else replace(seen, errors=(*seen.errors, report))
+
+
+def _partitions(topics: Mapping[str, Topic]) -> set[TopicPartition]:
+    return {TopicPartition(topic.name, each.number) for topic in topics.values() for each in topic.partitions}
+
+
+def _committed(flow: Flow) -> bool:
+    return bool(flow.client("source", "consumer").get("isolation.level") != "read_uncommitted")
 
 
 def _mirrored(flow: Flow, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:

@@ -18,6 +18,7 @@ UP_TO_DATE = "up to date"
 BEHIND = "behind"
 FIRST_SIGHT = "first sight"
 PAUSED = "paused"
+DECIDED = "decided"
 OPEN_TRANSACTION = "open transaction"
 NO_REMOTE = "no remote partition"
 NO_LEADER = "no leader"
@@ -27,7 +28,7 @@ BLOCKED = "blocked"
 LEDGER_UNREADABLE = "ledger unreadable"
 FAILED = "failed"
 
-PROGRESSING = frozenset({UP_TO_DATE, BEHIND, FIRST_SIGHT})
+PROGRESSING = frozenset({UP_TO_DATE, BEHIND, FIRST_SIGHT, DECIDED})
 """The states of a partition that the next run serves without anybody's help."""
 
 STATES_OF_ERRORS = {
@@ -54,7 +55,8 @@ class Observation:
     plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions without a ledger record would begin
     now, `oldest` the timestamps (Unix milliseconds) of the oldest records that are
     not copied, `errors` what concerns a partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are
-    unreadable in the ledger, `paused` the partitions that a person took out, with the words that say so.
+    unreadable in the ledger, `paused` the partitions that a person took
+    out and `decided` those about which the next run acts on a decision, with the words that say so.
     """
 
     flow: str
@@ -70,6 +72,7 @@ class Observation:
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     oldest: Mapping[TopicPartition, int] = field(default_factory=dict)
     paused: Mapping[TopicPartition, str] = field(default_factory=dict)
+    decided: Mapping[TopicPartition, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def status_of(seen: Observation) -> Status:
         by_place.setdefault((error.topic, error.partition), error)
     partitions = tuple(_partition(tp, seen, by_place) for tp in _listed(seen, by_place))
     stuck = [each.error for each in partitions if each.error is not None and each.state == BLOCKED]
-    errors = dict.fromkeys([*seen.errors, *seen.unreadable.values(), *stuck])
+    errors = dict.fromkeys(error.of_flow(seen.flow) for error in [*seen.errors, *seen.unreadable.values(), *stuck])
     return Status(seen.flow, seen.time, partitions, tuple(errors), seen.notices)
 
 
@@ -170,8 +173,9 @@ def _partition(tp: TopicPartition, seen: Observation, errors: Mapping[tuple[str 
     found, record = (seen.source or {}).get(tp), (seen.ledger or {}).get(tp)
     error = errors.get((tp.topic, tp.partition)) or errors.get((tp.topic, None))
     blocked = record.blocked if record is not None and record.blocked and record.blocked.offset == record.watermark else None
-    if error is None and blocked is not None:
+    if error is None and blocked is not None and tp not in seen.decided:
         error = still_blocked(tp, blocked)
+    error = error or seen.unreadable.get(lane_of(*tp, seen.lanes))
     stamp = seen.oldest.get(tp)
     return PartitionStatus(
         tp.topic,
@@ -182,9 +186,9 @@ def _partition(tp: TopicPartition, seen: Observation, errors: Mapping[tuple[str 
         end=found.end if found else None,
         lag=_lag(found, record, seen.starts.get(tp)) if seen.comparable else None,
         oldest_seconds=None if stamp is None else max(seen.time.timestamp() - stamp / 1000, 0.0),
-        error=error or seen.unreadable.get(lane_of(*tp, seen.lanes)),
+        error=error.of_flow(seen.flow) if error else None,
         since=blocked.since if blocked else None,
-        note=seen.paused.get(tp, ""),
+        note=seen.paused.get(tp) or seen.decided.get(tp, ""),
         written=record.writer if record else None,
         records=record.records if record else None,
         bytes=record.bytes if record else None,
@@ -207,6 +211,8 @@ def _state(
         return LEDGER_UNREADABLE
     if tp in seen.paused:
         return PAUSED
+    if tp in seen.decided:
+        return DECIDED
     if record is not None and record.blocked and record.blocked.offset == record.watermark:
         return BLOCKED
     if error is not None:

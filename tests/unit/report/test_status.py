@@ -66,6 +66,7 @@ def stuck(offset=50):
         ({"errors": (ErrorReport("SomethingNew", "no", "orders", 0),)}, "failed", 0),
         ({"errors": (ErrorReport("SomethingNew", "of another one", "orders", 1), ErrorReport("Flow", "all"))}, "up to date", 0),
         ({"ledger": at(60), "paused": {TP: "by hand"}}, "paused", 40),
+        ({"ledger": stuck(), "decided": {TP: "skip-record by me"}}, "decided", 50),
         ({"ledger": at(60, source_topic_id="another")}, "behind", None),
         ({"source": {}}, "no leader", None),
         ({"source": {}, "ledger": {}}, "no remote partition", None),
@@ -96,6 +97,17 @@ def test_a_stuck_partition_says_since_when_and_what_to_do_and_makes_the_flow_red
     assert (partition.error.code, partition.error.offset) == ("RecordRefused", 50)
     assert partition.error.next
     assert status.errors == (partition.error,)
+
+
+def test_a_decision_that_the_next_run_acts_on_is_no_alarm_and_its_words_are_kept():
+    status = status_of(replace(SEEN, ledger=stuck(), decided={TP: "skip-record by me"}))
+    assert (status.errors, status.partitions[0].error, status.partitions[0].note) == ((), None, "skip-record by me")
+
+
+def test_the_next_step_names_the_flow():
+    status = status_of(replace(SEEN, ledger=at(5), errors=(SourceGap("orders", 0, 5, 10).report(),)))
+    assert "--flow 'east->west'" in status.errors[0].next
+    assert status.partitions[0].error == status.errors[0]
 
 
 def test_an_unreadable_lane_is_one_error_for_all_its_partitions():
