@@ -26,7 +26,9 @@ REFUSED_PATTERNS = (
 
 TAKEN_PATTERNS = {
     r"(?<=(ab)*)c": "a look-behind of any length: Java refuses most of them, and matches some where it should not",
+    r"(a)(?<=\1)": "a reference in a look-behind, whose length Java cannot tell",
 }
+_LOOK_BEHIND = "Look-behind group does not have an obvious maximum length"
 
 BOUNDARIES = "\\b goes by \\w, as Java documents it and as JDK 19 and later do; JDK 17 also counts letters outside ASCII there"
 
@@ -34,6 +36,11 @@ BOUNDARIES = "\\b goes by \\w, as Java documents it and as JDK 19 and later do; 
 def refused_here_alone(complaint: str) -> bool:
     """Whether a refusal of the mirror is one that Java does not share."""
     return any(row.complaint in complaint for row in REFUSED_PATTERNS)
+
+
+def taken_here_alone(refusal: str) -> bool:
+    """Whether Java's refusal of a pattern is one that the mirror does not share."""
+    return _LOOK_BEHIND in refusal
 
 
 def is_ours(name: str) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from mirror.policy.java_regex import compile_java
-from tests.compat.intended import REFUSED_PATTERNS, TAKEN_PATTERNS, RefusedPattern
+from tests.compat.intended import REFUSED_PATTERNS, TAKEN_PATTERNS, RefusedPattern, taken_here_alone
 from tests.compat.peer import Peer, Refused
 
 
@@ -18,8 +18,9 @@ def test_what_java_takes_and_the_mirror_refuses(peer: Peer, row: RefusedPattern)
 @pytest.mark.parametrize("pattern", TAKEN_PATTERNS)
 def test_what_java_refuses_and_the_mirror_takes(peer: Peer, pattern: str) -> None:
     assert compile_java(pattern)
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as refusal:
         peer.ask("pattern", pattern=pattern, texts=[])
+    assert taken_here_alone(str(refusal.value))
 
 
 def test_word_boundaries_beside_letters_outside_ascii(peer: Peer) -> None:

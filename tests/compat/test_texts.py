@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mirror.config.properties import parse_bytes
 from mirror.policy.java_regex import compile_java
-from tests.compat.intended import refused_here_alone
+from tests.compat.intended import refused_here_alone, taken_here_alone
 from tests.compat.peer import Peer, Refused, compared
 from tests.compat.strategies import patterns, property_files, texts
 
@@ -37,4 +37,9 @@ def test_a_pattern_matches_what_it_matches_in_java(peer: Peer, pattern: str, nam
             with pytest.raises(Refused, match="PatternSyntaxException"):
                 peer.ask("pattern", pattern=pattern, texts=names)
         return
-    assert [compiled.matches(name) for name in names] == peer.ask("pattern", pattern=pattern, texts=names)
+    try:
+        expected = peer.ask("pattern", pattern=pattern, texts=names)
+    except Refused as refusal:
+        assert taken_here_alone(str(refusal)), refusal
+        return
+    assert [compiled.matches(name) for name in names] == expected
