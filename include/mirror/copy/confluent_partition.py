@@ -1,19 +1,14 @@
 """One partition on its way through the engine: what was sent, what was acknowledged, where it stopped."""
 
 from collections.abc import Iterable
-from operator import methodcaller
-from typing import Any
 
 from confluent_kafka import KafkaError, Message
 
+from mirror.copy.confluent_record import unsuspicious
 from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
 from mirror.formats.ledger import Skipped
 from mirror.offsets.map import runs_of
-
-# For a header key that is not UTF-8 the client returns a list with a hole in it and leaves an exception pending. A plain method call, once
-# the interpreter has specialised it, takes the list; a call through the C API checks and raises SystemError.
-_headers = methodcaller("headers")
 
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than max.message.bytes",
@@ -31,20 +26,32 @@ class PartitionFlow:
 
     __slots__ = (
         "bytes",
+        "end",
         "failure",
         "last",
+        "max_records",
         "next_offset",
+        "partition",
         "poison",
+        "remote",
         "skipped",
         "sources",
         "stopped",
         "target_alias",
         "targets",
+        "unsuspicious_from",
+        "unsuspicious_to",
         "work",
     )
 
     def __init__(self, work: Work, target_alias: str) -> None:
         self.work = work
+        # What every record needs, close at hand.
+        self.end = work.end
+        self.max_records = work.max_records
+        self.remote = work.remote
+        self.partition = work.source.partition
+        self.unsuspicious_from, self.unsuspicious_to = unsuspicious(work.limits)
         self.next_offset = work.start
         self.sources: list[int] = []
         self.targets: list[int] = []
@@ -116,15 +123,6 @@ class PartitionFlow:
             offset=first,
             next="The next run goes on by itself.",
         )
-
-
-def carried_headers(message: Message, flow: PartitionFlow) -> Any:
-    """The headers of a record. Raises RecordNotCarried for what the client cannot decode: a header key that is not UTF-8."""
-    try:
-        return _headers(message)
-    except (SystemError, UnicodeDecodeError) as failure:
-        tp = flow.work.source
-        raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "it has a header key that is not UTF-8") from failure
 
 
 def raise_batch_refused(flows: Iterable[PartitionFlow]) -> None:

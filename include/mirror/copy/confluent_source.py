@@ -8,7 +8,8 @@ from typing import Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, ThrottleEvent
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.copy.confluent_partition import PartitionFlow, carried_headers
+from mirror.copy.confluent_partition import PartitionFlow
+from mirror.copy.confluent_record import UNREADABLE_HEADERS, poison_of, read_headers, unreadable_headers
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
@@ -49,7 +50,9 @@ class Source:
 
     def assign(self, work: Sequence[Work], target: Sink) -> list[PartitionFlow]:
         """Makes the given work what `consume` reads, each partition at its start, and returns the flows in the same order."""
+        self._positions.update({key: flow.next_offset for key, flow in self._flows.items() if not flow.stopped})
         self._flows = {work_item.source: PartitionFlow(work_item, target.alias) for work_item in work}
+        self._let_go({key for key, position in self._positions.items() if position >= 0 and key not in self._flows})
         self._open = sum(not flow.stopped for flow in self._flows.values())
         moved = [flow for key, flow in self._flows.items() if not flow.stopped and self._positions.get(key) != flow.work.start]
         if moved:
@@ -69,18 +72,11 @@ class Source:
 
     def consume(self, records: int, seconds: float, target: Sink, max_bytes: int) -> None:
         """Hands over what is there, at most about `max_bytes` in the transaction; what is left of a batch waits for the next one."""
-        messages = self._pending or self._consumer.consume(records, seconds)
-        self._pending = []
-        if not messages:
-            self._complaints.raise_refusal(self._alias, self._bootstrap)
+        # The collector would look at ten thousand messages again and again, and none of them is in a cycle.
         collecting = gc.isenabled()
         gc.disable()
         try:
-            for index, message in enumerate(messages):
-                if target.bytes >= max_bytes:
-                    self._pending = messages[index:]
-                    return
-                self._take(message, target)
+            self._hand_over(self._pending or self._consumer.consume(records, seconds), target, max_bytes)
         finally:
             if collecting:
                 gc.enable()
@@ -97,30 +93,49 @@ class Source:
 
     # ------------------------------------------------------------ inside
 
+    def _let_go(self, partitions: set[tuple[str, int]]) -> None:
+        """Partitions whose turn it is not: as at a stop, what was fetched of them is thrown away."""
+        if partitions:
+            self._consumer.pause([ClientTopicPartition(*key) for key in partitions])
+            self._pending = [message for message in self._pending if _key(message) not in partitions]
+            self._positions.update(dict.fromkeys(partitions, -1))
+
     def _throttled(self, event: ThrottleEvent) -> None:
         self.throttled_until = max(self.throttled_until, time.monotonic() + event.throttle_time)
 
-    def _take(self, message: Message, target: Sink) -> None:
-        flow = self._flows.get(_key(message))
-        error = message.error()
-        if error is not None:
-            self._event(error, message, flow)
-            return
-        if flow is None or flow.stopped:
-            return
+    def _hand_over(self, messages: list[Message], target: Sink, max_bytes: int) -> None:
+        self._pending = []
+        if not messages:
+            self._complaints.raise_refusal(self._alias, self._bootstrap)
+        topic, partition, flow = None, None, None
+        for index, message in enumerate(messages):
+            if target.bytes >= max_bytes:
+                self._pending = messages[index:]
+                return
+            # Mostly the partition of the message before: comparing is cheaper than looking it up.
+            if message.partition() != partition or message.topic() != topic:
+                topic, partition = message.topic(), message.partition()
+                flow = self._flows.get(key := _key(message))
+                if flow is None:
+                    self._positions[key] = -1  # thrown away, so it has to be read again if it is wanted later
+            error = message.error()
+            if error is not None:
+                self._event(error, message, flow)
+            elif flow is not None and not flow.stopped:
+                self._take(message, flow, target)
+
+    def _take(self, message: Message, flow: PartitionFlow, target: Sink) -> None:
+        """A record of a partition that is being copied. This runs for every single record, so it is kept short."""
         offset: int = message.offset()  # type: ignore[assignment]
-        if offset >= flow.work.end:
-            self._stop(flow, flow.work.end)
+        if offset >= flow.end:
+            self._stop(flow, flow.end)
             return
-        poison: PoisonRecord | RecordNotCarried | None = None
+        timestamp: int = message.timestamp()[1]
         try:
-            timestamp = _timestamp(message, flow)
-            headers = carried_headers(message, flow)
-            refusal = _refusal(message, timestamp, flow)
-        except RecordNotCarried as failure:
-            poison = failure
-        else:
-            poison = PoisonRecord(offset, refusal) if refusal else None
+            headers = read_headers(message)
+            poison = None if flow.unsuspicious_from <= timestamp <= flow.unsuspicious_to else poison_of(message, timestamp, flow.work)
+        except UNREADABLE_HEADERS:
+            headers, poison = None, unreadable_headers(message, flow.work)
         if poison is None:
             target.send(flow, message, timestamp, headers)
             flow.sources.append(offset)
@@ -130,9 +145,8 @@ class Source:
             self._stop(flow, offset, poison)
             return
         flow.next_offset = offset + 1
-        self._positions[flow.work.source] = offset + 1
         flow.last = message
-        if offset + 1 >= flow.work.end or len(flow.sources) == flow.work.max_records:
+        if offset + 1 >= flow.end or len(flow.sources) == flow.max_records:
             self._stop(flow, offset + 1)
 
     def _stop(self, flow: PartitionFlow, next_offset: int, poison: PoisonRecord | RecordNotCarried | None = None) -> None:
@@ -208,24 +222,3 @@ def _start(work: Work) -> ClientTopicPartition:
 
 def _key(message: Message) -> TopicPartition:
     return TopicPartition(message.topic(), message.partition())  # type: ignore[arg-type]
-
-
-def _timestamp(message: Message, flow: PartitionFlow) -> int:
-    """The record's own time in Unix milliseconds. The client takes 0 for «now», so a record stamped 0 cannot be carried."""
-    timestamp: int = message.timestamp()[1]
-    if timestamp == 0:
-        tp = flow.work.source
-        raise RecordNotCarried(tp.topic, tp.partition, message.offset() or 0, "its timestamp is 0")
-    return timestamp
-
-
-def _refusal(message: Message, timestamp: int, flow: PartitionFlow) -> str | None:
-    """Why the remote topic would refuse this record, as far as that can be told before it is sent."""
-    limits = flow.work.limits
-    if limits.needs_key and message.key() is None:
-        return "it has no key, and the remote topic is compacted"
-    if limits.newest_timestamp is not None and timestamp > limits.newest_timestamp:
-        return "its timestamp is further ahead than message.timestamp.after.max.ms allows"
-    if limits.oldest_timestamp is not None and 0 <= timestamp < limits.oldest_timestamp:
-        return "its timestamp is older than message.timestamp.before.max.ms allows"
-    return None
