@@ -48,7 +48,8 @@ def first_sight(found: SourcePartition, start: StartPosition) -> Range:
     elif start.kind == "offset" and start.value is not None:
         position = start.value
     position = max(found.log_start, min(position, found.readable_end))
-    return found.range(position, found.readable_end, FIRST_SIGHT)
+    # The log start may have moved past the end since that was asked for.
+    return found.range(position, max(position, found.readable_end), FIRST_SIGHT)
 
 
 def next_range(
