@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from mirror.copy.checks import RemotePartition, availability, continuity, window
 from mirror.kafka.model import Partition, Topic
+from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 TOPIC = Topic("east.orders", "target-topic-id", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
 FOUND = RemotePartition(TopicPartition("orders", 0), "east.orders", TOPIC, min_insync=2, log_start=0, last_stable=101, end=101)
-RECORD = ledger_record()
+RECORD = ledger_record(offset_map=OffsetMap((Run(0, 0, 100),)))
 
 
 def with_partition(**changes):
@@ -54,7 +55,16 @@ def test_anything_more_than_one_marker_is_looked_at():
 
 
 def test_one_entry_is_looked_at_where_we_never_wrote():
-    assert window(FOUND, replace(RECORD, records=0)) == (100, 101)
+    assert window(FOUND, replace(RECORD, offset_map=OffsetMap())) == (100, 101)
+
+
+def test_one_entry_is_looked_at_behind_records_of_somebody_else_that_were_accepted():
+    assert window(replace(FOUND, last_stable=104, end=104), replace(RECORD, target_next=103)) == (103, 104)
+
+
+def test_what_was_accepted_in_an_unknown_partition_is_not_looked_at():
+    assert window(replace(FOUND, log_start=7), None, accepted=40) == (40, 101)
+    assert window(FOUND, None, accepted=101) is None
 
 
 def test_one_entry_is_looked_at_while_a_transaction_is_open_behind_it():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.ledger import Blocked, LedgerRecord, Skipped, Writer, decode, decode_key, encode, encode_key, joined
+from mirror.formats.ledger import Blocked, Decided, LedgerRecord, Skipped, Writer, decode, decode_key, encode, encode_key, joined
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 
@@ -57,6 +57,7 @@ records = st.builds(
     records=offsets,
     bytes=offsets,
     blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000)),
+    decided=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
 )
 
 
@@ -79,6 +80,13 @@ def test_a_record_survives_its_encoding(record):
 @given(st.text(min_size=1), st.integers(0, 2**31 - 1))
 def test_a_key_survives_its_encoding(topic, partition):
     assert decode_key(encode_key(TopicPartition(topic, partition)), "here") == TopicPartition(topic, partition)
+
+
+def test_a_decision_that_was_acted_on_stands_behind_everything_else():
+    decided = Decided("accept-gap", "ana@ops", AT, "expired")
+    assert encode(replace(RECORD, decided=decided)) == encode(RECORD)[:-1] + (
+        b',"decided":{"decision":"accept-gap","who":"ana@ops","when":"2026-11-21T08:00:00.123Z","why":"expired"}}'
+    )
 
 
 def test_the_version_comes_first():

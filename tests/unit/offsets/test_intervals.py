@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.intervals import merged
+from mirror.offsets.intervals import before, merged
 
 interval = st.tuples(st.integers(0, 100), st.integers(0, 100))
 
@@ -18,7 +18,12 @@ def offsets(intervals):
 def test_merging_keeps_the_offsets_and_leaves_disjoint_sorted_intervals(intervals):
     result = merged(intervals)
     assert offsets(result) == offsets(intervals)
-    assert all(before[1] < after[0] for before, after in pairwise(result))
+    assert all(first[1] < second[0] for first, second in pairwise(result))
+
+
+@given(st.lists(interval), st.integers(0, 100))
+def test_what_lies_in_front_of_an_offset_is_kept_and_nothing_else(intervals, offset):
+    assert offsets(before(intervals, offset)) == {each for each in offsets(intervals) if each < offset}
 
 
 def test_touching_intervals_become_one():

@@ -86,6 +86,48 @@ def test_the_map_survives_its_encoding(gaps):
     assert decoded(built.encoded()) == built
 
 
+def first_lost(sources, targets, end):
+    """The source offset of the first mirrored record that stood at or behind a target offset."""
+    index = bisect_left(targets, end)
+    return sources[index] if index < len(sources) else sources[-1] + 1
+
+
+@given(steps)
+def test_the_first_record_behind_a_target_offset_is_exact_while_nothing_was_thinned(gaps):
+    sources, targets = pairs_of(gaps)
+    built = OffsetMap().extended(runs_of(sources, targets))
+    if not sources:
+        assert built.source_of(0) is None
+        return
+    for end in range(targets[-1] + 3):
+        assert built.source_of(end) == first_lost(sources, targets, end)
+
+
+@settings(max_examples=25)
+@given(st.integers(1000, 4000), st.integers(1, 3), st.integers(1, 3), st.data())
+def test_the_first_record_behind_a_target_offset_is_early_and_never_late_when_thinned(count, source_gap, target_gap, data):
+    sources, targets = pairs_of([(source_gap + 1, target_gap, 1 + index % 3) for index in range(count)])
+    built = OffsetMap()
+    cut = data.draw(st.integers(1, len(sources) - 1))
+    for first, last in ((0, cut), (cut, len(sources))):
+        built = built.extended(runs_of(sources[first:last], targets[first:last]))
+    kept = {run.target + number: run.source + number for run in built.runs for number in range(run.length)}
+    for end in data.draw(st.lists(st.integers(0, targets[-1] + 2), min_size=50, max_size=50)):
+        answer, true = built.source_of(end), first_lost(sources, targets, end)
+        assert answer <= true
+        assert kept.get(end, answer) == answer, "exact where the run is there"
+
+
+@given(steps, st.integers(0, 300), st.booleans())
+def test_a_map_that_was_cut_has_what_lies_in_front_and_nothing_else(gaps, offset, by_target):
+    sources, targets = pairs_of(gaps)
+    built = OffsetMap().extended(runs_of(sources, targets))
+    cut = built.before_target(offset) if by_target else built.before(offset)
+    pairs = [pair for pair in zip(sources, targets, strict=True) if pair[by_target] < offset]
+    assert [(run.source + n, run.target + n) for run in cut.runs for n in range(run.length)] == pairs
+    assert decoded(cut.encoded()) == cut
+
+
 def test_runs_that_touch_are_joined():
     built = OffsetMap((Run(0, 0, 5),)).extended([Run(5, 5, 3), Run(8, 9, 1)])
     assert built.runs == (Run(0, 0, 8), Run(8, 9, 1))

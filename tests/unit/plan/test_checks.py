@@ -8,6 +8,8 @@ import pytest
 from mirror.errors import ForeignWriter, OtherCluster
 from mirror.formats.ledger import Writer
 from mirror.plan.checks import check_clusters, check_writer
+from mirror.plan.decisions import Decisions
+from tests.unit.decisions import decision
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -40,3 +42,20 @@ def test_a_recent_record_by_another_installation_keeps_us_out():
 )
 def test_our_own_unnamed_and_long_silent_writers_do_not(installation, record):
     check_writer([record], "ledger", 3, installation, 60, NOW)
+
+
+def test_a_cluster_that_was_adopted_is_accepted_and_the_other_side_is_still_looked_at():
+    adopted = Decisions([decision("adopt-cluster")])
+    check_clusters([RECORD], "east", "new-source-id", "west", "target-id", adopted)
+    with pytest.raises(OtherCluster, match="west"):
+        check_clusters([RECORD], "east", "new-source-id", "west", "other", adopted)
+
+
+def test_what_was_written_until_ownership_was_taken_does_not_keep_us_out_and_what_came_later_does():
+    taken = Decisions([decision("take-ownership", until=RECORD.writer.time)])
+    check_writer([RECORD], "ledger", 3, "ours", 60, NOW, taken)
+    later = replace(RECORD, writer=replace(RECORD.writer, time=NOW))
+    with pytest.raises(ForeignWriter):
+        check_writer([RECORD, later], "ledger", 3, "ours", 60, NOW, taken)
+    with pytest.raises(ForeignWriter):
+        check_writer([RECORD], "ledger", 3, "a third", 60, NOW, taken)

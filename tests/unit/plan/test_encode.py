@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from mirror.errors import ErrorReport
 from mirror.plan.encode import from_columns, to_columns
 from mirror.plan.model import Plan, Range
+from tests.unit.decisions import decision
 
 numbers = st.integers(0, 2**62)
-ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), st.none() | numbers, st.none() | numbers)
+decisions = st.lists(st.sampled_from(["accept-gap", "restart", "take-ownership", "pause"]).map(decision)).map(tuple)
+epochs = skips = st.none() | numbers
+ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), skips, epochs, decisions)
 errors = st.builds(
     ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers, st.none() | numbers, st.booleans(), st.text()
 )
@@ -23,6 +26,8 @@ plans = st.builds(
     st.text(),
     st.text(),
     st.text(),
+    st.text(),
+    decisions,
 )
 
 

@@ -1,0 +1,234 @@
+"""Decisions held against the ledger: what each makes of a record, and that it does so once and for what was seen alone."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.formats.ledger import Blocked, Decided, Skipped, Writer
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.decisions import Decisions, Standing, acted_on, passed_over, records_accepted_until, rehomed
+from tests.unit.decisions import DECIDED_AT, decision
+from tests.unit.ledger_records import ledger_record
+
+TP = TopicPartition("orders", 0)
+NOW = Standing("source-topic-id", 0, "east.orders", "target-topic-id", leader_epoch=5)
+RECORD = ledger_record(
+    watermark=100,
+    target_next=100,
+    covered=((0, 100),),
+    offset_map=OffsetMap((Run(0, 0, 40), Run(60, 41, 40))),
+    skipped=(Skipped(40, 60, "gap"),),
+)
+LATER = DECIDED_AT + timedelta(seconds=1)
+
+
+def acted(made, record=RECORD, now=NOW):
+    changed, applied = acted_on(record, [made], now)
+    assert (changed is record) == (not applied)
+    return changed
+
+
+# ---------------------------------------------------------------- once, and for what was seen
+
+
+@pytest.mark.parametrize("word", ["accept-gap", "skip-record", "restart", "accept-records"])
+def test_a_decision_is_acted_on_once(word):
+    now = replace(NOW, log_start=110)
+    stuck = replace(RECORD, blocked=Blocked(100, "RecordRefused: x", DECIDED_AT, 1))
+    changed = acted(decision(word), stuck, now)
+    assert changed.decided == Decided(word, "ana@ops", DECIDED_AT, "seen")
+    # Even when the partition stands again exactly as it did when the decision was taken.
+    assert acted_on(replace(stuck, decided=changed.decided), [decision(word)], now)[1] == ()
+
+
+def test_a_newer_decision_with_the_same_binding_counts():
+    old = replace(RECORD, decided=Decided("restart", "ana", DECIDED_AT, "seen"))
+    assert acted(decision("restart", when=LATER), old).decided.when == LATER
+
+
+@pytest.mark.parametrize(
+    ("made", "now"),
+    [
+        (decision("accept-gap", watermark=99), replace(NOW, log_start=110)),
+        (decision("accept-gap"), replace(NOW, log_start=100)),
+        (decision("accept-gap"), replace(NOW, log_start=110, source_topic_id="other")),
+        (decision("skip-record"), NOW),
+        (decision("restart", watermark=99), NOW),
+        (decision("restart"), replace(NOW, source_topic_id="other")),
+        (decision("restart"), replace(NOW, remote="other")),
+        (decision("restart"), replace(NOW, remote_id="other")),
+        (decision("restart"), replace(NOW, remote_id=None)),
+        (decision("restart", target_topic_id=None), replace(NOW, remote_id=None)),
+        (decision("accept-records", target_end=100), NOW),
+        (decision("accept-records"), replace(NOW, remote_id="other")),
+    ],
+)
+def test_what_changed_since_it_was_seen_is_not_decided_about(made, now):
+    assert acted_on(RECORD, [made], now) == (RECORD, ())
+
+
+def test_a_record_that_is_no_longer_stuck_is_not_skipped():
+    stuck = replace(RECORD, watermark=101, blocked=Blocked(101, "RecordRefused: x", DECIDED_AT, 1))
+    assert acted_on(stuck, [decision("skip-record", offset=100)], NOW)[1] == ()
+
+
+# ---------------------------------------------------------------- what each does
+
+
+def test_an_accepted_gap_ends_where_the_log_starts_when_it_is_acted_on():
+    changed = acted(decision("accept-gap"), now=replace(NOW, log_start=130))
+    assert (changed.watermark, changed.leader_epoch) == (130, 5)
+    assert changed.skipped[-1] == Skipped(100, 130, "gap accepted by ana@ops at 2026-11-21T08:00:00.000Z: seen")
+
+
+def test_a_skipped_record_is_one_and_says_why():
+    changed = acted(decision("skip-record"), replace(RECORD, blocked=Blocked(100, "RecordRefused: too large", DECIDED_AT, 3)))
+    assert (changed.watermark, changed.blocked) == (101, None)
+    assert (changed.skipped[-1].start, changed.skipped[-1].end) == (100, 101)
+    assert "RecordRefused" in changed.skipped[-1].reason
+    assert "seen" in changed.skipped[-1].reason
+
+
+def test_accepted_records_are_those_in_front_of_the_end_that_was_seen():
+    assert acted(decision("accept-records")).target_next == 120
+    assert records_accepted_until([decision("accept-records")], NOW) == 120
+    assert records_accepted_until([decision("accept-records")], replace(NOW, remote_id="other")) is None
+    assert records_accepted_until([decision("restart")], NOW) is None
+
+
+def test_a_restart_of_a_recreated_source_forgets_the_old_offsets_and_keeps_the_target():
+    changed = acted(decision("restart", source_topic_id="new"), now=replace(NOW, source_topic_id="new"))
+    assert (changed.watermark, changed.source_topic_id, changed.target_next) == (0, "new", 100)
+    assert (changed.offset_map.runs, changed.covered, changed.skipped, changed.history) == ((), (), (), ())
+    assert changed.records == RECORD.records
+
+
+def test_a_restart_behind_a_recreated_target_looks_at_all_that_stands_in_it():
+    changed = acted(decision("restart", target_topic_id="new"), now=replace(NOW, remote_id="new"))
+    assert (changed.target_topic_id, changed.target_next, changed.offset_map.runs, changed.covered) == ("new", 0, (), ())
+
+
+def test_a_restart_that_was_decided_while_there_was_no_remote_topic_takes_the_one_that_was_made_since():
+    assert acted(decision("restart", target_topic_id=None), now=replace(NOW, remote_id="made since")).target_topic_id == "made since"
+
+
+def test_a_restart_further_back_keeps_what_lies_in_front_of_it():
+    changed = acted(decision("restart", offset=70))
+    assert (changed.watermark, changed.covered) == (70, ((0, 70),))
+    assert changed.offset_map.runs == (Run(0, 0, 40), Run(60, 41, 10))
+    assert changed.skipped == RECORD.skipped
+
+
+def test_a_restart_inside_a_gap_cuts_it():
+    assert acted(decision("restart", offset=50)).skipped == (Skipped(40, 50, "gap"),)
+    counted = replace(RECORD, skipped=(Skipped(40, 60, "refused", 15),))
+    assert acted(decision("restart", offset=50), counted).skipped == (Skipped(40, 50, "refused", 10),)
+
+
+def test_a_restart_further_on_keeps_what_it_leaves_out():
+    changed = acted(decision("restart", offset=150))
+    assert changed.watermark == 150
+    assert (changed.skipped[-1].start, changed.skipped[-1].end) == (100, 150)
+    assert changed.offset_map == RECORD.offset_map
+
+
+def test_a_restart_at_offsets_that_expired_meanwhile_goes_on_where_the_log_starts_and_says_so():
+    changed = acted(decision("restart", offset=50), now=replace(NOW, log_start=80))
+    assert changed.watermark == 80
+    assert (changed.skipped[-1].start, changed.skipped[-1].end) == (50, 80)
+
+
+def test_a_restart_after_the_target_lost_records_forgets_what_was_lost():
+    changed = acted(decision("restart", offset=65, target_end=46))
+    assert (changed.watermark, changed.target_next) == (65, 46)
+    assert changed.offset_map.runs == (Run(0, 0, 40), Run(60, 41, 5))
+
+
+def test_records_that_were_lost_after_the_decision_are_still_noticed():
+    assert acted(decision("restart", offset=65, target_end=None)).target_next == 100
+
+
+def test_a_restart_comes_first_whatever_was_decided_first():
+    made = (decision("accept-records", target_topic_id="new", target_end=3), decision("restart", target_topic_id="new", when=LATER))
+    changed, applied = acted_on(RECORD, Decisions(made).of(TP), replace(NOW, remote_id="new"))
+    assert [each.decision for each in applied] == ["restart", "accept-records"]
+    assert (changed.target_next, changed.decided.decision) == (3, "restart")
+
+
+@given(st.integers(0, 200), st.integers(0, 120), st.integers(0, 120) | st.none())
+def test_after_a_restart_the_ledger_claims_nothing_at_or_behind_it_but_what_it_skips(offset, log_start, lost):
+    changed = acted(decision("restart", offset=offset, target_end=lost), now=replace(NOW, log_start=log_start))
+    assert changed.watermark == max(offset, log_start)
+    assert all(end <= min(offset, 100) for _, end in changed.covered)
+    assert all(run.source + run.length <= offset for run in changed.offset_map.runs)
+    assert all(run.target + run.length <= changed.target_next for run in changed.offset_map.runs)
+    assert all(first.end <= second.start for first, second in zip(changed.skipped, changed.skipped[1:], strict=False))
+
+
+def test_what_is_passed_over_ends_being_stuck():
+    stuck = replace(RECORD, blocked=Blocked(100, "x", DECIDED_AT, 1))
+    assert passed_over(stuck, 101, "why", 5).blocked is None
+
+
+# ---------------------------------------------------------------- pauses
+
+
+def paused(*made, partition=0):
+    found = Decisions(made).pause(TopicPartition("orders", partition))
+    return found is not None
+
+
+def test_a_pause_of_the_topic_or_of_the_partition_leaves_it_out():
+    assert paused(decision("pause"))
+    assert not paused(decision("pause"), partition=1)
+    assert paused(replace(decision("pause"), partition=None), partition=1)
+
+
+def test_the_newer_of_topic_and_partition_counts():
+    topic = replace(decision("pause"), partition=None)
+    assert not paused(topic, decision("resume", when=LATER))
+    assert paused(topic, decision("resume", when=LATER), partition=1)
+    assert not paused(decision("pause"), replace(decision("resume", when=LATER), partition=None))
+
+
+# ---------------------------------------------------------------- the whole flow
+
+
+def test_a_cluster_is_adopted_only_while_the_alias_leads_to_it():
+    made = Decisions([decision("adopt-cluster")])
+    assert made.adopted("east", "new-source-id")
+    assert made.adopted("east", "another") is None
+    assert made.adopted("west", "new-source-id") is None
+
+
+def test_adopted_records_get_the_new_id_and_say_who_decided():
+    changed = rehomed(RECORD, Decisions([decision("adopt-cluster")]), ("east", "new-source-id"), ("west", "target-id"), "")
+    assert (changed.source_cluster_id, changed.target_cluster_id, changed.decided.decision) == (
+        "new-source-id",
+        "target-id",
+        "adopt-cluster",
+    )
+
+
+def test_records_of_the_same_clusters_and_installation_stay_as_they_are():
+    made = Decisions([decision("adopt-cluster", cluster_id="source-id"), decision("take-ownership")])
+    assert rehomed(RECORD, made, ("east", "source-id"), ("west", "target-id"), "ours") == RECORD
+
+
+def test_taken_over_records_say_who_decided():
+    foreign = replace(RECORD, writer=Writer("theirs", "host", "run", DECIDED_AT))
+    changed = rehomed(foreign, Decisions([decision("take-ownership")]), ("east", "source-id"), ("west", "target-id"), "ours")
+    assert changed.decided.decision == "take-ownership"
+
+
+def test_a_ledger_is_begun_anew_only_in_the_place_of_the_one_that_was_seen_to_be_gone():
+    begun = Decisions([decision("ledger"), decision("begin-ledger")])
+    assert begun.ledger_id == "old-ledger"
+    assert begun.begins_ledger(None)
+    assert not begun.begins_ledger("somebody made one")
+    assert not Decisions([decision("ledger", ledger_id="newer"), decision("begin-ledger")]).begins_ledger(None), "used up"
+    assert not Decisions([decision("ledger")]).begins_ledger(None)
