@@ -32,8 +32,8 @@ faults: install ## long series of kill -9 and SIGSTOP at random moments
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600
 
-bench: install ## measure, and append to tests/bench/RESULTS.md
-	$(PYTHON) -m tests.bench.thousand_partitions
+bench: install ## measure beside MirrorMaker 2 (15 minutes), and append to tests/bench/RESULTS.md
+	$(PY) -m tests.bench
 
 lint: install ## format, rules, types, and who may import what
 	$(PY) -m ruff format --check --quiet .

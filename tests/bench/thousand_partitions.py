@@ -1,101 +1,109 @@
-"""A thousand partitions with ten records each in one `python -m mirror copy`, its Spark start included; compared, then timed.
+"""A thousand partitions with ten records each: the first copy, and then ten more in each of them a minute, beside MirrorMaker 2.
 
-Run with `make bench`: it appends a dated row a run to RESULTS.md. Seconds are of the whole command; CPU seconds are of the command and all
-processes that it waited for (JVM, driver, workers), without the brokers.
+«CPU first»: from the start of the process until all records have arrived, everything it had to create included. «CPU a minute»: for us one
+`python -m mirror copy` with its Spark, which a minute's schedule runs once; for MirrorMaker 2, which runs on, what it uses in a minute.
 """
 
-import os
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from datetime import UTC, datetime
-from pathlib import Path
 
 from services.flows import ClusterPair
-from services.java import ROOT
-from services.kafka import KafkaCluster
-from services.oracle import Oracle, Side
+from services.oracle import Record, Side
+from tests.bench.mm2 import MirrorMaker
+from tests.bench.results import append, spread
+from tests.bench.stage import Stage, stage
 
-TOPICS, PARTITIONS, RECORDS = 20, 50, 10
-RUNS = 5
-RESULTS = Path(__file__).with_name("RESULTS.md")
-
-
-def copy(config: Path) -> tuple[float, float]:
-    """One copy; gives seconds and CPU seconds."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json"]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT / "include")}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-5000:]
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.monotonic() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+PARTITIONS, RECORDS = 50, 10
+TOPICS, QUICK_TOPICS = 20, 2
+RUNS, MINUTES, MINUTE = 3, 2, 60.0
+_DEADLINE_SECONDS = 180.0
 
 
-def produce(pair: ClusterPair, oracle: Oracle, topics: list[str]) -> None:
-    """Ten records into every partition."""
-    for seed, topic in enumerate(topics):
-        for partition in range(PARTITIONS):
-            oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=seed * 1000 + partition, partition=partition)
+class ThousandPartitions:
+    """The topics, filled by ten records a partition at a time."""
+
+    def __init__(self, stage: Stage, topics: int) -> None:
+        self._stage = stage
+        self.topics = [f"t{number}-bench" for number in range(topics)]
+        self.rounds = 0
+        for topic in self.topics:
+            stage.oracle.create_topic(stage.source.bootstrap, topic, PARTITIONS)
+
+    @property
+    def records(self) -> int:
+        """How many a round adds."""
+        return len(self.topics) * PARTITIONS * RECORDS
+
+    def produce(self) -> None:
+        """One round."""
+        self.rounds += 1
+        for topic in self.topics:
+            records = [Record(b"key-%d" % n, b"value " * 16, partition=n % PARTITIONS) for n in range(PARTITIONS * RECORDS)]
+            self._stage.oracle.produce_records(self._stage.source.bootstrap, topic, records)
+
+    def compare(self, pair: ClusterPair) -> None:
+        """The witness compares each topic with its mirror."""
+        for topic in self.topics:
+            compared = self._stage.oracle.assert_mirrored(
+                Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic))
+            )
+            if compared.records != self.rounds * PARTITIONS * RECORDS:
+                raise RuntimeError(f"{topic} has {compared.records} records after {self.rounds} rounds.")
 
 
-def measure(directory: Path) -> list[tuple[float, float]]:
-    """The runs, each after new records; the first one, which also creates the remote topics, is not counted."""
-    with KafkaPair(directory) as pair, Oracle(directory / "oracle.log") as oracle:
-        config, topics = pair.properties(), [pair.topic(f"t{number}") for number in range(TOPICS)]
-        for topic in topics:
-            oracle.create_topic(pair.source_bootstrap, topic, PARTITIONS)
-        copy(config)
-        figures = []
-        for _ in range(RUNS):
-            produce(pair, oracle, topics)
-            figures.append(copy(config))
-        for topic in topics:
-            compared = oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic)))
-            assert compared.records == RUNS * PARTITIONS * RECORDS
-        return figures
+def mirror_maker(stage: Stage, thousand: ThousandPartitions, minutes: int, minute: float) -> tuple[str, ...]:
+    """MirrorMaker 2 from its start through some minutes."""
+    pair = stage.pair()
+    per_minute = []
+    began = time.monotonic()
+    with MirrorMaker(pair, r"t\d+-bench") as running:
+        _wait(stage, thousand, pair)
+        first, first_cpu = time.monotonic() - began, running.cpu
+        for _ in range(minutes):
+            began, before = time.monotonic(), running.cpu
+            thousand.produce()
+            _wait(stage, thousand, pair)
+            time.sleep(max(0.0, minute - (time.monotonic() - began)))
+            per_minute.append((running.cpu - before) * minute / (time.monotonic() - began))
+        thousand.compare(pair)
+    for topic in thousand.topics:
+        stage.remove(pair.remote(topic))
+    return ("MM2", f"{first:.1f}", f"{first_cpu:.1f}", "always", spread(per_minute))
 
 
-class KafkaPair:
-    """Two clusters of one broker each."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._clusters = [KafkaCluster(directory / alias, alias) for alias in ("east", "west")]
-
-    def __enter__(self) -> ClusterPair:
-        for cluster in self._clusters:
-            cluster.start()
-        east, west = self._clusters
-        return ClusterPair("east", "west", east.bootstrap, west.bootstrap, "bench", self._directory)
-
-    def __exit__(self, *_: object) -> None:
-        for cluster in self._clusters:
-            cluster.stop()
+def ours(stage: Stage, thousand: ThousandPartitions, runs: int) -> tuple[str, ...]:
+    """Copies with us, each after new records."""
+    pair = stage.pair()
+    config = pair.properties(r"t\d+-bench")
+    first = stage.copy(config, thousand.records * thousand.rounds)
+    copies = []
+    for _ in range(runs):
+        thousand.produce()
+        copies.append(stage.copy(config, thousand.records))
+    thousand.compare(pair)
+    return ("ours", f"{first.seconds:.1f}", f"{first.cpu:.1f}", spread([c.seconds for c in copies]), spread([c.cpu for c in copies]))
 
 
-def main() -> None:
-    """Measures and appends to the log."""
-    with tempfile.TemporaryDirectory(prefix="mirror-bench-") as directory:
-        figures = measure(Path(directory))
-    walls, cpus = zip(*figures, strict=True)
-    row = (
-        f"| {datetime.now(UTC):%Y-%m-%d %H:%M} | {TOPICS * PARTITIONS} × {RECORDS} | {RUNS} | {os.cpu_count()} | "
-        f"{statistics.median(walls):.1f} ({min(walls):.1f}–{max(walls):.1f}) | "
-        f"{statistics.median(cpus):.1f} ({min(cpus):.1f}–{max(cpus):.1f}) |"
-    )
-    if not RESULTS.exists():
-        RESULTS.write_text(
-            "# Measured\n\n`python -m mirror copy` over partitions × records each, Spark's start included, remote topics existing; every\n"
-            "run compared record by record. Medians, with the smallest and the largest; machines are noisy.\n\n"
-            "| when (UTC) | partitions × records | runs | cores | seconds | CPU seconds |\n|---|---|---|---|---|---|\n"
-        )
-    with RESULTS.open("a") as log:
-        log.write(row + "\n")
-    print(row)
+def _wait(stage: Stage, thousand: ThousandPartitions, pair: ClusterPair) -> None:
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    missing = list(thousand.topics)
+    while missing:
+        missing = [topic for topic in missing if stage.arrived(pair.remote(topic), PARTITIONS) < thousand.rounds * PARTITIONS * RECORDS]
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"Not all records of {', '.join(missing)} have arrived after {_DEADLINE_SECONDS:g} s.")
+        time.sleep(0.1)
+
+
+def main(quick: bool = False) -> None:
+    """Measures and appends to the log; `quick` tries it out and writes nothing."""
+    with stage() as both:
+        thousand = ThousandPartitions(both, QUICK_TOPICS if quick else TOPICS)
+        thousand.produce()
+        rows = [ours(both, thousand, 1 if quick else RUNS), mirror_maker(both, thousand, 1 if quick else MINUTES, 5.0 if quick else MINUTE)]
+        partitions = len(thousand.topics) * PARTITIONS
+    columns = ("partitions × records", "mirror", "seconds first", "CPU s first", "seconds a copy", "CPU s a minute")
+    append("Many partitions, few records", columns, [(f"{partitions} × {RECORDS}", *row) for row in rows], write=not quick)
 
 
 if __name__ == "__main__":
-    main()
+    main("--quick" in sys.argv)

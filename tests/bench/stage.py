@@ -1,0 +1,97 @@
+"""Two clusters of one broker each, the witness, and flows between them that no other run has touched."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from services.flows import ClusterPair
+from services.java import ROOT
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+from tests.bench.processes import Cost, cost_of, cpu_seconds
+
+_MARK = "bench"
+
+
+@dataclass
+class Stage:
+    """Source and target cluster, and what a benchmark does with them."""
+
+    directory: Path
+    source: KafkaCluster
+    target: KafkaCluster
+    oracle: Oracle
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def pair(self) -> ClusterPair:
+        """A flow between the clusters under aliases of its own: its remote topics, ledger and internal topics do not exist yet."""
+        number = next(self._numbers)
+        directory = self.directory / f"flow-{number}"
+        directory.mkdir()
+        return ClusterPair(f"east{number}", f"west{number}", self.source.bootstrap, self.target.bootstrap, _MARK, directory)
+
+    def copy(self, config: Path, records: int | None = None) -> Cost:
+        """One `python -m mirror copy`; raises RuntimeError if it fails or copies another number of records."""
+        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "mirror", "--config", str(config), "copy", "--json"]
+        cost = cost_of(command, {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
+        copied = json.loads(cost.output)["flows"][0]["result"]["records"]
+        if records is not None and copied != records:
+            raise RuntimeError(f"{copied} records were copied, not {records}.")
+        return cost
+
+    def broker_cpu(self) -> tuple[float, float]:
+        """CPU seconds that the source's and the target's broker have used so far."""
+        return cpu_seconds(self.source.pids), cpu_seconds(self.target.pids)
+
+    def arrived(self, topic: str, partitions: int) -> int:
+        """The sum of a target topic's end offsets; 0 while it does not exist."""
+        # Asked for the offsets of a topic that is not there yet, the client may go on believing so.
+        if topic not in self._admin.list_topics(timeout=10).topics:
+            return 0
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+        answers = self._admin.list_offsets(asked, request_timeout=10).values()
+        return sum(answer.result(15).offset for answer in answers)
+
+    def require(self, topic: str, records: int) -> None:
+        """Raises RuntimeError unless the witness counts exactly so many committed records in a target topic."""
+        counted = sum(each.records for each in self.oracle.count(self.target.bootstrap, topic))
+        if counted != records:
+            raise RuntimeError(f"{topic} has {counted} records, not {records}.")
+
+    def remove(self, *topics: str) -> None:
+        """Deletes target topics; what a run has written is not needed once it is counted."""
+        for topic in topics:
+            self.oracle.delete_topic(self.target.bootstrap, topic)
+
+    @property
+    def _admin(self) -> AdminClient:
+        if not hasattr(self, "_client"):
+            self._client = AdminClient({"bootstrap.servers": self.target.bootstrap, "log_level": 0})
+        return self._client
+
+
+@contextmanager
+def stage(properties: Mapping[str, str] | None = None, **options: Any) -> Iterator[Stage]:
+    """Starts everything and stops it at the end."""
+    with tempfile.TemporaryDirectory(prefix="mirror-bench-") as name:
+        directory = Path(name)
+        clusters = [KafkaCluster(directory / alias, alias, properties=properties, **options) for alias in ("east", "west")]
+        try:
+            for cluster in clusters:
+                cluster.launch()
+            for cluster in clusters:
+                cluster.wait_ready()
+            with Oracle(directory / "oracle.log") as oracle:
+                yield Stage(directory, *clusters, oracle)
+        finally:
+            for cluster in clusters:
+                cluster.stop()
