@@ -245,7 +245,14 @@ final class Administrator {
 
     private static TopicDescription describe(Admin admin, String topic) throws Exception {
         boolean exists = admin.listTopics().names().get().contains(topic);
-        return exists ? admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic) : null;
+        try {
+            return exists ? admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic) : null;
+        } catch (ExecutionException failure) {
+            if (failure.getCause() instanceof UnknownTopicOrPartitionException) {
+                return null; // one broker lists it, and another does not know it yet
+            }
+            throw failure;
+        }
     }
 
     private static ObjectNode row(TopicDescription description) {

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror.copy.beginning import Beginning
+from mirror.copy.checks import went_back
 from mirror.copy.engine import Engine, EngineFactory, PoisonRecord, Progress, TransactionLimits, Work
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
@@ -126,6 +127,9 @@ class Attempt:
     def _apply(self, progress: Sequence[Progress]) -> None:
         for moved in progress:
             tp = moved.source
+            lost = went_back(self._records[tp], self._task.remote_topics[tp.topic], moved)
+            if lost is not None:
+                raise lost
             self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             self._skipped.extend((tp, skipped) for skipped in moved.skipped)

@@ -4,10 +4,11 @@ It is read after the fencing, so it cannot change any more: nobody else can writ
 can hide what was committed there.
 """
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from mirror.copy.checks import RemotePartition, availability, continuity, window
+from mirror.copy.checks import RemotePartition, availability, continuity, hidden, window
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
@@ -21,6 +22,8 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_writer
 from mirror.plan.decisions import Decisions, Standing, acted_on, noted, records_accepted_until, rehomed
 from mirror.plan.model import Range
+
+_PATIENCE_SECONDS = 2.0
 
 
 class Beginning:
@@ -59,7 +62,7 @@ class Beginning:
         now = datetime.now(UTC)
         check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, self._decisions)
         wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
-        found = self._view.partitions(wanted)
+        found = self._remote_partitions(wanted, records)
         starts = self._log_starts(wanted)
         windows: dict[TopicPartition, tuple[int, int]] = {}
         for planned in wanted:
@@ -70,6 +73,8 @@ class Beginning:
             error = (
                 self._view.refused.get(remote.remote) or availability(remote) or continuity(remote, record) or _source_id(planned, record)
             )
+            if error is None and tp.topic not in task.append_to:
+                error = hidden(remote, record)
             if error is not None:
                 self._refuse(tp, error)
                 continue
@@ -78,6 +83,17 @@ class Beginning:
                 windows[tp] = suspicious
             self._accept(planned, record, remote, starts.get(tp))
         self._refuse_unexplained(windows, found, records)
+
+    def _remote_partitions(
+        self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]
+    ) -> dict[TopicPartition, RemotePartition]:
+        """The remote partitions, with a moment of patience for those that do not show yet what stands in them."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            found = self._view.partitions(wanted)
+            if time.monotonic() > deadline or not any(hidden(remote, records.get(tp)) for tp, remote in found.items()):
+                return found
+            time.sleep(0.1)
 
     def _check_ledger(self) -> None:
         """Raises LedgerMissing if the ledger is not the one that was planned with: one that is new says that nothing was copied."""

@@ -10,7 +10,8 @@ marker, for the transaction is known to be committed; more than one may be abort
 
 from dataclasses import dataclass
 
-from mirror.errors import MirrorError, TargetLostRecords, TargetMissing, TargetRecreated, TargetUnavailable
+from mirror.copy.engine import Progress
+from mirror.errors import KafkaFailure, MirrorError, TargetHidden, TargetLostRecords, TargetMissing, TargetRecreated, TargetUnavailable
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition
@@ -58,6 +59,25 @@ def continuity(found: RemotePartition, record: LedgerRecord | None) -> MirrorErr
         return TargetRecreated(tp.topic, tp.partition, remote, f"topic id {record.target_topic_id}", found.topic.id)
     if found.end < record.target_next:
         return TargetLostRecords(tp.topic, tp.partition, remote, record.target_next, found.end)
+    return None
+
+
+def hidden(found: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+    """Whether what we committed cannot be read. Our own transactions are over, markers included, once the lane is fenced."""
+    if record is None or not 0 <= found.last_stable < record.target_next <= found.end:
+        return None
+    return TargetHidden(found.source.topic, found.source.partition, found.remote, found.last_stable, record.target_next)
+
+
+def went_back(record: LedgerRecord, remote: str, progress: Progress) -> MirrorError | None:
+    """Whether records were acknowledged in front of what was written before: then a leader without that has taken over since."""
+    tp, expected = progress.source, record.target_next
+    for run in progress.runs:
+        if run.target < 0:
+            return KafkaFailure(f"{tp}@{run.source}: the target took it and did not say where.", topic=tp.topic, partition=tp.partition)
+        if run.target < expected:
+            return TargetLostRecords(tp.topic, tp.partition, remote, expected, run.target)
+        expected = run.target + run.length
     return None
 
 

@@ -70,15 +70,38 @@ class ForeignWriter(MirrorError):
         self.installation = installation
 
 
-class LedgerMissing(MirrorError):
-    """Raised when the ledger that the control topic names is gone, or another one stands in its place."""
+class LedgerHidden(MirrorError):
+    """Raised when a transaction stands open in a lane's ledger partition although the lane is fenced: an unclean leader election lost its
+    end. Whether what it says was copied, only the remote partitions tell."""
 
-    def __init__(self, ledger: str, known_id: str, found_id: str | None) -> None:
-        state = "does not exist" if found_id is None else f"was created anew (topic id {known_id} became {found_id})"
+    retriable = True
+
+    def __init__(self, ledger: str, lane: int, last_stable: int, end: int) -> None:
         super().__init__(
-            f"The ledger topic {ledger} {state}: what says how far each partition was copied is lost. Nothing was written.",
+            f"Lane {lane}: the records in [{last_stable}, {end}) of {ledger}-{lane} cannot be read: a transaction stands open there that "
+            "nobody will end. The lane copied nothing.",
             topic=ledger,
-            next="Restore the topic if there is a way. Else begin a new ledger; each remote partition that holds records has then to be "
+            partition=lane,
+            offset=last_stable,
+            next=f"Find it with kafka-transactions.sh --bootstrap-server <target> find-hanging --topic {ledger} --partition {lane}, and "
+            "abort it. Remote partitions that hold what these records told of are UnexplainedTarget then, and nothing is doubled.",
+        )
+        self.last_stable = last_stable
+        self.end = end
+
+
+class LedgerMissing(MirrorError):
+    """Raised when the ledger that the control topic names is gone, or another one stands in its place; and when there is none yet under its
+    name, but under a name with another separator (`elsewhere`)."""
+
+    def __init__(self, ledger: str, known_id: str, found_id: str | None, elsewhere: str = "") -> None:
+        state = "does not exist" if found_id is None else f"was created anew (topic id {known_id} became {found_id})"
+        lost = f"{elsewhere} says how far each partition was copied" if elsewhere else "what says how far each partition was copied is lost"
+        restore = "Set replication.policy.separator back" if elsewhere else "Restore the topic"
+        super().__init__(
+            f"The ledger topic {ledger} {state}: {lost}. Nothing was written.",
+            topic=ledger,
+            next=f"{restore} if there is a way. Else begin a new ledger; each remote partition that holds records has then to be "
             f"decided about: {decide('begin-ledger')}",
         )
         self.known_id = known_id

@@ -87,6 +87,31 @@ class TargetUnavailable(MirrorError):
         self.remote = remote
 
 
+class TargetHidden(MirrorError):
+    """Raised when records that the mirror committed stand behind the first record of a transaction that is open.
+
+    The mirror has none open then. So it is somebody else's, or our own one whose end the target lost: writing on would decide it by chance.
+    """
+
+    retriable = True
+
+    def __init__(self, topic: str, partition: int, remote: str, last_stable: int, target_next: int) -> None:
+        super().__init__(
+            f"{topic}-{partition}: what was copied to {remote}-{partition} in [{last_stable}, {target_next}) cannot be read: a transaction "
+            "stands open there. Nothing was written to it, and its lane went on without it.",
+            topic=topic,
+            partition=partition,
+            offset=last_stable,
+            next="If it lasts: kafka-transactions.sh --bootstrap-server <target> find-hanging "
+            f"--topic {remote} --partition {partition}. If it is the mirror's own (an unclean leader election lost its end), to abort it "
+            f"would lose these records: delete {remote}, run refresh-topics, and copy it again: "
+            f"{decide('restart', topic=topic, partition=partition)}",
+        )
+        self.remote = remote
+        self.last_stable = last_stable
+        self.target_next = target_next
+
+
 class RemoteNameUnusable(MirrorError):
     """Raised when a topic's remote name is one that Kafka does not take, or that another topic has too."""
 

@@ -1,12 +1,14 @@
 """The ledger topic on the target: creating and checking it, and reading what it says."""
 
+import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Message
 
-from mirror.errors import KafkaFailure, LanesChanged, LedgerDamaged, MirrorError
+from mirror.errors import KafkaFailure, LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
 from mirror.formats.ledger import LedgerRecord, decode, decode_key
 from mirror.kafka import compacted
 from mirror.kafka.cluster import Cluster
@@ -15,6 +17,7 @@ from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
+_STABLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,27 @@ class Ledger:
     def read_lane(self, lane: int) -> dict[TopicPartition, LedgerRecord]:
         """One lane's records, to the partition's very end as of now, for whoever has fenced the lane: no transaction is open there then.
 
-        The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed.
+        The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed. Raises
+        LedgerHidden if it does so for more than a moment.
         """
+        self._await_stable(TopicPartition(self.topic, lane))
         view = self._view([lane], stable=False)
         if lane in view.unreadable:
             raise view.unreadable[lane]
         return dict(view.records)
 
     # ------------------------------------------------------------ inside
+
+    def _await_stable(self, lane: TopicPartition) -> None:
+        deadline = time.monotonic() + _STABLE_SECONDS
+        with ThreadPoolExecutor(2) as threads:  # on a far network, the time of one question
+            asked = [threads.submit(self._target.offsets, [lane], "latest", committed) for committed in (True, False)]
+        stable, end = (answer.result().get(lane, 0) for answer in asked)
+        while stable < end:
+            if time.monotonic() > deadline:
+                raise LedgerHidden(self.topic, lane.partition, stable, end)
+            time.sleep(0.05)
+            stable = self._target.offsets([lane], "latest", committed=True).get(lane, 0)
 
     def _view(self, lanes: Iterable[int], stable: bool) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from mirror.copy.checks import RemotePartition, availability, continuity, window
+from mirror.copy.checks import RemotePartition, availability, continuity, hidden, went_back, window
+from mirror.copy.engine import Progress
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
@@ -44,6 +45,47 @@ def test_another_name_or_topic_id_is_a_recreated_target():
 def test_an_end_below_what_was_written_is_lost_records():
     error = continuity(replace(FOUND, end=99), RECORD)
     assert (error.code, error.offset) == ("TargetLostRecords", 99)
+
+
+def test_what_was_written_and_stands_behind_an_open_transaction_is_hidden():
+    error = hidden(replace(FOUND, last_stable=60), RECORD)
+    assert (error.code, error.offset, error.retriable) == ("TargetHidden", 60, True)
+    assert "[60, 100)" in error.message
+
+
+def test_a_transaction_that_is_open_behind_what_was_written_hides_nothing():
+    assert hidden(replace(FOUND, last_stable=100, end=150), RECORD) is None
+    assert hidden(replace(FOUND, last_stable=0), None) is None
+
+
+def test_neither_what_is_lost_nor_what_is_unknown_is_hidden():
+    assert hidden(replace(FOUND, last_stable=40, end=40), RECORD) is None
+    assert hidden(replace(FOUND, last_stable=-1), RECORD) is None
+
+
+def written(*runs: Run) -> Progress:
+    return Progress(TopicPartition("orders", 0), 200, runs=runs)
+
+
+def test_records_that_follow_what_was_written_are_in_order():
+    assert went_back(RECORD, "east.orders", written(Run(100, 101, 20), Run(120, 125, 5))) is None
+    assert went_back(RECORD, "east.orders", written()) is None
+
+
+def test_a_record_that_lands_in_front_of_what_was_written_shows_a_loss():
+    error = went_back(RECORD, "east.orders", written(Run(100, 80, 20)))
+    assert (error.code, error.offset, error.retriable) == ("TargetLostRecords", 80, False)
+    assert "[80, 100)" in error.message
+
+
+def test_a_record_that_lands_in_front_of_another_of_its_transaction_shows_a_loss():
+    error = went_back(RECORD, "east.orders", written(Run(100, 101, 20), Run(120, 110, 5)))
+    assert (error.code, error.offset) == ("TargetLostRecords", 110)
+
+
+def test_an_acknowledgement_without_an_offset_is_tried_again():
+    error = went_back(RECORD, "east.orders", written(Run(100, -1001, 1)))
+    assert (error.code, error.partition, error.retriable) == ("KafkaFailure", 0, True)
 
 
 def test_our_own_commit_marker_needs_no_look():
