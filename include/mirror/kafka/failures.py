@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.kafka.tls import KEPT, explained, refuses_us
 
 # The client's background threads repeat each failed connection many times a second; what matters of it is in our errors. Whoever wants
 # the lines adds a handler to this logger.
@@ -53,6 +54,8 @@ class Complaints:
 
     def __init__(self) -> None:
         self._errors: deque[KafkaError] = deque(maxlen=20)
+        self.tls: Mapping[str, Any] = {}
+        """What the client knows of certificates, for explanations."""
 
     def __call__(self, error: KafkaError) -> None:
         """Takes an error from the client's background threads."""
@@ -67,7 +70,11 @@ class Complaints:
         """Raises AuthenticationFailed if we were refused again and again: waiting longer for an answer is of no use."""
         refusals = self._refusals()
         if len(refusals) >= _REFUSALS:
-            raise AuthenticationFailed(cluster, bootstrap, _reason(refusals[-1]))
+            raise AuthenticationFailed(cluster, bootstrap, self.reason(refusals[-1], cluster))
+
+    def reason(self, refusal: KafkaError, cluster: str) -> str:
+        """Why we were refused: of certificates what is wrong with them, otherwise what the client says."""
+        return explained(refusal.str(), self.tls, cluster) or _reason(refusal)
 
     def detail(self) -> str:
         """The newest complaint in words, or nothing. That all brokers are down is no reason, so it is told only for want of another."""
@@ -77,11 +84,12 @@ class Complaints:
         return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
 
     def _refusals(self) -> list[KafkaError]:
-        return [error for error in self._errors if error.code() in _AUTHENTICATION]
+        return [error for error in self._errors if error.code() in _AUTHENTICATION or refuses_us(error.str())]
 
 
 def settings_with(settings: Mapping[str, Any], complaints: Complaints, **more: Any) -> dict[str, Any]:
     """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself."""
+    complaints.tls = {name: settings[name] for name in KEPT if name in settings}
     return {"error_cb": complaints, "logger": _log, **settings, **more}
 
 
@@ -131,7 +139,7 @@ def translated(
     """The error of ours for a failed client call. `step` says what was being done, `seconds` the deadline it had."""
     refused = complaints.authentication()
     if refused is not None:
-        return AuthenticationFailed(cluster, bootstrap, _reason(refused))
+        return AuthenticationFailed(cluster, bootstrap, complaints.reason(refused, cluster))
     error = kafka_error(failure)
     if error is None:
         if isinstance(failure, TimeoutError):
@@ -143,7 +151,7 @@ def translated(
         named = f"topic {topic}" if topic else resource
         return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
     if code in _AUTHENTICATION:
-        return AuthenticationFailed(cluster, bootstrap, _reason(error))
+        return AuthenticationFailed(cluster, bootstrap, complaints.reason(error, cluster))
     if code in _UNREACHABLE:
         return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail() or _SILENCE)
     if code in _TIMED_OUT:
