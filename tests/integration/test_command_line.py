@@ -26,7 +26,8 @@ def topic(pair, oracle):
 @pytest.fixture
 def mirror(pair, capsys):
     """`mirror("copy", "--json")` in this process, on the pair's flow: exit code, standard output, standard error."""
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000"})
+    named = {"source->target.mirror.installation": "tests"}
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000", **named})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments])

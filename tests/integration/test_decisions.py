@@ -4,14 +4,23 @@ what is on the target is right, and the decision is used up."""
 import json
 import re
 import shlex
+import time
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer
 
 from mirror.__main__ import main
-from mirror.errors import ControlUnreadable, LedgerMissing, OtherCluster
+from mirror.copy import run as copy_run
+from mirror.copy.confluent_engine import ConfluentEngine
+from mirror.copy.run import copy_in_process
+from mirror.errors import ControlUnreadable, LanesChanged, LedgerMissing, LedgerUnsuitable, OtherCluster
+from mirror.formats.ledger import encode, encode_key
 from mirror.kafka.connect import clusters, control_of
+from mirror.offsets.lanes import lane_of
+from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.run import plan
 from services.oracle import Record, Side
 
 COMMAND = re.compile(r'python -m mirror (decide .*? --reason "…")')
@@ -88,6 +97,38 @@ def used_up(decide, mirroring, *words):
     assert (code, result, error["code"]) == (1, None, "NothingToDecide")
     assert mirroring.copy().state == "nothing to do"
     assert mirroring.ledger() == before
+
+
+@pytest.fixture
+def inside_the_transaction(monkeypatch):
+    """Lets something happen once, when a transaction's records are acknowledged and it is not committed yet."""
+
+    def arrange(happening):
+        class Engine(ConfluentEngine):
+            def copy(self, work, limits):
+                progress = super().copy(work, limits)
+                if happenings:
+                    happenings.pop()()
+                return progress
+
+        happenings = [happening]
+        monkeypatch.setattr(copy_run, "ConfluentEngine", Engine)
+
+    return arrange
+
+
+def recreate(mirroring, bootstrap, topic, partitions=1, configs=None):
+    mirroring.oracle.delete_topic(bootstrap, topic)
+    mirroring.oracle.create_topic(bootstrap, topic, partitions, configs)
+
+
+def write_ledger(mirroring, topic, **fields):
+    """Lets the ledger say something else of partition 0: what no client can make a broker do here."""
+    tp = TopicPartition(topic, 0)
+    record = replace(mirroring.ledger()[tp], **fields)
+    producer = Producer({"bootstrap.servers": mirroring.target})
+    producer.produce(f"mm2-ledger.{mirroring.pair.source}.internal", encode(record), encode_key(tp), lane_of(topic, 0, 4))
+    assert producer.flush(10) == 0
 
 
 # ---------------------------------------------------------------- the source
@@ -170,6 +211,48 @@ def test_a_recreated_source_topic_may_be_taken_up_at_its_end(mirroring, make_top
     assert mirrored(mirroring, topic)[-7:] == values(mirroring, mirroring.source, topic)[-7:]
 
 
+def test_a_gap_that_retention_made_is_passed_over_once_somebody_accepts_it(mirroring, make_topic, answer):
+    topic = make_topic("orders")
+    mirroring.copy()
+    mirroring.oracle.produce(mirroring.source, topic, 60, seed=2)
+    mirroring.oracle.alter_configs(mirroring.source, topic, {"retention.ms": "1"})
+    deadline = time.monotonic() + 30
+    while mirroring.oracle.count(mirroring.source, topic)[0].start < 160:
+        assert time.monotonic() < deadline, "retention did not delete the records"
+        time.sleep(0.1)
+    mirroring.oracle.alter_configs(mirroring.source, topic, {"retention.ms": "-1"})
+    mirroring.oracle.produce(mirroring.source, topic, 5, seed=3)
+    answer(errors_of(mirroring.copy(), "SourceGap")[TopicPartition(topic, 0)])
+    assert mirroring.copy().records == 5
+    assert [(each.start, each.end) for each in mirroring.ledger()[TopicPartition(topic, 0)].skipped] == [(100, 160)]
+
+
+def test_a_truncated_source_is_taken_up_where_its_old_records_end(mirroring, make_topic, decide, answer):
+    topic = make_topic("orders")
+    mirroring.copy()
+    write_ledger(mirroring, topic, watermark=130, covered=((0, 130),))
+    answer(errors_of(mirroring.copy(), "SourceTruncated")[TopicPartition(topic, 0)])
+    mirroring.oracle.produce(mirroring.source, topic, 20, seed=4)
+    assert mirroring.copy().records == 20
+    mirroring.assert_mirrored(topic)
+    assert mirroring.ledger()[TopicPartition(topic, 0)].covered == ((0, 120),)
+    used_up(decide, mirroring, "restart", "--topic", topic)
+
+
+def test_a_source_topic_that_is_recreated_inside_a_transaction_is_not_committed(mirroring, make_topic, inside_the_transaction, answer):
+    topic = make_topic("orders")
+    mirroring.copy()
+    before = mirrored(mirroring, topic)
+    mirroring.oracle.produce(mirroring.source, topic, 30, seed=5)
+    inside_the_transaction(lambda: recreate(mirroring, mirroring.source, topic))
+    error = errors_of(mirroring.copy(), "SourceRecreated")[TopicPartition(topic, 0)]
+    assert (mirrored(mirroring, topic), watermark(mirroring, topic)) == (before, 100)
+    mirroring.oracle.produce(mirroring.source, topic, 7, seed=6)
+    answer(error)
+    assert mirroring.copy().records == 7
+    assert mirrored(mirroring, topic) == before + values(mirroring, mirroring.source, topic)
+
+
 # ---------------------------------------------------------------- single records
 
 
@@ -236,6 +319,33 @@ def test_a_remote_topic_with_fewer_partitions_than_its_source_is_extended_and_de
         answer(error)
     assert mirroring.copy().state == "done"
     mirroring.assert_mirrored(topic)
+
+
+def test_a_remote_topic_that_is_recreated_inside_a_transaction_is_not_committed(mirroring, make_topic, inside_the_transaction, answer):
+    topic, other = make_topic("orders"), make_topic("payments")
+    mirroring.copy()
+    for each in (topic, other):
+        mirroring.oracle.produce(mirroring.source, each, 30, seed=5)
+    inside_the_transaction(lambda: recreate(mirroring, mirroring.target, mirroring.pair.remote(topic)))
+    error = errors_of(mirroring.copy(), "TargetRecreated")[TopicPartition(topic, 0)]
+    assert (mirrored(mirroring, topic), watermark(mirroring, topic)) == ([], 100)
+    mirroring.assert_mirrored(other)
+    answer(error)
+    assert mirroring.copy().records == 130
+    mirroring.assert_mirrored(topic)
+
+
+def test_what_the_target_lost_is_copied_again(mirroring, make_topic, decide, answer):
+    topic = make_topic("orders")
+    mirroring.copy()
+    mirroring.oracle.produce(mirroring.source, topic, 55, seed=5)
+    offsets = OffsetMap((Run(0, 0, 100), Run(100, 101, 50)))
+    write_ledger(mirroring, topic, watermark=150, covered=((0, 150),), target_next=151, offset_map=offsets, records=150)
+    answer(errors_of(mirroring.copy(), "TargetLostRecords")[TopicPartition(topic, 0)])
+    assert mirroring.copy().records == 55
+    mirroring.assert_mirrored(topic)
+    assert mirroring.ledger()[TopicPartition(topic, 0)].offset_map.runs == (Run(0, 0, 100), Run(100, 101, 55))
+    used_up(decide, mirroring, "restart", "--topic", topic)
 
 
 def test_another_policy_is_followed_once_somebody_says_so(mirroring, make_topic, make_mirroring, answer):
@@ -380,6 +490,103 @@ def test_a_ledger_that_is_deleted_with_the_control_topic_leaves_filled_remote_to
         mirroring.oracle.delete_topic(mirroring.target, f"mm2-{own}.{mirroring.pair.source}.internal")
     errors_of(mirroring.copy(), "UnexplainedTarget")
     assert mirrored(mirroring, topic) == before
+
+
+def test_another_separator_begins_no_second_flow_by_itself(mirroring, make_topic, make_mirroring, answer):
+    topic = make_topic("orders")
+    mirroring.copy()
+    other = make_mirroring(mirroring.pair, {"replication.policy.separator": "-"})
+    with pytest.raises(LedgerMissing, match=f"mm2-ledger.{mirroring.pair.source}.internal") as lost:
+        other.copy()
+    assert mirroring.oracle.topic_id(mirroring.target, f"{mirroring.pair.source}-{topic}") is None
+    answer(lost.value)
+    assert other.copy().records == 100
+    other.assert_mirrored(topic, f"{mirroring.pair.source}-{topic}")
+
+
+def test_a_ledger_that_is_made_anew_inside_a_transaction_takes_nothing(mirroring, make_topic, inside_the_transaction):
+    topic = make_topic("orders")
+    mirroring.copy()
+    before = mirrored(mirroring, topic)
+    mirroring.oracle.produce(mirroring.source, topic, 30, seed=5)
+    ledger = f"mm2-ledger.{mirroring.pair.source}.internal"
+    inside_the_transaction(lambda: recreate(mirroring, mirroring.target, ledger, 4, {"cleanup.policy": "compact"}))
+    with pytest.raises(LedgerMissing):
+        # The verdict goes by the ledger, and reading it finds another one.
+        assert {error.code for error in mirroring.copy().errors} == {"LedgerMissing"}
+        mirroring.copy()
+    assert mirrored(mirroring, topic) == before
+
+
+def test_topics_of_ours_that_would_not_keep_what_they_hold_are_refused(mirroring, make_topic):
+    make_topic("orders")
+    mirroring.copy()
+    ledger, control = (f"mm2-{own}.{mirroring.pair.source}.internal" for own in ("ledger", "control"))
+    mirroring.oracle.alter_configs(mirroring.target, control, {"cleanup.policy": "compact,delete"})
+    with pytest.raises(LedgerUnsuitable, match=control):
+        mirroring.copy()
+    mirroring.oracle.alter_configs(mirroring.target, control, {"cleanup.policy": "compact"})
+    mirroring.oracle.create_partitions(mirroring.target, control, 2)
+    with pytest.raises(LedgerUnsuitable, match="partitions=2"):
+        mirroring.copy()
+    mirroring.oracle.delete_topic(mirroring.target, control)
+    mirroring.oracle.create_partitions(mirroring.target, ledger, 5)
+    with pytest.raises(LanesChanged, match=r"mirror\.lanes=5"):
+        mirroring.copy()
+
+
+def test_without_a_name_of_the_installation_a_fresh_flow_says_so(mirroring, make_topic, make_mirroring):
+    make_topic("orders")
+    named = make_mirroring(mirroring.pair, {"source->target.mirror.installation": "prod"})
+    assert not any("mirror.installation" in notice for notice in named.plan().notices)
+    assert any("mirror.installation" in notice for notice in mirroring.copy().notices)
+    assert mirroring.copy().notices == ()
+
+
+# ---------------------------------------------------------------- beside a running copy
+
+
+def test_two_plans_that_both_saw_a_decision_act_on_it_once(mirroring, make_topic, decide, answer):
+    gap, back = make_topic("orders"), make_topic("payments")
+    mirroring.copy()
+    mirroring.oracle.produce(mirroring.source, gap, 20, seed=7)
+    mirroring.oracle.delete_records(mirroring.source, gap, {0: 110})
+    answer(errors_of(mirroring.copy(), "SourceGap")[TopicPartition(gap, 0)])
+    words = ("--flow", mirroring.pair.flow, "--topic", back, "--partition", "0", "--reason", WHY)
+    assert decide("restart", *words, "--to-offset", "90")[0] == 0
+    plans = [plan(mirroring.flow), plan(mirroring.flow)]
+    assert [len(each.ranges) for each in plans] == [2, 2]
+    copied = [sum(result.records for result in copy_in_process(mirroring.flow, each)) for each in plans]
+    assert copied == [10 + 10, 0]
+    ledger = mirroring.ledger()
+    assert [(each.start, each.end) for each in ledger[TopicPartition(gap, 0)].skipped] == [(100, 110)]
+    assert mirrored(mirroring, back)[100:] == values(mirroring, mirroring.source, back)[90:]
+    assert mirroring.copy().state == "nothing to do"
+
+
+def test_a_pause_that_comes_while_a_copy_runs_lets_it_end_and_holds_from_then_on(mirroring, make_topic, inside_the_transaction, decide):
+    topic = make_topic("orders")
+    words = ("--flow", mirroring.pair.flow, "--topic", topic, "--reason", WHY)
+    inside_the_transaction(lambda: decide("pause", *words))
+    assert mirroring.copy().records == 100
+    mirroring.oracle.produce(mirroring.source, topic, 10, seed=8)
+    assert mirroring.copy().state == "nothing to do"
+    decide("resume", *words)
+    assert mirroring.copy().records == 10
+    mirroring.assert_mirrored(topic)
+
+
+def test_a_decision_that_the_running_copy_made_needless_is_never_acted_on(mirroring, make_topic, inside_the_transaction, decide):
+    topic = make_topic("orders")
+    mirroring.copy()
+    mirroring.oracle.produce(mirroring.source, topic, 10, seed=9)
+    words = ("--flow", mirroring.pair.flow, "--topic", topic, "--partition", "0", "--reason", WHY)
+    taken = []
+    inside_the_transaction(lambda: taken.append(decide("restart", *words, "--to-earliest")))
+    assert mirroring.copy().records == 10
+    assert [code for code, _, _ in taken] == [0]
+    assert mirroring.copy().state == "nothing to do", "it was bound to the watermark that the running copy has moved"
+    mirroring.assert_mirrored(topic)
 
 
 @pytest.mark.parametrize("value", [b'{"v":2}', b"garbage"], ids=["newer", "damaged"])

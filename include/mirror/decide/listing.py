@@ -26,7 +26,7 @@ def in_force(decision: Decision, decisions: Decisions, present: Present) -> bool
     if decision.decision == ADOPT_CLUSTER:
         return present.cluster_ids.get(decision.alias or "") == decision.cluster_id
     if decision.decision == BEGIN_LEDGER:
-        return decision.ledger_id == decisions.ledger_id and decision.found_id == present.ledger_id
+        return decision.ledger_id == (decisions.ledger_id or decision.ledger_id) and decision.found_id == present.ledger_id
     if decision.topic is None or decision.partition is None:
         return True
     record = present.records.get(TopicPartition(decision.topic, decision.partition))

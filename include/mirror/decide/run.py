@@ -16,7 +16,7 @@ from mirror.kafka.connect import clusters, control_of, ledger_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.decisions import Decisions
-from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.plan.own_topics import read_decisions, read_ledger, renamed_ledger
 from mirror.policy import topic_selection
 
 
@@ -72,9 +72,16 @@ class _Deciding:
         if word in (PAUSE, RESUME):
             return self._paused(decisions)
         if word == BEGIN_LEDGER:
-            ledger = ledger_of(self._flow, self._target)
-            return flow_wide.begin_ledger(self._request, ledger.topic, decisions.ledger_id, ledger.topic_id(), self._when(decisions))
+            return self._begin_ledger(decisions)
         return self._about_the_ledger(decisions)
+
+    def _begin_ledger(self, decisions: Decisions) -> list[Made]:
+        ledger = ledger_of(self._flow, self._target)
+        known, found = decisions.ledger_id, ledger.topic_id()
+        if known is None and found is None:
+            renamed = renamed_ledger(self._flow, self._target)
+            known = renamed.id if renamed else None
+        return flow_wide.begin_ledger(self._request, ledger.topic, known, found, self._when(decisions))
 
     def _about_the_ledger(self, decisions: Decisions) -> list[Made]:
         flow, request = self._flow, self._request

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from mirror.config.per_topic import StartPosition
 from mirror.errors import ErrorReport, SourceGap, SourceRecreated, SourceTruncated
+from mirror.errors.next_step import decide
 from mirror.formats.ledger import Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
@@ -92,5 +93,6 @@ def still_blocked(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
         tp.partition,
         blocked.offset,
         False,
-        "Remove the cause that is named; the record is tried again by itself, at the latest every hour.",
+        "Remove the cause that is named; the record is tried again by itself, at the latest every hour. To go on without it: "
+        f"{decide('skip-record', topic=tp.topic, partition=tp.partition)}",
     )

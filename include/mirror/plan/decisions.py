@@ -62,10 +62,11 @@ class Decisions:
         found = self._by_key.get((TAKE_OWNERSHIP, None, None))
         return found if found is not None and found.installation == installation else None
 
-    def begins_ledger(self, found_id: str | None) -> bool:
-        """Whether the ledger that is gone may be replaced by the one that stands there now (None: by one to be created)."""
+    def begins_ledger(self, found_id: str | None, gone_id: str | None = None) -> bool:
+        """Whether the ledger that is gone (`gone_id`, else the flow's own) may be replaced by the one that stands there now, or by one to
+        be created (None)."""
         found = self._by_key.get((BEGIN_LEDGER, None, None))
-        return found is not None and (found.ledger_id, found.found_id) == (self.ledger_id, found_id)
+        return found is not None and (found.ledger_id, found.found_id) == (gone_id or self.ledger_id, found_id)
 
 
 NO_DECISIONS = Decisions()

@@ -10,7 +10,9 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import ledger_of
 from mirror.kafka.control import Control
 from mirror.kafka.ledger import LedgerView
+from mirror.kafka.model import Topic
 from mirror.plan.decisions import Decisions
+from mirror.policy import is_ledger_of
 
 
 def read_decisions(flow: Flow, control: Control, dry_run: bool) -> Decisions:
@@ -25,12 +27,17 @@ def read_decisions(flow: Flow, control: Control, dry_run: bool) -> Decisions:
 def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisions, dry_run: bool) -> tuple[str, LedgerView]:
     """The ledger's topic id ('': a dry run found none) and what it says. Creates it where there is none, unless in a dry run.
 
-    The control topic keeps the id, so that a ledger that was lost is not silently begun anew: that raises LedgerMissing.
+    The control topic keeps the id, so that a ledger that was lost, or whose name follows another separator now, is not silently begun anew:
+    that raises LedgerMissing.
     """
     ledger = ledger_of(flow, target)
     known, found = decisions.ledger_id, ledger.topic_id()
     if known is not None and known != found and not decisions.begins_ledger(found):
         raise LedgerMissing(ledger.topic, known, found)
+    if known is None and found is None:
+        other = renamed_ledger(flow, target)
+        if other is not None and not decisions.begins_ledger(None, other.id):
+            raise LedgerMissing(ledger.topic, other.id, None, other.name)
     view = LedgerView()
     if found is not None:
         view = ledger.read()
@@ -43,3 +50,10 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     if known != found and not dry_run:
         control.write(Decision(LEDGER, f"plan@{socket.gethostname()}", datetime.now(UTC), "the ledger of this flow", ledger_id=found))
     return found, view
+
+
+def renamed_ledger(flow: Flow, target: Cluster) -> Topic | None:
+    """A ledger of the same source under another name, as after a change of the separator; remote topics have other names then too."""
+    ours = ledger_of(flow, target).topic
+    others = [name for name in target.names() if name != ours and is_ledger_of(name, flow.source)]
+    return target.topics(others).get(others[0]) if others else None

@@ -25,6 +25,12 @@ from mirror.plan.sources import offsets_by_time, open_transactions, source_parti
 from mirror.policy import topic_selection
 from mirror.sync.topics import refresh_topics
 
+UNNAMED = (
+    "mirror.installation is not set: a second installation that copies this flow would not be noticed, and the two would keep interrupting "
+    "each other. Set it, to another name in each installation."
+)
+"""Said while a flow has no ledger records yet."""
+
 
 def plan(flow: Flow, dry_run: bool = False) -> Plan:
     """What the next copy of the flow has to do.
@@ -68,6 +74,8 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
     planning = _Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, dry_run)
     planning.run()
+    if not flow.value("mirror.installation") and not view.records:
+        planning.notices.append(UNNAMED)
     flow_wide = (
         decisions.adopted(flow.source, source_id),
         decisions.adopted(flow.target, target_id),

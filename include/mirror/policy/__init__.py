@@ -2,7 +2,13 @@
 
 from mirror.policy.factories import check_class, config_property_filter, group_filter, replication_policy, topic_filter, topic_selection
 from mirror.policy.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
-from mirror.policy.replication import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, is_ledger_or_control_topic
+from mirror.policy.replication import (
+    DefaultReplicationPolicy,
+    IdentityReplicationPolicy,
+    ReplicationPolicy,
+    is_ledger_of,
+    is_ledger_or_control_topic,
+)
 from mirror.policy.selection import TopicSelection
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "check_class",
     "config_property_filter",
     "group_filter",
+    "is_ledger_of",
     "is_ledger_or_control_topic",
     "replication_policy",
     "topic_filter",

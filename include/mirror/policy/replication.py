@@ -135,6 +135,11 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         return super().upstream_topic(topic) if topic.endswith(_HEARTBEATS) else topic
 
 
+def is_ledger_of(topic: str, alias: str) -> bool:
+    """Whether it is the ledger of a flow from the cluster `alias`, under whatever separator."""
+    return re.fullmatch(rf"mm2-ledger(?P<separator>.+?){re.escape(alias)}(?P=separator)internal", topic) is not None
+
+
 def is_ledger_or_control_topic(topic: str) -> bool:
     """Whether it is a ledger or control topic of this mirror, or a copy of one, under the policy and separator of whatever flow.
 

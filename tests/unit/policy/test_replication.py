@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.errors import ConfigurationError
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, is_ledger_or_control_topic
+from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, is_ledger_of, is_ledger_or_control_topic
 
 SEPARATOR = "replication.policy.separator"
 FLAG = "replication.policy.internal.topic.separator.enabled"
@@ -176,3 +176,15 @@ def test_ledger_and_control_topics_are_known_under_any_policy(policy: DefaultRep
 )
 def test_other_topics_are_no_ledgers(topic: str) -> None:
     assert not is_ledger_or_control_topic(topic)
+
+
+def test_a_ledger_is_known_by_its_source_under_any_separator():
+    names = ["mm2-ledger.east.internal", "mm2-ledger-east-internal", "mm2-ledger__east__internal"]
+    assert [is_ledger_of(name, "east") for name in names] == [True] * len(names)
+    for other in (
+        "mm2-ledger.east2.internal",
+        "mm2-ledger.north.east.internal",
+        "mm2-control.east.internal",
+        "west.mm2-ledger.east.internal",
+    ):
+        assert not is_ledger_of(other, "east")
