@@ -23,7 +23,7 @@ def remote_errors(
     Remote partitions that do not exist (yet) are the plan's business. Too few in-sync replicas are not looked for.
     """
     hidden: dict[str, MirrorError] = {}
-    found = _remote_partitions(flow, target, list(partitions), hidden)
+    found = _remote_partitions(flow, target, list(partitions), records, hidden)
     errors: list[ErrorReport] = []
     windows: dict[TopicPartition, tuple[int, int]] = {}
     for tp, remote in found.items():
@@ -37,7 +37,11 @@ def remote_errors(
 
 
 def _remote_partitions(
-    flow: Flow, target: Cluster, partitions: list[TopicPartition], hidden: dict[str, MirrorError]
+    flow: Flow,
+    target: Cluster,
+    partitions: list[TopicPartition],
+    records: Mapping[TopicPartition, LedgerRecord],
+    hidden: dict[str, MirrorError],
 ) -> dict[TopicPartition, RemotePartition]:
     selection = topic_selection(flow)
     names = {topic: selection.remote(topic) for topic in {tp.topic for tp in partitions}}
@@ -47,8 +51,10 @@ def _remote_partitions(
         tp: remote for tp, remote in remotes.items() if remote.topic in topics and remote.partition < len(topics[remote.topic].partitions)
     }
     ends = target.offsets(there.values(), "latest", errors=hidden)
-    stable = target.offsets(there.values(), "latest", committed=True, errors=hidden)
-    starts = target.offsets(there.values(), "earliest", errors=hidden)
+    # Most remote partitions end with our last record and its marker: for those, one question is enough.
+    others = [remote for tp, remote in there.items() if not _ends_with_ours(records.get(tp), ends.get(remote))]
+    stable = ends | target.offsets(others, "latest", committed=True, errors=hidden)
+    starts = dict.fromkeys(ends, 0) | target.offsets(others, "earliest", errors=hidden)
     return {
         tp: RemotePartition(
             source=tp,
@@ -61,6 +67,10 @@ def _remote_partitions(
         for tp, remote in there.items()
         if remote.topic not in hidden
     }
+
+
+def _ends_with_ours(record: LedgerRecord | None, end: int | None) -> bool:
+    return record is not None and end is not None and end <= record.target_next + (record.records > 0)
 
 
 def _unexplained(
