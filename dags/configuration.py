@@ -1,13 +1,16 @@
-"""`mirror.configuration`: exists only while the configuration cannot be read, and fails in every run with the reason.
+"""`mirror.configuration`: exists only while a file of the configuration cannot be read, and fails in every run with the reason.
 
-Without it, a file that cannot be read would let all DAGs of the mirror vanish, and what is not there raises no alarm.
+Without it, such a file would let the DAGs of its flows vanish, and what is not there raises no alarm. The flows of other files live on.
 """
 
 from mirror.airflow.flows import failing_dag
-from mirror.config import load
+from mirror.config import load, together
 from mirror.errors import ConfigurationError
 
 try:
-    load()
+    unreadable = load().unreadable
 except ConfigurationError as error:
-    dag = failing_dag("mirror.configuration", error, tags=("mirror",), seconds=60)
+    unreadable = (error,)
+
+if unreadable:
+    dag = failing_dag("mirror.configuration", together(unreadable), tags=("mirror",), seconds=60)

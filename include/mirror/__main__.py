@@ -62,6 +62,7 @@ def _answers(options: argparse.Namespace) -> Answers:
             print(f"Notice: {notice}", file=sys.stderr)
         if not options.each_flow:
             yield None, options.run(configuration)
+            yield from _unreadable(configuration)
             return
         flows = _flows(configuration, name)
     except (ConfigurationError, UsageError) as error:
@@ -72,12 +73,19 @@ def _answers(options: argparse.Namespace) -> Answers:
     if name is None:
         for invalid in configuration.invalid:
             yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
+        yield from _unreadable(configuration)
+
+
+def _unreadable(configuration: Configuration) -> Answers:
+    """What is said of the files that cannot be read; the flows of the others were answered before."""
+    for error in configuration.unreadable:
+        yield None, Answer(UNUSABLE, errors=(error.report(),))
 
 
 def _flows(configuration: Configuration, name: str | None) -> Sequence[Flow]:
     if name is not None:
         return [configuration.flow(name)]
-    if not configuration.flows and not configuration.invalid:
+    if not configuration.flows and not configuration.invalid and not configuration.unreadable:
         raise UsageError("No flow is enabled.", next="Set <source>-><target>.enabled=true in the configuration.")
     return configuration.flows
 

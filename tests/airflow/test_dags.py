@@ -106,6 +106,16 @@ def test_a_file_that_cannot_be_read_is_one_failing_dag(
     assert run_dag(dag_id).state == "failed"
 
 
+def test_flows_of_other_files_live_on_beside_the_failing_dag(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, configured: Callable[..., None], dags: Callable[[], dict[str, Any]]
+) -> None:
+    configured(*TWO_WAYS)
+    monkeypatch.setenv("MIRROR_CONFIG", f"{tmp_path / 'none.properties'},{tmp_path / 'mm2.properties'}")
+    found = dags()
+    assert {"mirror.configuration", "east-to-west.copy", "west-to-east.copy"} <= set(found)
+    assert "No such file" in found["mirror.configuration"].doc_md
+
+
 def test_a_readable_configuration_has_no_failing_dag(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     configured(*TWO_WAYS)
     assert "mirror.configuration" not in dags()

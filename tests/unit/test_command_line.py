@@ -238,6 +238,20 @@ def test_the_highest_exit_code_counts(run, answer):
     assert words.splitlines()[-1].startswith("east->north: ClusterUnreachable: Cluster 'north' did not answer at 127.0.0.1:9003")
 
 
+def test_a_file_that_cannot_be_read_fails_the_command_and_leaves_the_flows_of_other_files_alone(run, answer, tmp_path, capsys):
+    answer(lambda flow: Answer("done", flow.name))
+    (tmp_path / "good").write_text(VALID)
+    files = f"{tmp_path}/none,{tmp_path}/good"
+    assert main(["--config", files, "plan"]) == 2
+    output, words = capsys.readouterr()
+    assert output == "east->west: done\n"
+    assert words.count("ConfigurationError") == 1
+    assert f"in {tmp_path}/none cannot be used: MIRROR_CONFIG: the file cannot be read" in words
+    assert main(["--config", files, "plan", "--flow", "east->west"]) == 0
+    assert main(["--config", files, "plan", "--flow", "north->east"]) == 2
+    assert "the file cannot be read" in capsys.readouterr().err
+
+
 def test_flows_are_told_as_they_end(run, answer, capsys):
     told_before = []
 

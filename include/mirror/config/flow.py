@@ -159,15 +159,22 @@ class Configuration:
     flows: tuple[Flow, ...]
     invalid: tuple[InvalidFlow, ...]
     notices: tuple[str, ...]
+    unreadable: tuple[ConfigurationError, ...] = ()
+    """One error for each file that gives nothing: it cannot be read, or has no clusters."""
 
     def flow(self, name: str) -> Flow:
-        """The flow of this name ('east->west'). Raises its ConfigurationError if it is invalid, UsageError if there is none."""
+        """The flow of this name ('east->west').
+
+        Raises its ConfigurationError if it is invalid or may stand in a file that cannot be read, UsageError if there is none.
+        """
         for flow in self.flows:
             if flow.name == name:
                 return flow
         for invalid in self.invalid:
             if invalid.name == name:
                 raise invalid.error
+        if self.unreadable:
+            raise self.unreadable[0]
         raise _unknown(name, [each.name for each in (*self.flows, *self.invalid)])
 
 

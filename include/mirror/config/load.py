@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mirror.config import flatten
+from mirror.config.agreement import naming_disagreements
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
 from mirror.config.file import ConfigurationFile, Pair, enabled_pairs, read
 from mirror.config.flow import Configuration, Flow, InvalidFlow
@@ -21,10 +22,11 @@ _DEFAULT_PATH = Path(__file__).parents[2] / "mm2.properties"
 def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None = None) -> Configuration:
     """The configuration of one or more files; default: those of MIRROR_CONFIG (comma-separated), else the shipped `mm2.properties`.
 
-    A flow that cannot be used is in `invalid` with everything that is wrong with it. Raises ConfigurationError only for a file that cannot
-    be read or has no clusters. Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
+    A flow that cannot be used is in `invalid` with everything that is wrong with it, a file that cannot be read or has no clusters in
+    `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all. Nothing is resolved but `clusters` and
+    `…enabled`; `environ` stands in for the process's environment.
     """
-    files = [read(path, environ) for path in (_configured(environ) if paths is None else paths)]
+    files, unreadable = _read(_configured(environ) if paths is None else paths, environ)
     found: dict[str, _Found] = {}
     notices: list[str] = []
     for file in files:
@@ -36,10 +38,10 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
             each.paths.append(file.path)
             _add(each, file, pair, unknown)
     _between_flows(list(found.values()))
-    if not found:
+    if not found and not unreadable:
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
     good = tuple(each.flow for each in found.values() if each.flow and not each.problems)
-    return Configuration(good, _invalid([each for each in found.values() if each.problems]), tuple(notices))
+    return Configuration(good, _invalid([each for each in found.values() if each.problems]), tuple(notices), tuple(unreadable))
 
 
 @dataclass
@@ -53,6 +55,27 @@ class _Found:
 
     def refuse(self, key: str, why: str) -> None:
         self.problems[Problem(key, why)] = None
+
+
+def _read(paths: Sequence[Path], environ: Mapping[str, str] | None) -> tuple[list[ConfigurationFile], list[ConfigurationError]]:
+    files: list[ConfigurationFile] = []
+    unreadable: list[ConfigurationError] = []
+    for path in paths:
+        try:
+            files.append(read(path, environ))
+        except ConfigurationError as error:
+            unreadable.append(error)
+    if not files:
+        raise together(unreadable)
+    return files, unreadable
+
+
+def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
+    """Several errors as one; of a single one, itself."""
+    if len(errors) == 1:
+        return errors[0]
+    problems = [Problem(f"{each.property} ({error.file})", each.message, each.value) for error in errors for each in error.problems]
+    return ConfigurationError(problems)
 
 
 def _configured(environ: Mapping[str, str] | None) -> list[Path]:
@@ -91,6 +114,10 @@ def _between_flows(found: Sequence[_Found]) -> None:
         if same:
             ids = f"{each.name.airflow_name}.…"
             each.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
+    for one, other, notice in list(naming_disagreements(each.flow for each in found if each.flow and not each.problems)):
+        for each in found:
+            if each.flow in (one, other):
+                each.flow = replace(each.flow, notices=(*each.flow.notices, notice))
     cycles = identity_cycles(each.flow for each in found if each.flow and not each.problems)
     for each in found:
         if each.flow and each.name.name in cycles:

@@ -81,6 +81,26 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it():
         load([Path("/none/x.properties")])
 
 
+def test_flows_of_other_files_live_on_when_one_file_cannot_be_read(tmp_path):
+    (tmp_path / "good").write_text(CLUSTERS + "a->b.enabled = true\n")
+    (tmp_path / "bad").write_text("clusters =\n")
+    found = load([tmp_path / "none", tmp_path / "good", tmp_path / "bad"], {})
+
+    assert names(found.flows) == ["a->b"]
+    assert [error.file for error in found.unreadable] == [str(tmp_path / "none"), str(tmp_path / "bad")]
+    assert found.flow("a->b").name == "a->b"
+    with pytest.raises(ConfigurationError, match="No such file"):
+        found.flow("b->a")
+
+
+def test_files_of_which_none_can_be_read_are_one_error_that_names_each(tmp_path):
+    (tmp_path / "bad").write_text("clusters =\n")
+    with pytest.raises(ConfigurationError) as raised:
+        load([tmp_path / "none", tmp_path / "bad"], {})
+    for part in (f"MIRROR_CONFIG ({tmp_path}/none): the file cannot be read", f"clusters ({tmp_path}/bad): is missing"):
+        assert part in str(raised.value)
+
+
 def test_all_mistakes_show_at_once(problems):
     found = problems("""
 east->west.topics = a(
