@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from mirror.decide.model import Made, PartitionState, Request
-from mirror.errors import NothingToDecide, UsageError
+from mirror.errors import NothingToDecide, TargetLostRecords, UsageError
 from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.plan.choose import SourcePartition
@@ -76,6 +76,8 @@ def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourcePa
         return [source.log_start]
     departed = source.end if source.epoch_end is None or record.leader_epoch is None else min(source.epoch_end, source.end)
     starts = [departed] if departed < record.watermark else []
+    if record.blocked is not None and record.blocked.code == TargetLostRecords.__name__:
+        starts.append(record.blocked.offset)
     left = _left_on_target(state, record)
     if left is not None:
         lost = record.offset_map.source_of(left)

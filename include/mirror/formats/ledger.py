@@ -41,6 +41,11 @@ class Blocked:
     since: datetime
     tries: int
 
+    @property
+    def code(self) -> str:
+        """The code of the error."""
+        return self.error.partition(":")[0]
+
 
 @dataclass(frozen=True)
 class Skipped:

@@ -126,7 +126,7 @@ def _skip_record(record: LedgerRecord, decision: Decision, now: Standing) -> Led
         return None
     if record.source_topic_id != now.source_topic_id:
         return None
-    what = f"record skipped ({record.blocked.error.partition(':')[0]})"
+    what = f"record skipped ({record.blocked.code})"
     return passed_over(record, record.watermark + 1, _reason(what, decision), now.leader_epoch)
 
 

@@ -107,6 +107,12 @@ def test_what_both_sides_lost_is_copied_from_the_earlier_one_on():
     assert bound("restart", both).offset == 90
 
 
+def test_what_a_lane_saw_to_be_lost_is_copied_again_though_the_end_does_not_show_it():
+    seen = replace(STATE, record=replace(RECORD, blocked=Blocked(74, "TargetLostRecords: gone", DECIDED_AT, 1)), remote_end=120)
+    made = bound("restart", seen)
+    assert (made.offset, made.target_end) == (74, None)
+
+
 def test_an_empty_offset_map_has_nothing_of_ours_to_lose():
     emptied = replace(STATE, record=replace(RECORD, offset_map=OffsetMap()), remote_end=81, remote_stable=81)
     assert bound("restart", emptied).offset == 100

@@ -97,6 +97,14 @@ def test_a_refused_record_is_left_alone_for_a_while_and_then_tried_alone():
     assert chosen(record=stuck, now=NOW + timedelta(minutes=8)).reason == "blocked"
 
 
+@pytest.mark.parametrize("watermark", [50, 100], ids=["behind", "up to date"])
+def test_what_the_target_was_seen_to_have_lost_stays_an_error_until_somebody_decides(watermark):
+    lost = replace(RECORD, watermark=watermark, blocked=Blocked(40, "TargetLostRecords: gone", NOW - timedelta(days=9), 1))
+    error = chosen(record=lost)
+    assert (error.code, error.topic, error.partition, error.offset) == ("TargetLostRecords", "orders", 3, 40)
+    assert "decide restart --flow '<flow>' --topic orders --partition 3" in error.next
+
+
 def test_a_note_about_a_record_that_was_passed_since_means_nothing():
     assert chosen(record=replace(RECORD, blocked=Blocked(49, "RecordRefused: x", NOW, 1))).reason == "behind"
 
