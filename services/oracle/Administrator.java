@@ -6,6 +6,7 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.ListOffsetsResult;
+import org.apache.kafka.clients.admin.ListTopicsOptions;
 import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -244,7 +245,7 @@ final class Administrator {
     }
 
     private static TopicDescription describe(Admin admin, String topic) throws Exception {
-        boolean exists = admin.listTopics().names().get().contains(topic);
+        boolean exists = admin.listTopics(new ListTopicsOptions().listInternal(true)).names().get().contains(topic);
         try {
             return exists ? admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic) : null;
         } catch (ExecutionException failure) {

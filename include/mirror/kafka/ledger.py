@@ -17,7 +17,7 @@ from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
-_STABLE_SECONDS = 5.0
+_STABLE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)

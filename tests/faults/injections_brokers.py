@@ -1,0 +1,142 @@
+"""What brokers do to a mirror: killed, paused, leaders moved, elected without all records. Each fault has a name, `inject` and `heal`.
+
+They work on a KafkaCluster of three brokers with its controller apart, and use the witness for what Kafka's admin client does. `draw` takes
+one by chance, for series; the same random numbers give the same fault.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+
+BROKERS = (1, 2, 3)
+
+# A broker that is silent for three seconds is fenced, and a follower that lags as long leaves the replicas in sync.
+PROPERTIES = {"broker.session.timeout.ms": "3000", "replica.lag.time.max.ms": "3000"}
+
+
+def wait(reached: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Returns when `reached()`; raises AssertionError after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
+        time.sleep(0.05)
+
+
+@dataclass
+class Kill:
+    """kill -9 of one broker."""
+
+    cluster: KafkaCluster
+    broker: int
+
+    @property
+    def name(self) -> str:
+        return f"kill -9 of broker {self.broker}"
+
+    def inject(self) -> None:
+        self.cluster.kill(self.broker)
+
+    def heal(self) -> None:
+        self.cluster.start(self.broker)
+
+
+@dataclass
+class Pause:
+    """SIGSTOP of one broker: it is fenced after its session, and comes back believing that it still leads."""
+
+    cluster: KafkaCluster
+    broker: int
+
+    @property
+    def name(self) -> str:
+        return f"pause of broker {self.broker}"
+
+    def inject(self) -> None:
+        self.cluster.pause(self.broker)
+
+    def heal(self) -> None:
+        self.cluster.resume(self.broker)
+
+
+@dataclass
+class MoveLeaders:
+    """Other leaders for every partition of the given topics, in order, with the old ones alive: a fetch under way may end early."""
+
+    cluster: KafkaCluster
+    oracle: Oracle
+    topics: tuple[str, ...]
+
+    name = "leaders moved"
+
+    def inject(self) -> None:
+        for topic in self.topics:
+            states = self.oracle.partitions(self.cluster.bootstrap, topic)
+            rotated = {number: [*state.replicas[1:], state.replicas[0]] for number, state in enumerate(states)}
+            self.oracle.move_replicas(self.cluster.bootstrap, topic, rotated)
+            self.oracle.elect_leaders(self.cluster.bootstrap, topic, rotated)
+
+    def heal(self) -> None:
+        """Nothing: one leader is as good as another."""
+
+
+@dataclass
+class UncleanElection:
+    """A leader dies alone with records that its follower lacks, and the follower is made leader without them.
+
+    The partitions have the replicas (leader, follower) and min.insync.replicas=1. What is written between `part` and `elect` is lost.
+    """
+
+    cluster: KafkaCluster
+    oracle: Oracle
+    partitions: dict[str, list[int]]
+    leader: int = 1
+    follower: int = 2
+    name: str = field(default="unclean election", init=False)
+
+    def part(self) -> None:
+        """From now on only the leader gets records; `bootstrap` leads to those that answer."""
+        self.cluster.pause(self.follower)
+        self._wait_for(lambda state: state.in_sync == (self.leader,), "the follower is out of sync")
+
+    @property
+    def bootstrap(self) -> str:
+        """`bootstrap.servers` of the brokers that always answer."""
+        return self.cluster.bootstrap_without(self.follower)
+
+    def elect(self) -> None:
+        """The leader dies; the follower goes on with what it has."""
+        self.cluster.kill(self.leader)
+        self._wait_for(lambda state: state.leader is None, "the partitions have no leader")
+        self.cluster.resume(self.follower)
+        self.cluster.wait_ready()
+        for topic, numbers in self.partitions.items():
+            wait(lambda: self._elected(topic, numbers), f"{topic} has leaders")  # noqa: B023 — called before the loop goes on
+
+    def heal(self) -> None:
+        """The old leader comes back, and cuts off what nobody else has."""
+        self.cluster.start(self.leader)
+        self._wait_for(lambda state: len(state.in_sync) == len(state.replicas), "all replicas are in sync")
+
+    def _elected(self, topic: str, numbers: Iterable[int]) -> bool:
+        self.oracle.elect_leaders(self.bootstrap, topic, numbers, unclean=True)
+        return all(self.oracle.partitions(self.bootstrap, topic)[number].leader == self.follower for number in numbers)
+
+    def _wait_for(self, reached: Callable[..., bool], what: str) -> None:
+        def all_reached() -> bool:
+            return all(
+                reached(self.oracle.partitions(self.bootstrap, topic)[number])
+                for topic, numbers in self.partitions.items()
+                for number in numbers
+            )
+
+        wait(all_reached, what)
+
+
+def draw(cluster: KafkaCluster, oracle: Oracle, topics: Iterable[str], chance: random.Random) -> Kill | Pause | MoveLeaders:
+    """One fault by chance. Nothing that is acknowledged by all replicas in sync may be lost by any of them."""
+    broker = chance.choice(BROKERS)
+    return chance.choice((Kill(cluster, broker), Pause(cluster, broker), MoveLeaders(cluster, oracle, tuple(topics))))
