@@ -207,9 +207,23 @@ def test_config_shows_no_secret_that_it_can_read(run, tmp_path, monkeypatch):
 def test_config_tells_every_value_and_where_it_is_from(run):
     _, output, _ = run("config", "--json", config=VALID + "mirror.lanes = 4\n")
     result = only_flow(output)["result"]
-    assert result["properties"]["mirror.lanes"] == {"value": 4, "from": "mirror.lanes"}
-    assert result["properties"]["admin.timeout.ms"] == {"value": 60_000, "from": "default"}
-    assert result["clients"]["target producer"]["acks"] == "all"
+    assert result["file"].endswith("/mm2.properties")
+    assert result["properties"]["mirror.lanes"] == {"value": 4, "from": "mirror.lanes", "read_by": []}
+    all_three = ["source", "checkpoint", "heartbeat"]
+    assert result["properties"]["admin.timeout.ms"] == {"value": 60_000, "from": "default", "read_by": all_three}
+    assert result["properties"]["offset-syncs.topic.location"]["read_by"] == ["source", "checkpoint"]
+    assert result["clients"]["target producer"]["acks"] == {"value": "all", "from": "default"}
+    assert result["clients"]["source admin"]["bootstrap.servers"] == {"value": "127.0.0.1:9001", "from": "east.bootstrap.servers"}
+
+
+def test_config_tells_the_same_to_people(run):
+    code, output, _ = run("config", config=VALID + "east->west.offset.lag.max = 5\nwest.producer.linger.ms = 7\n")
+    rows = [line.split() for line in output.splitlines()]
+    assert code == 0
+    assert ["offset.lag.max", "source", "east->west.offset.lag.max", "5"] in rows
+    assert ["groups", "checkpoint", "default", ".*"] in rows
+    assert ["linger.ms", "west.producer.linger.ms", "7"] in rows
+    assert any(row[:1] == ["file:"] and row[1].endswith("/mm2.properties") for row in rows)
 
 
 # ---------------------------------------------------------------- several flows

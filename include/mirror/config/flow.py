@@ -10,6 +10,7 @@ from typing import Any, Literal
 from mirror.config import flatten
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.clients import Client, client_settings
+from mirror.config.mapped import Mapped
 from mirror.config.names import FlowName
 from mirror.config.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
 from mirror.config.references import References, has_reference
@@ -39,6 +40,8 @@ class Flow(FlowName):
     """The Connect worker's map (§1.5), likewise."""
     references: References
     notices: tuple[str, ...] = field(default=())
+    file: str = ""
+    """The file that the flow stands in."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.config_hash})"
@@ -89,6 +92,10 @@ class Flow(FlowName):
 
         They hold secrets: never log them, never put them into XCom. Raises ConfigurationError with everything that is wrong with them.
         """
+        return self.mapped_client(side, role).settings
+
+    def mapped_client(self, side: Side, role: Role) -> Mapped:
+        """As `client`, with the Java settings that each comes from."""
         resolved: dict[str, Setting] = {}
         problems: list[Problem] = []
         for name, setting in self.java_settings(side, role).items():
@@ -102,7 +109,7 @@ class Flow(FlowName):
             problems = mapped.problems
         if problems:
             raise ConfigurationError(problems, flow=self.name)
-        return mapped.settings
+        return mapped
 
     def as_client(self, side: Side, role: Role, files: bool = False) -> Client:
         """How the mapping of settings knows a client of this flow."""

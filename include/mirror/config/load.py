@@ -89,7 +89,7 @@ def _add(found: _Found, file: ConfigurationFile, pair: Pair, unknown: Iterable[U
         return
     connector = flatten.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
     worker = flatten.worker_properties(file.raw, pair.source, pair.target)
-    flow = Flow(pair.source, pair.target, connector, worker, file.references)
+    flow = Flow(pair.source, pair.target, connector, worker, file.references, file=file.path)
     judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
     found.problems |= dict.fromkeys(judged.problems)
     found.flow = replace(flow, notices=judged.notices)

@@ -15,6 +15,8 @@ class Mapped:
     files: bool = False
     """Whether the files that settings name may be opened (at run time) or not (when the configuration is loaded)."""
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    origins: dict[str, tuple[Setting, ...]] = field(default_factory=dict)
+    """librdkafka's setting -> the Java settings that it was made from; what is not in it is a default of ours."""
     problems: list[Problem] = field(default_factory=list)
     without_effect: dict[str, str] = field(default_factory=dict)
     """Key of the user -> why it has no effect here."""
@@ -24,9 +26,14 @@ class Mapped:
         if setting.unresolved:
             return
         try:
-            self.settings[name] = convert(setting.text)
+            self.put(name, convert(setting.text), setting)
         except ValueError as error:
             self.refuse(setting, str(error))
+
+    def put(self, name: str, value: Any, *made_from: Setting | None) -> None:
+        """Set `name`, and note which settings it comes from."""
+        self.settings[name] = value
+        self.origins[name] = tuple(each for each in made_from if each is not None)
 
     def refuse(self, what: Setting | str, why: str) -> None:
         """Note a problem of a setting, or of a property that is missing."""

@@ -26,7 +26,7 @@ def sasl_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: str) -
     if mechanism not in (*_MODULES, "OAUTHBEARER"):
         mapped.refuse(setting, f"this mechanism is not possible here; {_KNOWN}")
         return
-    mapped.settings["sasl.mechanism"] = mechanism
+    mapped.put("sasl.mechanism", mechanism, setting)
     _refuse_java_classes(mapped, settings, mechanism)
     module = _login_module(mapped, settings, alias, mechanism)
     if mechanism == "OAUTHBEARER":
@@ -69,7 +69,7 @@ def _password(mapped: Mapped, setting: Setting, module: LoginModule, mechanism: 
         if option not in module.options:
             mapped.refuse(setting, f"has no option {option}")
         elif not setting.unresolved:
-            mapped.settings[f"sasl.{option}"] = module.options[option]
+            mapped.put(f"sasl.{option}", module.options[option], setting)
 
 
 def _oauth(mapped: Mapped, settings: Mapping[str, Setting], alias: str, module: LoginModule | None) -> None:
@@ -85,7 +85,7 @@ def _oauth(mapped: Mapped, settings: Mapping[str, Setting], alias: str, module: 
         ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret", "clientSecret", True),
         ("sasl.oauthbearer.scope", "sasl.oauthbearer.scope", "scope", False),
     )
-    mapped.settings["sasl.oauthbearer.method"] = "oidc"
+    mapped.put("sasl.oauthbearer.method", "oidc", settings["sasl.mechanism"])
     for name, property_name, option, needed in wanted:
         if property_name in settings:
             mapped.take(name, settings[property_name], str.strip)
@@ -96,4 +96,4 @@ def _oauth(mapped: Mapped, settings: Mapping[str, Setting], alias: str, module: 
             mapped.refuse(f"{alias}.{property_name}", "is missing; OAUTHBEARER is possible by client credentials only, which need it")
     extensions = [f"{name.removeprefix('extension_')}={value}" for name, value in options.items() if name.startswith("extension_")]
     if extensions and jaas and not jaas.unresolved:
-        mapped.settings["sasl.oauthbearer.extensions"] = ",".join(extensions)
+        mapped.put("sasl.oauthbearer.extensions", ",".join(extensions), jaas)

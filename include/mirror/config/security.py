@@ -22,7 +22,7 @@ def security_settings(mapped: Mapped, settings: Mapping[str, Setting], alias: st
     if protocol not in PROTOCOLS:
         mapped.refuse(setting, f"has to be one of {', '.join(PROTOCOLS)}")
         return
-    mapped.settings["security.protocol"] = protocol.lower()
+    mapped.put("security.protocol", protocol.lower(), setting)
     tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
     if tls:
         tls_settings(mapped, settings, alias)

@@ -1,5 +1,6 @@
 """A flow's configuration as a person may see it: with the key that each value came from, and without any secret."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from mirror.errors import ConfigurationError
 
 HIDDEN = "(hidden)"
 _DEFAULT = "default"
+_SECRETS = ("ssl.key.pem", "sasl.username", "sasl.password", "sasl.oauthbearer.client.secret")
 
 
 @dataclass(frozen=True)
@@ -33,24 +35,31 @@ def shown_properties(flow: Flow) -> dict[str, Shown]:
     return {name: each for name, each in shown.items() if each.value is not None}
 
 
-def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, Any]:
+def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, Shown]:
     """The settings that a librdkafka client of the flow gets.
 
-    Shown is only what comes out of the settings that hold neither secrets nor references; of the rest the name is given (and a reference
-    as it was written), as far as it is known without a readable secret.
+    Shown is what comes out of settings that hold neither secrets nor references; of the rest the name is given (and a reference as it was
+    written), as far as it is known without a readable secret. Of certificates only their number is given.
     """
     settings = flow.java_settings(side, role)
-    client = flow.as_client(side, role, files=True)
-    open_settings = client_settings({name: each for name, each in settings.items() if _is_open(name, each)}, client).settings
     try:
-        complete = flow.client(side, role)
+        mapped = flow.mapped_client(side, role)
     except ConfigurationError:
-        complete = open_settings
-    as_written = {name: each.text for name, each in settings.items() if not is_secret(name) and not is_secret(each.origin)}
-    return {
-        name: value if name in open_settings and open_settings[name] == value else as_written.get(name, HIDDEN)
-        for name, value in complete.items()
-    }
+        without_references = {name: each for name, each in settings.items() if not has_reference(each.text)}
+        mapped = client_settings(without_references, flow.as_client(side, role, files=True))
+    written = {each.origin: each.text for each in settings.values()}
+    return {name: _of_client(name, value, mapped.origins.get(name, ()), written) for name, value in sorted(mapped.settings.items())}
+
+
+def _of_client(name: str, value: Any, made_from: tuple[Setting, ...], written: Mapping[str, str]) -> Shown:
+    origin = ", ".join(each.origin for each in made_from) or _DEFAULT
+    if name in _SECRETS or any(is_secret(each.origin) for each in made_from):
+        return Shown(HIDDEN, origin)
+    if any(has_reference(written.get(each.origin, "")) for each in made_from):
+        return Shown(written[made_from[0].origin] if len(made_from) == 1 else HIDDEN, origin)
+    if name.endswith(".pem"):
+        return Shown(f"({str(value).count('-----BEGIN CERTIFICATE-----')} certificates)", origin)
+    return Shown(value, origin)
 
 
 def _shown(flow: Flow, name: str) -> Shown:
@@ -63,7 +72,3 @@ def _shown(flow: Flow, name: str) -> Shown:
     if is_secret(name) or is_secret(setting.origin):
         return Shown(HIDDEN, origin)
     return Shown(setting.text if has_reference(setting.text) else definition.parse(setting.text), origin)
-
-
-def _is_open(name: str, setting: Setting) -> bool:
-    return not (is_secret(name) or is_secret(setting.origin) or has_reference(setting.text))

@@ -24,7 +24,10 @@ def tls_settings(mapped: Mapped, settings: Settings, alias: str) -> None:
     _trust(mapped, settings)
     found = _key(mapped, settings, alias)
     if found:
-        mapped.settings |= {"ssl.certificate.pem": found.chain, "ssl.key.pem": found.key}
+        mapped.put(
+            "ssl.certificate.pem", found.chain, *(settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "location"))
+        )
+        mapped.put("ssl.key.pem", found.key, *(settings.get(f"ssl.{part}") for part in ("keystore.key", "keystore.location")))
 
 
 def _identification(text: str) -> str:
@@ -48,7 +51,7 @@ def _trust(mapped: Mapped, settings: Settings) -> None:
         return
     password = settings.get("ssl.truststore.password")
     try:
-        mapped.settings["ssl.ca.pem"] = trusted(content, kind, password.text if password else None)
+        mapped.put("ssl.ca.pem", trusted(content, kind, password.text if password else None), where)
     except WrongPassword:
         _wrong_password(mapped, where, password)
     except Damaged:

@@ -1,8 +1,11 @@
 """The configuration as a person sees it: every value with its origin, and no secret in it."""
 
+import pytest
+
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.flow import CLIENTS
 from mirror.config.shown import HIDDEN, Shown, shown_client, shown_properties
+from services.certificates import Authority
 
 SASL = """
 east.security.protocol = SASL_PLAINTEXT
@@ -35,26 +38,49 @@ def test_a_reference_stands_as_it_was_written(flow):
     assert shown_properties(made)["mirror.lanes"] == Shown("${env:LANES}", "mirror.lanes")
 
 
-def test_client_settings_are_shown_and_secrets_hidden(flow):
+def test_client_settings_are_shown_with_the_key_they_come_from_and_secrets_hidden(flow):
     made = flow(SASL.format(password="s3cret") + "east.consumer.fetch.max.bytes = 1000000\n")
     shown = shown_client(made, "source", "consumer")
-    assert shown["bootstrap.servers"] == "127.0.0.1:9001"
-    assert shown["fetch.max.bytes"] == 1_000_000
-    assert shown["security.protocol"] == "sasl_plaintext"
-    assert (shown["sasl.username"], shown["sasl.password"]) == (HIDDEN, HIDDEN)
+    assert shown["bootstrap.servers"] == Shown("127.0.0.1:9001", "east.bootstrap.servers")
+    assert shown["fetch.max.bytes"] == Shown(1_000_000, "east.consumer.fetch.max.bytes")
+    assert shown["security.protocol"] == Shown("sasl_plaintext", "east.security.protocol")
+    assert shown["check.crcs"] == Shown(True, "default")
+    assert shown["sasl.username"] == shown["sasl.password"] == Shown(HIDDEN, "east.sasl.jaas.config")
     assert set(shown) == set(made.client("source", "consumer"))
+
+
+def test_the_key_is_the_one_that_counts(flow):
+    made = flow("east.client.id = a\neast.consumer.client.id = b\neast->west.source.consumer.client.id = c\nclient.id = d\n")
+    assert shown_client(made, "source", "consumer")["client.id"].origin == "east->west.source.consumer.client.id"
 
 
 def test_no_secret_is_in_any_client_whether_it_stands_in_the_file_or_behind_a_reference(flow):
     lines = SASL.format(password="${env:PASSWORD}") + "west.ssl.key.password = in-the-file\nwest.bootstrap.servers = ${env:WEST}\n"
     made = flow(lines, {"PASSWORD": "behind-a-reference", "WEST": "west.example:9092"})
-    text = repr([shown_client(made, side, role) for side, role in CLIENTS])
+    shown = [shown_client(made, side, role) for side, role in CLIENTS]
     for secret in ("behind-a-reference", "in-the-file", "west.example"):
-        assert secret not in text
-    assert "${env:WEST}" in text
+        assert secret not in repr(shown)
+    assert Shown("${env:WEST}", "west.bootstrap.servers") in [each["bootstrap.servers"] for each in shown]
+
+
+@pytest.mark.parametrize("kind", ["PEM", "PKCS12"])
+@pytest.mark.parametrize("reference", [False, True])
+def test_of_stores_the_number_of_certificates_is_shown_and_never_the_key(flow, tmp_path, kind, reference):
+    authority = Authority(tmp_path)
+    java = authority.key_store(authority.issue("mirror"), kind) | authority.trust_store("PEM")
+    environment = {}
+    if reference:
+        environment = {name: value for name, value in java.items() if name.endswith("location")}
+        java |= {name: f"${{env:{name}}}" for name in environment}
+    made = flow("east.security.protocol = SSL\n" + "".join(f"east.{name} = {value}\n" for name, value in java.items()), environment)
+    shown = shown_client(made, "source", "admin")
+    assert "PRIVATE KEY" not in repr(shown) and "BEGIN" not in repr(shown)
+    assert shown["ssl.key.pem"] == Shown(HIDDEN, "east.ssl.keystore.location")
+    certificates = {"PEM": "(1 certificates)", "PKCS12": "(2 certificates)"}[kind]
+    assert shown["ssl.certificate.pem"].value == ("${env:ssl.keystore.location}" if reference else certificates)
 
 
 def test_a_secret_that_cannot_be_read_leaves_the_rest_to_be_seen(flow):
     shown = shown_client(flow(SASL.format(password="${env:PASSWORD}"), {}), "source", "admin")
-    assert shown["bootstrap.servers"] == "127.0.0.1:9001"
+    assert shown["bootstrap.servers"].value == "127.0.0.1:9001"
     assert "sasl.password" not in shown
