@@ -13,7 +13,7 @@ from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
 from mirror.copy.target_view import TargetView
-from mirror.errors import LedgerMissing, MirrorError, SourceRecreated, UnexplainedTarget
+from mirror.errors import LedgerMissing, MirrorError, Overtaken, SourceRecreated, UnexplainedTarget
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
@@ -82,7 +82,7 @@ class Beginning:
             if suspicious and tp.topic not in task.append_to:
                 windows[tp] = suspicious
             self._accept(planned, record, remote, starts.get(tp))
-        self._refuse_unexplained(windows, found, records)
+        self._refuse_unexplained(windows, found, records, ledger)
 
     def _remote_partitions(
         self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]
@@ -135,6 +135,7 @@ class Beginning:
         windows: dict[TopicPartition, tuple[int, int]],
         found: dict[TopicPartition, RemotePartition],
         records: dict[TopicPartition, LedgerRecord],
+        ledger: Ledger,
     ) -> None:
         by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
         reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
@@ -143,6 +144,9 @@ class Beginning:
         for remote, tp in by_remote.items():
             if remote.topic in hidden:
                 self._refuse(tp, hidden[remote.topic])
+        if visible and ledger.read_lane(self._task.lane) != records:
+            # Only an attempt at this lane writes its ledger, so one that has overtaken us wrote these records as well.
+            raise Overtaken(self._task.lane)
         for remote, message in visible.items():
             tp = by_remote[remote]
             self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records))
