@@ -273,6 +273,16 @@ def test_a_record_that_the_target_refuses_is_skipped_once_somebody_says_so(mirro
     used_up(decide, mirroring, "skip-record", "--topic", topic)
 
 
+def test_a_record_that_cannot_be_carried_is_skipped_once_somebody_says_so(mirroring, make_topic, answer):
+    topic = make_topic("orders", records=5)
+    mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"odd", b"v", timestamp=1)], raw_header_keys=[b"\xff"])
+    mirroring.oracle.produce(mirroring.source, topic, 5, seed=2)
+    answer(errors_of(mirroring.copy(), "RecordNotCarried")[TopicPartition(topic, 0)])
+    assert mirroring.copy().records == 5
+    source = values(mirroring, mirroring.source, topic)
+    assert mirrored(mirroring, topic) == source[:5] + source[6:]
+
+
 # ---------------------------------------------------------------- the target
 
 

@@ -8,6 +8,7 @@ from confluent_kafka import Producer
 
 from mirror.config import load
 from mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
+from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record, Side
 
@@ -238,8 +239,8 @@ def write_to_ledger(mirroring, lane, key, value):
 @pytest.mark.parametrize(
     ("value", "code"), [(b'{"v":2}', "LedgerTooNew"), (b"garbage", "LedgerDamaged"), (None, "LedgerDamaged"), (b'{"v":1}', "LedgerDamaged")]
 )
-def test_a_ledger_record_that_cannot_be_read_stops_its_lane_and_stays(mirroring, topic, value, code):
-    lane = 3
+def test_a_ledger_record_that_cannot_be_read_stops_its_lane_and_stays_and_the_other_lanes_go_on(mirroring, topic, value, code):
+    lane, ledger = lane_of(topic, 0, 4), f"mm2-ledger.{mirroring.pair.source}.internal"
     write_to_ledger(mirroring, lane, b'["somebody",0]', value)
     mirroring.oracle.produce(mirroring.source, topic, 50, seed=15)
     judged = mirroring.copy()
