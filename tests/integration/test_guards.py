@@ -242,11 +242,17 @@ def write_to_ledger(mirroring, lane, key, value):
 def test_a_ledger_record_that_cannot_be_read_stops_its_lane_and_stays_and_the_other_lanes_go_on(mirroring, topic, value, code):
     lane, ledger = lane_of(topic, 0, 4), f"mm2-ledger.{mirroring.pair.source}.internal"
     write_to_ledger(mirroring, lane, b'["somebody",0]', value)
+    before = remote_records(mirroring, topic)
     mirroring.oracle.produce(mirroring.source, topic, 50, seed=15)
     judged = mirroring.copy()
     assert judged.state == "failed"
     assert {error.code for error in judged.errors} == {code}
-    assert f"mm2-ledger.{mirroring.pair.source}.internal-{lane}@" in judged.errors[0].message
+    assert f"{ledger}-{lane}@" in judged.errors[0].message
+    assert [r.value for r in mirroring.oracle.dump(mirroring.target, ledger) if r.partition == lane][-1] == value
+    assert [r for r in remote_records(mirroring, topic) if r[0] == 0] == [r for r in before if r[0] == 0]
+    copied = [r for r in remote_records(mirroring, topic) if r[0] == 1]
+    assert copied == [(r.partition, r.key, r.value) for r in mirroring.oracle.dump(mirroring.source, topic) if r.partition == 1]
+    assert len(copied) > len([r for r in before if r[0] == 1])
 
 
 def test_another_number_of_lanes_is_refused(mirroring, topic, make_mirroring):
