@@ -7,7 +7,7 @@ lost executors, and fencing makes them safe.
 import pickle
 import socket
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +35,27 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
 
     from mirror.config import load
     from mirror.copy.job_files import read_plan
+    from mirror.copy.rounds import copy_in_rounds
     from mirror.copy.run import LANES_AT_ONCE, lane_tasks
+    from mirror.errors import WorkerUnprepared
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
     settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
     context = SparkContext(conf=settings)
     cores = context.defaultParallelism
-    tasks = [pickle.dumps(task) for task in lane_tasks(flow, plan, run_id, at_once=cores * LANES_AT_ONCE)]
-    try:
+
+    def copy(tasks: Sequence[Any]) -> list[Any]:
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
         slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
-        return context.parallelize(tasks, slices).mapPartitions(copy_lanes).collect() if tasks else []
+        answers: list[Any] = context.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(copy_lanes).collect()
+        for answer in answers:
+            if isinstance(answer, dict):
+                raise WorkerUnprepared(**answer)
+        return answers
+
+    try:
+        return copy_in_rounds(lane_tasks(flow, plan, run_id), cores * LANES_AT_ONCE, copy)
     finally:
         # The JVM's side alone: SparkContext.stop() would wait another second for its server of accumulators, which nobody uses here.
         context._jsc.stop()
@@ -55,14 +64,10 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
 def main(plan_file: str, result_file: str, flow_name: str, run_id: str) -> int:
     """The whole job. An error of ours is handed back as a value: the exit code alone could not say whether to retry."""
     from mirror.copy.job_files import write_failure, write_results
-    from mirror.errors import MirrorError, WorkerUnprepared
+    from mirror.errors import MirrorError
 
     try:
-        answers = run(plan_file, flow_name, run_id)
-        for answer in answers:
-            if isinstance(answer, dict):
-                raise WorkerUnprepared(**answer)
-        write_results(Path(result_file), answers)
+        write_results(Path(result_file), run(plan_file, flow_name, run_id))
     except MirrorError as error:
         write_failure(Path(result_file), error)
         print(error, file=sys.stderr)  # noqa: T201 — the job's log

@@ -10,7 +10,7 @@ from mirror.config import load
 from mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
-from services.oracle import Record, Side
+from services.oracle import Record
 
 NOW = 1_790_000_000_000
 
@@ -309,22 +309,3 @@ def test_two_copies_at_once_write_every_record_once(pair, make_mirroring):
     assert states <= {"done", "failed"}
     assert mirroring.copy().state in ("done", "nothing to do")
     mirroring.assert_mirrored(name)
-
-
-def test_a_budget_ends_a_run_cleanly_and_the_next_goes_on(pair, make_mirroring):
-    budget = {"source->target.mirror.run.max.bytes": "200000", "source->target.mirror.transaction.max.bytes": "65536"}
-    mirroring = make_mirroring(pair, budget)
-    name = pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 4)
-    mirroring.oracle.produce(mirroring.source, name, 10_000, seed=19, min_size=100)
-    first = mirroring.copy()
-    assert (first.state, first.errors) == ("done", ())
-    assert 0 < first.records < 10_000
-    assert first.owed > 0
-    assert all(mirroring.ledger()[TopicPartition(name, p)].watermark > 0 for p in range(4)), "every lane gets at least one transaction"
-    rounds = 0
-    while mirroring.copy().state == "done":
-        rounds += 1
-        assert rounds < 50
-    comparison = mirroring.oracle.compare(Side(mirroring.source, name), Side(mirroring.target, pair.remote(name)))
-    assert comparison.equal, str(comparison)

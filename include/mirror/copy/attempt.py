@@ -17,7 +17,8 @@ from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import after, stuck
 from mirror.copy.target_view import TargetView
-from mirror.errors import LedgerMissing, MirrorError, RecordRefused, SourceRecreated, TargetRecreated
+from mirror.copy.turns import waiting
+from mirror.errors import ErrorReport, LedgerMissing, MirrorError, RecordRefused, SourceRecreated, TargetLostRecords, TargetRecreated
 from mirror.formats.ledger import LedgerRecord, Skipped, Writer, encode, encode_key
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
@@ -37,6 +38,7 @@ class Attempt:
         self._records: dict[TopicPartition, LedgerRecord] = {}
         self._unwritten: set[TopicPartition] = set()
         self._skipped: list[tuple[TopicPartition, Skipped]] = []
+        self._stuck: dict[TopicPartition, ErrorReport] = {}
 
     def run(self) -> None:
         """Copies until the ranges are done or the budget is spent. Raises what ends the attempt."""
@@ -75,8 +77,9 @@ class Attempt:
 
     def _copy(self, engine: Engine) -> None:
         while True:
-            # What was passed over is committed by itself: the record behind it may be refused as well.
-            work = self._work() if not self._skipped else []
+            limits = TransactionLimits(self._state.transaction_bytes(), self._task.transaction_timeout_ms / 4000)
+            # What earlier attempts found is committed by itself: what is copied next may be refused as well, and take the note with it.
+            work = self._work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:
                 return
             begun = time.monotonic()
@@ -112,17 +115,21 @@ class Attempt:
             if ends:
                 time.sleep(0.01)
 
-    def _work(self) -> list[Work]:
-        pacing, remotes = self._state.pacing, self._task.remote_topics
-        work: list[Work] = []
-        for tp, record in self._records.items():
-            end = pacing.end(tp, self._ranges[tp].end)
-            if tp in self._state.errors or record.watermark >= end:
-                continue
-            limits = self._view.limits(remotes[tp.topic])
-            start, epoch = record.watermark, record.leader_epoch
-            work.append(Work(tp, remotes[tp.topic], start, end, epoch, limits, pacing.records.get(tp), self._task.skip_refused))
-        return work
+    def _work(self, max_bytes: int) -> list[Work]:
+        """What the next transaction copies, if it may hold about so many bytes."""
+        pacing, state = self._state.pacing, self._state
+        ends = {tp: pacing.end(tp, self._ranges[tp].end) for tp in self._records if tp not in state.errors}
+        candidates = []
+        for tp, end in ends.items():
+            owed = min(end - self._records[tp].watermark, pacing.records.get(tp, end))
+            if owed > 0:
+                candidates.append(waiting(tp, self._records[tp], owed))
+        return [self._work_of(tp, ends[tp]) for tp in state.turns.next(candidates, max_bytes)]
+
+    def _work_of(self, tp: TopicPartition, end: int) -> Work:
+        record, remote = self._records[tp], self._task.remote_topics[tp.topic]
+        most = self._state.pacing.records.get(tp)
+        return Work(tp, remote, record.watermark, end, record.leader_epoch, self._view.limits(remote), most, self._task.skip_refused)
 
     def _apply(self, progress: Sequence[Progress]) -> None:
         for moved in progress:
@@ -142,7 +149,7 @@ class Attempt:
         return poison
 
     def _stick(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
-        self._state.errors[tp] = error.report()
+        self._stuck[tp] = error.report()
         self._records[tp] = stuck(self._records[tp], offset, f"{error.code}: {error.message}", datetime.now(UTC))
         self._unwritten.add(tp)
 
@@ -177,12 +184,15 @@ class Attempt:
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
         for tp, skipped in self._skipped:
             state.passed_over(tp, skipped)
+        state.errors.update(self._stuck)
         self._skipped.clear()
+        self._stuck.clear()
         self._unwritten.clear()
         for moved in progress:
             records, size = state.copied.get(moved.source, (0, 0))
             state.copied[moved.source] = (records + moved.records, size + moved.bytes)
             state.pacing.committed(moved.source, moved.next_offset)
+        state.turns.served(moved.source for moved in progress)
 
     def _writer(self) -> Writer:
         return Writer(self._task.installation, socket.gethostname(), self._task.run, datetime.now(UTC))

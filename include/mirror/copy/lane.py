@@ -28,11 +28,11 @@ class LaneCopy:
 
     def run(self) -> LaneResult:
         """Copies what the budget allows and says how far each partition came."""
-        started = time.monotonic()
+        started, state = time.monotonic(), self._state
         for ranges in _phases(self._task.ranges):
+            state.begin_phase()
             if not self._until_done(ranges):
                 break
-        state = self._state
         errors = [*state.errors.values(), *([self._lane_error] if self._lane_error else [])]
         marks = [
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
@@ -49,7 +49,7 @@ class LaneCopy:
         while True:
             try:
                 Attempt(self._task, self._state, ranges, self._open_engine).run()
-                return not self._state.budget_spent()
+                return True
             except BatchRefused as refusal:
                 self._narrow(refusal)
             except NothingRead as silence:

@@ -4,8 +4,9 @@ import time
 from dataclasses import replace
 
 from mirror.copy.model import LaneTask, SkippedRecords
-from mirror.copy.pacing import Pacing, TransactionSize
-from mirror.errors import ErrorReport, MirrorError, RecordRefused
+from mirror.copy.pacing import SMALLEST_TRANSACTION, Pacing, TransactionSize
+from mirror.copy.turns import Turns
+from mirror.errors import ErrorReport, MirrorError, RecordRefused, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord, Skipped
 from mirror.offsets.partition import TopicPartition
 
@@ -18,19 +19,34 @@ class LaneState:
         self.deadline = time.monotonic() + task.max_seconds
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.pacing = Pacing()
+        self.turns = Turns()
         self.errors: dict[TopicPartition, ErrorReport] = {}
-        self.poisoned: dict[TopicPartition, tuple[int, RecordRefused]] = {}
+        self.poisoned: dict[TopicPartition, tuple[int, RecordRefused | TargetLostRecords]] = {}
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.transactions = 0
+        self._before_phase = 0
+
+    def begin_phase(self) -> None:
+        """Begins a group of ranges that are copied together."""
+        self._before_phase = self.transactions
 
     def budget_spent(self) -> bool:
-        """Whether no new transaction may begin. At least one is always allowed."""
-        if not self.transactions:
+        """Whether no new transaction may begin. One is always allowed, and one more for each partition that was stuck."""
+        if self.transactions == self._before_phase:
             return False
-        copied = sum(size for _, size in self.copied.values())
-        return time.monotonic() >= self.deadline or 0 <= self.task.max_bytes <= copied
+        return time.monotonic() >= self.deadline or self._bytes_left() == 0
+
+    def transaction_bytes(self) -> int:
+        """How much the next transaction may hold: what the target takes, and no more than the budget has left."""
+        left = self._bytes_left()
+        return self.size.bytes if left is None else min(self.size.bytes, max(left, SMALLEST_TRANSACTION))
+
+    def _bytes_left(self) -> int | None:
+        if self.task.max_bytes < 0:
+            return None
+        return max(0, self.task.max_bytes - sum(size for _, size in self.copied.values()))
 
     def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
         """Counts records that were passed over for good."""

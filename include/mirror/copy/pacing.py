@@ -7,7 +7,8 @@ from mirror.offsets.partition import TopicPartition
 
 _UNLIMITED_FROM = 1024
 _FIRST_TRANSACTION = 4 * 1024 * 1024
-_SMALLEST_TRANSACTION = 64 * 1024
+SMALLEST_TRANSACTION = 64 * 1024
+"""About the smallest transaction that is worth its commit, in bytes."""
 
 
 class TransactionSize:
@@ -29,10 +30,10 @@ class TransactionSize:
 
     def too_slow(self, written: float) -> bool:
         """After a transaction of which only the share `written` was acknowledged in time. False: it cannot become any smaller."""
-        if self.bytes <= _SMALLEST_TRANSACTION:
+        if self.bytes <= SMALLEST_TRANSACTION:
             return False
-        self._largest = max(_SMALLEST_TRANSACTION, self.bytes // 2)
-        self.bytes = max(_SMALLEST_TRANSACTION, int(self._largest * written))
+        self._largest = max(SMALLEST_TRANSACTION, self.bytes // 2)
+        self.bytes = max(SMALLEST_TRANSACTION, int(self._largest * written))
         return True
 
 

@@ -9,6 +9,7 @@ from mirror.config import Flow
 from mirror.copy.confluent_engine import ConfluentEngine
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.copy.rounds import copy_in_rounds
 from mirror.errors import ErrorReport, MirrorError, PlanMismatch
 from mirror.offsets.lanes import lane_of, transactional_id
 from mirror.plan.model import Plan, Range
@@ -18,20 +19,15 @@ LANES_AT_ONCE = 4
 """How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
 
 
-def lane_tasks(flow: Flow, plan: Plan, run: str = "", at_once: int = LANES_AT_ONCE) -> list[LaneTask]:
+def lane_tasks(flow: Flow, plan: Plan, run: str = "") -> list[LaneTask]:
     """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
 
-    The run's budget is shared by the lanes: with `at_once` of them side by side, each gets its part of the seconds, and an equal part of
-    the bytes. Raises PlanMismatch if the plan was made with another configuration.
+    Each has the budget of the whole run; `copy_in_rounds` shares it. Raises PlanMismatch if the plan was made with another configuration.
     """
     if plan.config_hash != flow.config_hash:
         raise PlanMismatch(plan.config_hash, flow.config_hash)
     by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
-    if not by_lane:
-        return []
-    rounds = -(-len(by_lane) // at_once)
-    max_bytes = flow.value("mirror.run.max.bytes")
-    common = _Common(flow, plan, run, flow.value("mirror.run.max.seconds") / rounds, max_bytes // len(by_lane) if max_bytes >= 0 else -1)
+    common = _Common(flow, plan, run)
     return [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
 
 
@@ -56,7 +52,7 @@ def _copied(task: LaneTask) -> LaneResult:
 
 def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
     """Copies all lanes in this process, a few at a time."""
-    return copy_side_by_side(lane_tasks(flow, plan, run))
+    return copy_in_rounds(lane_tasks(flow, plan, run), LANES_AT_ONCE, copy_side_by_side)
 
 
 def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
@@ -75,12 +71,10 @@ def _by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
 class _Common:
     """What the tasks of one run share."""
 
-    def __init__(self, flow: Flow, plan: Plan, run: str, max_seconds: float, max_bytes: int) -> None:
+    def __init__(self, flow: Flow, plan: Plan, run: str) -> None:
         self._flow = flow
         self._plan = plan
         self._run = run
-        self._max_seconds = max_seconds
-        self._max_bytes = max_bytes
         self._ledger_topic = replication_policy(flow).ledger_topic(flow.source)
         self._selection = topic_selection(flow)
         self._clients = ClientSettings(
@@ -111,8 +105,8 @@ class _Common:
             read_committed=self._clients.source_consumer.get("isolation.level") != "read_uncommitted",
             transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
             transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
-            max_seconds=self._max_seconds,
-            max_bytes=self._max_bytes,
+            max_seconds=flow.value("mirror.run.max.seconds"),
+            max_bytes=flow.value("mirror.run.max.bytes"),
             installation=flow.value("mirror.installation"),
             run=self._run,
             interval_seconds=flow.value("mirror.copy.interval.seconds"),

@@ -253,6 +253,19 @@ def test_a_refused_writing_that_no_topic_explains_ends_the_lane(copy, world):
     assert world.engines == 1
 
 
+def test_what_the_target_lost_while_it_was_written_is_noted_though_aborted_records_hide_the_hole(copy, world, known):
+    known("orders", 7)
+    remote = TopicPartition("east.orders", 0)
+    world.happenings["copy"] = lambda _engine: world.ends.update({remote: 4} if world.engines == 1 else {})
+    world.happenings["fence"] = lambda _engine: world.ends.update({remote: 20} if world.engines == 2 else {})
+    result = copy()
+    (error,) = result.errors
+    assert (error.code, error.topic, error.offset) == ("TargetLostRecords", "orders", 4)
+    noted = world.ledger[ORDERS]
+    assert (noted.watermark, noted.target_next, noted.blocked.offset, noted.blocked.code) == (7, 7, 4, "TargetLostRecords")
+    assert watermarks(result) == {("orders", 7), ("payments", 10)}
+
+
 # ---------------------------------------------------------------- refused records
 
 
@@ -269,6 +282,34 @@ def test_a_record_that_the_target_refuses_is_noted_and_all_before_it_is_copied(c
     assert (error.code, error.topic, error.partition, error.offset) == ("RecordRefused", "orders", 0, 3)
     record = world.ledger[ORDERS]
     assert (record.watermark, record.blocked.offset, record.blocked.tries) == (3, 3, 1)
+    assert world.ledger[PAYMENTS].watermark == 10
+
+
+def test_a_refused_record_is_noted_though_another_partition_is_refused_in_the_same_transaction(copy, world):
+    def refuses_the_first_of_each(engine):
+        for work in engine.work:
+            if work.start == 0:
+                raise BatchRefused(work.source, 0, 0, work.max_records or work.end, "it is too large")
+
+    world.happenings["copy"] = refuses_the_first_of_each
+    result = copy()
+    assert [(error.code, error.topic, error.offset) for error in result.errors] == [
+        ("RecordRefused", "orders", 0),
+        ("RecordRefused", "payments", 0),
+    ]
+    assert [(world.ledger[tp].blocked.offset, world.ledger[tp].blocked.tries) for tp in (ORDERS, PAYMENTS)] == [(0, 1), (0, 1)]
+
+
+def test_a_refused_record_is_noted_though_the_first_commit_of_the_note_fails(copy, world):
+    def refuses_the_first(engine):
+        if any(work.source == ORDERS for work in engine.work):
+            raise BatchRefused(ORDERS, 0, 0, 1, "it is too large")
+
+    world.happenings["copy"] = refuses_the_first
+    world.happenings["commit"] = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
+    result = copy()
+    assert [error.code for error in result.errors] == ["RecordRefused"]
+    assert world.ledger[ORDERS].blocked.offset == 0
     assert world.ledger[PAYMENTS].watermark == 10
 
 

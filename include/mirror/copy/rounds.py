@@ -1,0 +1,90 @@
+"""How the lanes of a run share its budget: each gets the same, and what some leave over goes to those that were not done.
+
+An idle lane is done in a second; a backlog may take all day. So the lanes are copied in rounds: in the first each of them has an equal
+share of the seconds and bytes, and as long as something is left of these, the lanes that only the budget stopped get another round.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from mirror.copy.model import LaneResult, LaneTask, SkippedRecords, Watermark
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import BEHIND, BLOCKED, Range
+
+_SECONDS_WORTH_A_ROUND = 1.0
+
+Copy = Callable[[Sequence[LaneTask]], Sequence[LaneResult]]
+"""Copies lanes, a few side by side, and answers in their order."""
+
+
+def copy_in_rounds(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Callable[[], float] = time.monotonic) -> list[LaneResult]:
+    """Copies the lanes, `at_once` of them side by side. Each task comes with the budget of the whole run, which is the same for all."""
+    if not tasks:
+        return []
+    deadline, max_bytes = now() + tasks[0].max_seconds, tasks[0].max_bytes
+    results: dict[int, LaneResult] = {}
+    while tasks:
+        seconds = deadline - now()
+        left = max(0, max_bytes - _bytes(results.values())) if max_bytes >= 0 else -1
+        if results and (seconds < _SECONDS_WORTH_A_ROUND or left == 0):
+            break
+        answers = list(copy(_shared(tasks, at_once, seconds, left)))
+        for answer in answers:
+            results[answer.lane] = _together(results[answer.lane], answer) if answer.lane in results else answer
+        tasks = [replace(task, ranges=ranges) for task, answer in zip(tasks, answers, strict=True) if (ranges := unfinished(task, answer))]
+    return list(results.values())
+
+
+def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
+    """The ranges that nothing but the budget kept from being copied to their end."""
+    if not result.transactions or any(error.topic is None for error in result.errors):
+        return ()
+    failed = {(error.topic, error.partition) for error in result.errors}
+    reached = {(mark.topic, mark.partition): mark.source_offset for mark in result.watermarks}
+    left = []
+    for planned in task.ranges:
+        tp = planned.topic_partition
+        if tp in failed or (tp.topic, None) in failed or reached.get(tp, planned.start) >= planned.end:
+            continue
+        passed = planned.reason == BLOCKED and reached.get(tp, planned.start) > planned.start
+        left.append(replace(planned, reason=BEHIND) if passed else planned)
+    return tuple(left)
+
+
+def _shared(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
+    turns = -(-len(tasks) // at_once)
+    share = size // len(tasks) if size >= 0 else -1
+    return [replace(task, max_seconds=seconds / turns, max_bytes=share) for task in tasks]
+
+
+def _bytes(results: Iterable[LaneResult]) -> int:
+    return sum(mark.bytes for result in results for mark in result.watermarks)
+
+
+def _together(first: LaneResult, second: LaneResult) -> LaneResult:
+    """What a lane did in two rounds."""
+    marks = {TopicPartition(mark.topic, mark.partition): mark for mark in first.watermarks}
+    for mark in second.watermarks:
+        tp = TopicPartition(mark.topic, mark.partition)
+        marks[tp] = _added(marks[tp], mark) if tp in marks else mark
+    skipped = {TopicPartition(each.topic, each.partition): each for each in first.skipped}
+    for each in second.skipped:
+        tp = TopicPartition(each.topic, each.partition)
+        skipped[tp] = _skipped(skipped[tp], each) if tp in skipped else each
+    return LaneResult(
+        first.lane,
+        tuple(marks[tp] for tp in sorted(marks)),
+        tuple(dict.fromkeys((*first.errors, *second.errors))),
+        first.transactions + second.transactions,
+        first.seconds + second.seconds,
+        tuple(skipped[tp] for tp in sorted(skipped)),
+    )
+
+
+def _added(first: Watermark, second: Watermark) -> Watermark:
+    return replace(second, records=first.records + second.records, bytes=first.bytes + second.bytes)
+
+
+def _skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
+    return replace(first, records=first.records + second.records)
