@@ -83,7 +83,6 @@ class Attempt:
             if not work and not self._unwritten:
                 return
             begun = time.monotonic()
-            limits = TransactionLimits(self._state.size.bytes, self._task.transaction_timeout_ms / 4000)
             progress = engine.copy(work, limits) if work else []
             self._apply(progress)
             self._check_identities()
