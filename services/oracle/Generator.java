@@ -32,6 +32,7 @@ final class Generator {
     private final boolean nullValues;
     private final int keyCount;
     private final long firstTimestamp;
+    private final int starts;
     private final byte[] text;
 
     private Generator(JsonNode request, int partitions) {
@@ -45,7 +46,8 @@ final class Generator {
         nullValues = request.path("null_values").asBoolean(true);
         keyCount = request.path("key_count").asInt(1000);
         firstTimestamp = request.path("timestamp").asLong(System.currentTimeMillis() - 60_000);
-        text = new byte[Math.max(maxSize, 64) + 4096];
+        starts = request.path("text_size").asInt(4096);
+        text = new byte[Math.max(maxSize, 64) + starts];
         for (int i = 0; i < text.length; i++) {
             text[i] = (byte) (random.nextInt(4) == 0 ? random.nextInt(256) : "the order was shipped ".charAt(i % 22));
         }
@@ -164,7 +166,7 @@ final class Generator {
         }
         int size = minSize + (int) ((maxSize - minSize) * Math.pow(random.nextDouble(), 2));
         byte[] value = new byte[size];
-        System.arraycopy(text, random.nextInt(4096), value, 0, size);
+        System.arraycopy(text, random.nextInt(starts), value, 0, size);
         byte[] number = Integer.toString(n).getBytes(StandardCharsets.UTF_8);
         System.arraycopy(number, 0, value, 0, Math.min(number.length, size));
         return value;
