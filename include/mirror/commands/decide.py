@@ -50,7 +50,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     if options.decision == LIST:
         return _listed(decisions_of(flow))
-    made = decide(flow, _request(options), options.dry_run)
+    made = decide(flow, request(options), options.dry_run)
     verb = "would be decided" if options.dry_run else "decided"
     lines = [f"{_about(each.decision)}: {verb}: {each.effect}." for each in made]
     if not options.dry_run:
@@ -58,7 +58,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(DONE, {"decisions": [_document(each) for each in made]}, text="\n".join(lines))
 
 
-def _request(options: argparse.Namespace) -> Request:
+def request(options: argparse.Namespace) -> Request:
+    """What is asked for. Raises UsageError for what is not complete or does not fit together."""
     word, reason = options.decision, (options.reason or "").strip()
     _require(options.flow is not None, f"decide {word} needs --flow: a decision is about one flow")
     _require(bool(reason), f"decide {word} needs --reason, which is kept with it")

@@ -1,0 +1,50 @@
+"""`decide` on the command line: what it asks for before it looks at any cluster."""
+
+import pytest
+
+from mirror.commands import decide
+from mirror.commands.parser import parser
+from mirror.errors import UsageError
+
+COMPLETE = ["--flow", "east->west", "--reason", "seen"]
+
+
+def request(*arguments):
+    return decide.request(parser().parse_args(["decide", *arguments]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["accept-gap", "--topic", "t", "--reason", "seen"], "needs --flow"),
+        (["accept-gap", "--topic", "t", "--flow", "a->b"], "needs --reason"),
+        (["accept-gap", "--topic", "t", "--flow", "a->b", "--reason", " "], "needs --reason"),
+        (["accept-gap", "--topic", "t", "--flow", "a->b", "--reason", "x" * 301], "301 characters"),
+        (["accept-gap", *COMPLETE], "needs --topic"),
+        (["begin-ledger", "--topic", "t", *COMPLETE], "no use for --topic"),
+        (["take-ownership", "--partition", "1", *COMPLETE], "no use for --partition"),
+        (["adopt-cluster", *COMPLETE], "needs --alias"),
+        (["pause", "--topic", "t", "--alias", "east", *COMPLETE], "no use for --alias"),
+        (["pause", "--topic", "t", "--to-latest", *COMPLETE], "no use for --to-earliest"),
+        (["restart", "--topic", "t", "--to-offset", "7", *COMPLETE], "--to-offset needs --partition"),
+    ],
+)
+def test_a_decision_that_is_not_complete_is_refused_with_what_is_missing(arguments, missing):
+    with pytest.raises(UsageError, match=missing):
+        request(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [["dance"], ["restart", "--to-latest", "--to-earliest"], ["pause", "--partition", "-1"]])
+def test_what_the_grammar_does_not_know_is_refused(arguments):
+    with pytest.raises(UsageError):
+        request(*arguments, "--topic", "t", *COMPLETE)
+
+
+def test_who_is_the_user_on_this_host_unless_somebody_else_is_named():
+    assert "@" in request("pause", "--topic", "t", *COMPLETE).who
+    assert request("pause", "--topic", "t", "--who", "ana", *COMPLETE).who == "ana"
+
+
+def test_a_complete_decision_says_all_that_was_asked():
+    made = request("restart", "--topic", "t", "--partition", "3", "--to-offset", "0", *COMPLETE)
+    assert (made.decision, made.topic, made.partition, made.start, made.why) == ("restart", "t", 3, 0, "seen")
