@@ -93,6 +93,10 @@ class AirflowServices:
         """Whether at least one of its components runs."""
         return any(server.running for server in self._servers.values())
 
+    def pid(self, component: str) -> int | None:
+        """The process id of a component; None if it does not run."""
+        return self._servers[component].pid
+
     @property
     def logs(self) -> list[Path]:
         """The log file of each component."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from mirror.airflow.context import is_dry_run, leave, pull
 from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_to_xcom
 from mirror.airflow.errors import as_airflow_errors, raise_errors
-from mirror.airflow.spark_hook import JobHook
 from mirror.airflow.xcom import is_plain
 from mirror.config import load
 from mirror.config.connections import handed_over
@@ -24,25 +23,30 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from mirror.airflow.spark_hook import JobHook
     from mirror.config import Flow
     from mirror.copy.model import LaneResult
     from mirror.plan.model import Plan
     from mirror.report.verdict import Verdict
 
 
-class CopyOperator(SparkSubmitOperator):
+class CopyOperator(BaseOperator):
     """Copies a flow's planned ranges by a Spark job and returns the watermarks reached, as columns.
 
     Skipped, without starting Spark, when there is no work. A lane's error fails the task only if what was planned was not reached, by
     whichever attempt; it is retried if one of the errors is retriable, for a retry begins at the ledger's watermarks.
+
+    It submits through the Spark provider's hook and is no SparkSubmitOperator: with that class every task of the DAG, which parses its file
+    anew, would import the provider, and only the one with work needs it.
     """
 
     template_fields: Sequence[str] = ()
     """Nothing of it is a template, and nothing of it is shown as a rendered field."""
 
     def __init__(self, *, flow: str, **options: Any) -> None:
-        super().__init__(application=str(JOB), **options)
+        super().__init__(**options)
         self.flow = flow
+        self._hook: JobHook | None = None
 
     def execute(self, context: Context) -> Any:
         """The whole task; the Spark connection and its settings are read now, so that a changed configuration needs no new DAG."""
@@ -70,20 +74,22 @@ class CopyOperator(SparkSubmitOperator):
     def on_kill(self) -> None:
         """Ends the job; what it had not committed is aborted by the next one."""
         if self._hook is not None:
-            super().on_kill()
+            self._hook.on_kill()
 
     def _run_job(self, flow: Flow, plan: Plan, context: Context) -> list[LaneResult]:
         with job_files(plan) as files:
             self._hook = self._job_hook(flow, files, str(context["run_id"]))
             ended = ""
             try:
-                super().execute(context)
+                self._hook.submit(str(JOB))
             except AirflowException as error:
                 # The exit code says nothing that the result does not say better; without a result, it is all there is.
                 ended = str(error)
             return read_results(files.result, ended)
 
     def _job_hook(self, flow: Flow, files: JobFiles, run_id: str) -> JobHook:
+        from mirror.airflow.spark_hook import JobHook
+
         connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
         found = JobHook(connection)
         local = is_local(found.master)

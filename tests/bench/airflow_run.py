@@ -1,0 +1,167 @@
+"""A run of the `copy` DAG through Airflow's real scheduler on PostgreSQL: idle, and with a little to copy.
+
+CPU seconds are those of the tasks: LocalExecutor's workers, which supervise them, and everything that these started and waited for (JVM and
+driver included; Spark's Python workers are not, their parent never waits for them). Scheduler, api-server and dag-processor are not in it.
+Seconds are from the trigger by REST until Airflow calls the run ended.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from mirror.config import load
+from mirror.report.pools import pools
+from services.airflow import AirflowServices
+from services.airflow_api import AirflowApi
+from services.flows import ClusterPair
+from services.postgres import PostgresServer
+from tests.bench.results import append, spread
+from tests.bench.stage import Stage, stage
+
+RUNS, QUICK_RUNS = 7, 2
+RECORDS = 30
+_WEEKLY = {"source->target.mirror.copy.interval.seconds": "604800", "source->target.refresh.topics.interval.seconds": "604800"}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One run: seconds from trigger to end, CPU seconds in all, and of each task's process as far as it was seen alive."""
+
+    seconds: float
+    cpu: float
+    tasks: dict[str, float]
+
+
+class Scheduled:
+    """The flow's copy DAG in a running Airflow."""
+
+    def __init__(self, airflow: AirflowServices, pair: ClusterPair) -> None:
+        self._api: AirflowApi = airflow.api()
+        self._scheduler = psutil.Process(airflow.pid("scheduler"))
+        self.dag = f"{pair.source}-to-{pair.target}.copy"
+
+    def run(self, copy: str) -> Figures:
+        """Triggers a run and waits for its end. Raises RuntimeError unless it is green with the task `copy` in this state."""
+        with watched(self._scheduler) as tasks:
+            before, began = self._cpu(), time.monotonic()
+            run = self._api.trigger(self.dag)
+            while (state := self._api.run(self.dag, run)["state"]) not in ("success", "failed"):
+                time.sleep(0.05)
+            seconds = time.monotonic() - began
+            self._settle()
+            cpu = self._cpu() - before
+        found = self._api.tasks(self.dag, run)
+        states = {task["task_id"]: task["state"] for task in found}
+        if state != "success" or states["copy"] != copy:
+            raise RuntimeError(f"{run} is {state}: {states}")
+        return Figures(
+            seconds, cpu, {task["task_id"]: tasks.get(task["id"], 0.0) for task in sorted(found, key=lambda each: each["start_date"])}
+        )
+
+    def begin(self, needed: Mapping[str, Mapping[str, Any]]) -> None:
+        """Creates pools, unpauses the DAG and waits for its scheduled run of this week."""
+        self._api.import_pools(needed)
+        self._api.wait_for_dags([self.dag])
+        self._api.unpause(self.dag)
+        deadline = time.monotonic() + 60
+        while not (runs := self._api.runs(self.dag)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self._api.wait_for_run(self.dag, runs[-1]["dag_run_id"])
+
+    def _settle(self) -> None:
+        """Until no task's process is left: a worker knows what one cost when it has ended."""
+        deadline = time.monotonic() + 30
+        while any(_children(worker) for worker in self._scheduler.children()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def _cpu(self) -> float:
+        return sum(_cpu_of(worker) for worker in self._scheduler.children())
+
+
+@contextmanager
+def watched(scheduler: psutil.Process) -> Iterator[dict[str, float]]:
+    """CPU seconds of each task's process with what it waited for, as of the last look at it, by the id of its task instance."""
+    seen: dict[str, float] = {}
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.02):
+            for task in (task for worker in scheduler.children() for task in _children(worker)):
+                with suppress(psutil.Error, IndexError):  # it is ending
+                    seen[task.cmdline()[0].rpartition(" ")[2]] = _cpu_of(task)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        return list(process.children())
+    return []
+
+
+def _cpu_of(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+@contextmanager
+def scheduled(both: Stage, pair: ClusterPair) -> Iterator[Scheduled]:
+    """An Airflow with the flow of this pair, ready to be triggered."""
+    config = pair.properties(extra=_WEEKLY)
+    database = PostgresServer(both.directory / "postgres")
+    airflow = AirflowServices(
+        both.directory / "airflow",
+        database.url,
+        environment={"MIRROR_CONFIG": str(config)},
+        components=("scheduler", "dag-processor", "api-server"),
+    )
+    try:
+        database.start()
+        airflow.start()
+        flow = Scheduled(airflow, pair)
+        flow.begin(pools([load([config]).flow(pair.flow)]))
+        yield flow
+    finally:
+        airflow.stop()
+        database.remove()
+
+
+def main(quick: bool = False) -> None:
+    """Measures and appends to the log; `quick` tries it out and writes nothing."""
+    runs = QUICK_RUNS if quick else RUNS
+    with stage() as both:
+        both.directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
+        pair = both.pair()
+        topic = pair.topic("orders")
+        both.oracle.create_topic(pair.source_bootstrap, topic, 3)
+        figures: dict[str, list[Figures]] = {"idle": [], "with records": []}
+        with scheduled(both, pair) as flow:
+            for number in range(runs + 1):
+                both.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=number)
+                figures["with records"].append(flow.run(copy="success"))
+                figures["idle"].append(flow.run(copy="skipped"))
+        both.require(pair.remote(topic), RECORDS * (runs + 1))
+    rows = []
+    for name, measured in figures.items():
+        counted = measured[1:]  # the first ones fill caches
+        tasks = ", ".join(f"{task} {spread([each.tasks.get(task, 0.0) for each in counted], 2)}" for task in counted[0].tasks)
+        rows.append((name, spread([each.seconds for each in counted]), spread([each.cpu for each in counted], 2), tasks))
+    append(
+        "A run of the copy DAG through the scheduler", ("run", "seconds", "CPU s of the tasks", "each task's CPU s"), rows, write=not quick
+    )
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
