@@ -129,7 +129,9 @@ import airflow.sdk
 from airflow.dag_processing.dagbag import DagBag
 began = time.process_time()
 bag = DagBag(sys.argv[1])
-heavy = [name for name in ("airflow.providers.apache.spark", "pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "mirror.kafka.cluster") if name in sys.modules]
+provider = "airflow.providers.apache.spark.hooks.spark_submit"
+heavy = (provider, "pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "mirror.kafka.cluster")
+heavy = [name for name in heavy if name in sys.modules]
 print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() - began]))
 """
     done = subprocess.run([sys.executable, "-c", program, str(ROOT / "dags")], capture_output=True, text=True, check=True)
