@@ -68,7 +68,7 @@ class Attempt:
         for tp, (offset, error) in self._state.poisoned.items():
             if tp not in self._records or tp in self._state.errors:
                 continue
-            if not self._task.skip_refused:
+            if isinstance(error, TargetLostRecords) or not self._task.skip_refused:
                 self._stick(tp, offset, error)
             elif self._records[tp].watermark == offset:
                 self._apply([Progress(tp, offset + 1, skipped=(Skipped(offset, offset + 1, error.reason),))])
@@ -135,12 +135,21 @@ class Attempt:
             tp = moved.source
             lost = went_back(self._records[tp], self._task.remote_topics[tp.topic], moved)
             if lost is not None:
+                self._keep_loss(tp, lost)
                 raise lost
             self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             self._skipped.extend((tp, skipped) for skipped in moved.skipped)
             if moved.poison is not None:
                 self._stick(tp, moved.next_offset, self._poison_error(tp, moved.poison))
+
+    def _keep_loss(self, tp: TopicPartition, lost: MirrorError) -> None:
+        """Lets the next attempt note in the ledger what the target lost of what was committed: the records that showed it are aborted, but
+        they take up the offsets, and nobody would see the hole any more."""
+        record = self._records[tp]
+        if isinstance(lost, TargetLostRecords) and lost.end < record.target_next:
+            first = record.offset_map.source_of(lost.end)
+            self._state.poisoned[tp] = (record.watermark if first is None else first, lost)
 
     def _poison_error(self, tp: TopicPartition, poison: PoisonRecord | MirrorError) -> MirrorError:
         if isinstance(poison, PoisonRecord):
@@ -159,6 +168,8 @@ class Attempt:
         ledger = self._task.ledger_topic
         now = self._target.topics({self._task.remote_topics[topic] for topic in touched} | {ledger})
         source = self._source.topics(touched)
+        if self._task.ledger_id and (ledger not in now or now[ledger].id != self._task.ledger_id):
+            raise LedgerMissing(ledger, self._task.ledger_id, now[ledger].id if ledger in now else None)
         for tp in sorted(self._unwritten):
             remote = self._task.remote_topics[tp.topic]
             known = self._records[tp]
@@ -166,8 +177,6 @@ class Attempt:
                 raise TargetRecreated(tp.topic, tp.partition, remote, f"topic id {known.target_topic_id}", found)
             if tp.topic in source and source[tp.topic].id != known.source_topic_id:
                 raise SourceRecreated(tp.topic, tp.partition, known.watermark, known.source_topic_id, source[tp.topic].id)
-        if self._task.ledger_id and (ledger not in now or now[ledger].id != self._task.ledger_id):
-            raise LedgerMissing(ledger, self._task.ledger_id, now[ledger].id if ledger in now else None)
 
     def _write_ledger(self, engine: Engine) -> None:
         writer = self._writer()

@@ -7,7 +7,16 @@ from mirror.copy.attempt import Attempt
 from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, WritingRefused
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneResult, LaneTask, Watermark
-from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, Overtaken, RecordRefused, SourceUnreadable, TransactionTooSlow
+from mirror.errors import (
+    AuthorizationRefused,
+    ErrorReport,
+    MirrorError,
+    Overtaken,
+    RecordRefused,
+    SourceUnreadable,
+    TargetLostRecords,
+    TransactionTooSlow,
+)
 from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
@@ -97,6 +106,8 @@ class LaneCopy:
         if isinstance(error, TransactionTooSlow):
             if state.size.too_slow(error.written):
                 return True
+        elif isinstance(error, TargetLostRecords) and error in [noted for _, noted in state.poisoned.values()]:
+            return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error):
             return True
         elif not error.retriable or isinstance(error, Overtaken):
