@@ -1,0 +1,181 @@
+"""A lane that fails, is killed or is overtaken at any step, again and again: the target has what the ledger says, exactly once."""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mirror.config.per_topic import EARLIEST
+from mirror.copy import attempt, beginning, lane
+from mirror.copy.lane import LaneCopy
+from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.offsets.intervals import merged
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition, first_sight, next_range
+from mirror.plan.model import Range
+from tests.unit.copy.memory_brokers import (
+    HOLE,
+    OF_COMMITS,
+    RECORD,
+    RECORD_BYTES,
+    Brokers,
+    Killed,
+    MemoryCluster,
+    MemoryEngine,
+    MemoryLedger,
+    MemoryReader,
+)
+
+PARTITIONS = (TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("payments", 0))
+LATER = timedelta(days=1)
+EVENTS = ["failure", "kill", "other", "other", *OF_COMMITS]
+scripts = st.lists(st.tuples(st.integers(0, 7), st.sampled_from(EVENTS)), min_size=1, max_size=4).map(
+    lambda found: [event for steps, last in found for event in ["nothing"] * steps + [last]]
+)
+EXPECTED_ERRORS = {"ClusterUnreachable", "Overtaken", "TransactionTooSlow", "RecordRefused"}
+
+
+def remote(tp: TopicPartition) -> TopicPartition:
+    return TopicPartition(f"east.{tp.topic}", tp.partition)
+
+
+class Attempts(RuleBasedStateMachine):
+    """Two clusters, records that keep coming, and runs of one lane."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brokers = Brokers(source={tp: [] for tp in PARTITIONS})
+        self.brokers.other_attempt = self._run_and_forget
+        self.depth = 0
+        self.patches = pytest.MonkeyPatch()
+        for fake in (MemoryCluster, MemoryLedger, MemoryReader):
+            self.patches.setattr(fake, "brokers", self.brokers, raising=False)
+        for module, name, fake in (
+            (attempt, "Cluster", MemoryCluster),
+            (lane, "Cluster", MemoryCluster),
+            (beginning, "Ledger", MemoryLedger),
+            (beginning, "BoundedReader", MemoryReader),
+        ):
+            self.patches.setattr(module, name, fake)
+        self.patches.setattr(lane.time, "sleep", lambda _seconds: None)
+        self.patches.setattr(attempt, "_MARKER_SECONDS", 0)
+        self.patches.setattr(beginning, "_PATIENCE_SECONDS", 0, raising=False)
+
+    def teardown(self) -> None:
+        self.patches.undo()
+
+    @initialize(records=st.integers(0, 10))
+    def begins_with_records(self, records: int) -> None:
+        for tp in PARTITIONS:
+            self.brokers.source[tp] += [RECORD] * records
+
+    # ------------------------------------------------------------ what happens
+
+    @rule(
+        produced=st.tuples(*[st.lists(st.sampled_from([RECORD, RECORD, HOLE]), min_size=1, max_size=8)] * len(PARTITIONS)),
+        refused=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), max_size=1),
+        script=scripts,
+        transaction=st.sampled_from([1, 4, 100]),
+        budget=st.sampled_from([-1, 0, 3]),
+    )
+    def a_run_during_which_this_happens(
+        self, produced: tuple[list[str], ...], refused: set[tuple[TopicPartition, int]], script: list[str], transaction: int, budget: int
+    ) -> None:
+        for tp, entries in zip(PARTITIONS, produced, strict=True):
+            self.brokers.source[tp] += entries
+        self.brokers.refused = refused
+        self.brokers.script = list(script)
+        try:
+            result = self._run(transaction_max_bytes=transaction * RECORD_BYTES, max_bytes=budget if budget < 0 else budget * RECORD_BYTES)
+        except Killed:
+            return
+        finally:
+            self.brokers.script = []
+        assert {error.code for error in result.errors} <= EXPECTED_ERRORS, result.errors
+
+    @rule()
+    def a_run_that_nothing_disturbs_copies_all_that_can_be(self) -> None:
+        result = self._run()
+        assert {error.code for error in result.errors} <= {"RecordRefused"}, result.errors
+        for tp in PARTITIONS:
+            stuck = [offset for at, offset in self.brokers.refused if at == tp and self._is_record(tp, offset)]
+            reached = self.brokers.ledger[tp].watermark
+            assert reached == min([len(self.brokers.source[tp]), *(offset for offset in stuck if offset >= reached)])
+
+    # ------------------------------------------------------------ what always holds
+
+    @invariant()
+    def the_target_has_what_the_ledger_says_exactly_once_and_in_order(self) -> None:
+        for tp in PARTITIONS:
+            known = self.brokers.ledger.get(tp)
+            expected = [offset for offset in range(known.watermark if known else 0) if self._is_record(tp, offset)]
+            committed = [entry.source for entry in self.brokers.log(remote(tp)) if entry.kind == RECORD and entry.state == "committed"]
+            assert committed == expected, tp
+
+    @invariant()
+    def the_ledgers_totals_offsets_and_map_are_those_of_the_target(self) -> None:
+        for tp, known in self.brokers.ledger.items():
+            log = self.brokers.log(remote(tp))
+            pairs = [(entry.source, at) for at, entry in enumerate(log) if entry.kind == RECORD and entry.state == "committed"]
+            assert (known.records, known.bytes) == (len(pairs), len(pairs) * RECORD_BYTES)
+            assert merged(known.covered) == (((0, known.watermark),) if known.watermark else ())
+            if not pairs:
+                continue
+            assert known.target_next == pairs[-1][1] + 1
+            for offset in range(known.watermark + 1):
+                true = next((target for source, target in pairs if source >= offset), known.target_next)
+                translation = known.offset_map.translate(offset)
+                assert translation is not None
+                assert (translation.target, translation.exact) == (true, True)
+
+    # ------------------------------------------------------------ runs
+
+    def _is_record(self, tp: TopicPartition, offset: int) -> bool:
+        return offset < len(self.brokers.source[tp]) and self.brokers.source[tp][offset] == RECORD
+
+    def _run_and_forget(self) -> None:
+        """Another attempt at the lane, in the middle of one; killed, it leaves nothing but its open transaction."""
+        if self.depth < 2:
+            with suppress(Killed):
+                self._run()
+
+    def _run(self, **changes: Any) -> LaneResult:
+        self.depth += 1
+        try:
+            task = LaneTask(
+                source="east",
+                target="west",
+                lane=0,
+                lanes=1,
+                ledger_topic="mm2-ledger.east.internal",
+                transactional_id="mirror.4.east.1.0",
+                ranges=tuple(filter(None, map(self._planned, PARTITIONS))),
+                remote_topics={"orders": "east.orders", "payments": "east.payments"},
+                append_to=frozenset(),
+                source_cluster_id="E",
+                target_cluster_id="W",
+                clients=ClientSettings({}, {}, {}, {}, {}),
+                **changes,
+            )
+            return LaneCopy(task, lambda _task, _limit: MemoryEngine(self.brokers)).run()
+        finally:
+            self.depth -= 1
+
+    def _planned(self, tp: TopicPartition) -> Range | None:
+        end = len(self.brokers.source[tp])
+        found = SourcePartition(tp, f"id-{tp.topic}", 0, end, end, leader_epoch=0)
+        known = self.brokers.ledger.get(tp)
+        if known is None:
+            return first_sight(found, EARLIEST)
+        planned = next_range(found, known, False, datetime.now(UTC) + LATER, timedelta(minutes=1))
+        assert planned is None or isinstance(planned, Range), planned
+        return planned
+
+
+TestAttempts = Attempts.TestCase
+# A failure is shown as it was found: to make it small can take longer than a test may.
+TestAttempts.settings = settings(max_examples=60, stateful_step_count=15, deadline=None, phases=[Phase.reuse, Phase.generate])
