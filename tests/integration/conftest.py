@@ -18,6 +18,9 @@ from mirror.sync.topics import TopicsRefreshed, refresh_topics
 from services.comparison import Comparison
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
+from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
+
+__all__ = ["answer", "decide", "inside_the_transaction", "make_topic"]
 
 
 @dataclass

@@ -135,6 +135,8 @@ class Attempt:
             tp = moved.source
             lost = went_back(self._records[tp], self._task.remote_topics[tp.topic], moved)
             if lost is not None:
+                self._unwritten.add(tp)
+                self._check_identities()  # a topic that was created anew begins at 0 too
                 self._keep_loss(tp, lost)
                 raise lost
             self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
