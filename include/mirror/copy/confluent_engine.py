@@ -10,7 +10,7 @@ from mirror.copy.engine import NothingRead, Progress, TransactionLimits, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError
 
-_CONSUME_RECORDS = 10_000
+_CONSUME_RECORDS = 2_000
 _CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
 _SILENCE_SECONDS = 15.0  # the least that a source may take for the first record, however short a transaction may be
 

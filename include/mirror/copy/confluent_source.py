@@ -17,6 +17,8 @@ from mirror.kafka.epochs import epoch_end
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
+_FETCH_BYTES = 4 * 1024 * 1024
+
 
 class Sink(Protocol):
     """Where records go: the target side of the engine."""
@@ -72,7 +74,7 @@ class Source:
 
     def consume(self, records: int, seconds: float, target: Sink, max_bytes: int) -> None:
         """Hands over what is there, at most about `max_bytes` in the transaction; what is left of a batch waits for the next one."""
-        # The collector would look at ten thousand messages again and again, and none of them is in a cycle.
+        # The collector would look at thousands of messages again and again, and none of them is in a cycle.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -97,7 +99,6 @@ class Source:
         """Partitions whose turn it is not: as at a stop, what was fetched of them is thrown away."""
         if partitions:
             self._consumer.pause([ClientTopicPartition(*key) for key in partitions])
-            self._pending = [message for message in self._pending if _key(message) not in partitions]
             self._positions.update(dict.fromkeys(partitions, -1))
 
     def _throttled(self, event: ThrottleEvent) -> None:
@@ -115,9 +116,7 @@ class Source:
             # Mostly the partition of the message before: comparing is cheaper than looking it up.
             if message.partition() != partition or message.topic() != topic:
                 topic, partition = message.topic(), message.partition()
-                flow = self._flows.get(key := _key(message))
-                if flow is None:
-                    self._positions[key] = -1  # thrown away, so it has to be read again if it is wanted later
+                flow = self._flows.get(_key(message))
             error = message.error()
             if error is not None:
                 self._event(error, message, flow)
@@ -197,9 +196,11 @@ def _settings(task: LaneTask) -> dict[str, object]:
     """The user's consumer settings under those that correctness needs. A start that does not exist must be an error, never a jump."""
     return {
         "fetch.wait.max.ms": 100,
-        "queued.max.messages.kbytes": 32 * 1024,
-        # One fetch is under way at a time, so on a far network its size is the rate of a partition; 1 MB by default.
-        "max.partition.fetch.bytes": 8 * 1024 * 1024,
+        # What is fetched is inflated at once, often tenfold, so the whole answer is bounded and not each partition's part of it alone. One
+        # fetch is under way at a time: on a far network its size is the rate, and one partition may have all of it.
+        "fetch.max.bytes": _FETCH_BYTES,
+        "max.partition.fetch.bytes": _FETCH_BYTES,
+        "queued.max.messages.kbytes": 16 * 1024,
         **task.clients.source_consumer,
         "group.id": "mirror",
         "enable.auto.commit": False,

@@ -178,13 +178,16 @@ class Cluster:
         for asked, answer in answers.items():
             tp = TopicPartition(asked.topic, asked.partition)
             self._wait(answer)
-            error = kafka_error(answer.exception(0)) if answer.done() else None
-            if error is not None and error.code() in _LEADER_MOVES:
-                moving.append(tp)
+            try:
+                listed = answer.result(0)
+            except Exception as failure:
+                error = kafka_error(failure)
+                if error is not None and error.code() in _LEADER_MOVES:
+                    moving.append(tp)
+                elif unexpected := self._unexpected(failure, "listing offsets", tp.topic, errors, operation="DESCRIBE"):
+                    raise unexpected from failure
                 continue
-            listed = self._result(answer, "listing offsets", tp.topic, errors, operation="DESCRIBE")
-            if listed is not None:
-                found[tp] = End(int(listed.offset), listed.leader_epoch)
+            found[tp] = End(int(listed.offset), listed.leader_epoch)
         return moving
 
     def _metadata(self) -> Any:
@@ -201,6 +204,8 @@ class Cluster:
 
     def _wait(self, answer: "Future[Any]") -> None:
         """Waits for an answer, within the deadline. The client goes on asking a cluster that refuses our credentials; this does not."""
+        if answer.done():
+            return
         deadline = time.monotonic() + self.timeout + 5
         while not answer.done() and time.monotonic() < deadline:
             futures.wait((answer,), timeout=_LOOK_EVERY_SECONDS)
@@ -221,14 +226,20 @@ class Cluster:
         try:
             return answer.result(0)
         except Exception as failure:
-            error = kafka_error(failure)
-            if error is not None and error.code() in _MISSING:
-                return None
-            ours = self._translated(failure, step, topic=topic, operation=operation)
-            if errors is None or not isinstance(ours, AuthorizationRefused):
-                raise ours from failure
-            errors[topic] = ours
+            if unexpected := self._unexpected(failure, step, topic, errors, operation):
+                raise unexpected from failure
             return None
+
+    def _unexpected(self, failure: Exception, step: str, topic: str, errors: Errors, operation: str) -> MirrorError | None:
+        """A failure as an error of ours; None if it only says that there is no such thing, or is a refusal that `errors` takes."""
+        error = kafka_error(failure)
+        if error is not None and error.code() in _MISSING:
+            return None
+        ours = self._translated(failure, step, topic=topic, operation=operation)
+        if errors is None or not isinstance(ours, AuthorizationRefused):
+            return ours
+        errors[topic] = ours
+        return None
 
     def _outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
         outcomes: dict[str, MirrorError | None] = {}

@@ -37,7 +37,10 @@ def eligible(
     Topics in the ledger are asked for by name: a cluster does not list what it hides from us, and a topic that was mirrored must not
     silently be mirrored no more.
     """
-    names = {tp.topic for tp in known} | set(source.names() if discover else ())
+    mirrored: dict[str, list[int]] = {}
+    for tp in known:
+        mirrored.setdefault(tp.topic, []).append(tp.partition)
+    names = set(mirrored) | set(source.names() if discover else ())
     topics = source.topics([name for name in names if selection.should_replicate(name)], refused)
     hidden: dict[str, MirrorError] = {}
     remote_topics = target.topics({selection.remote(name) for name in topics}, hidden)
@@ -52,7 +55,7 @@ def eligible(
         if remote in remote_topics:
             result.remotes[name] = remote_topics[remote]
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
-        lost = sorted(tp.partition for tp in known if tp.topic == name and tp.partition >= there)
+        lost = sorted(number for number in mirrored.get(name, ()) if number >= there)
         _report_missing(result, topic, remote, there, lost)
     return result
 

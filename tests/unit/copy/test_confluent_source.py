@@ -1,0 +1,173 @@
+"""The source side of the engine over a consumer that is made of plain values."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from mirror.copy import confluent_source
+from mirror.copy.confluent_source import Source
+from mirror.copy.engine import RecordLimits, Work
+from mirror.copy.model import ClientSettings, LaneTask
+from mirror.offsets.partition import TopicPartition
+
+
+@dataclass
+class FakeMessage:
+    """A record as the client hands it out."""
+
+    _topic: str
+    _partition: int
+    _offset: int
+    _timestamp: int = 1_700_000_000_000
+    _key: bytes | None = b"key"
+    unreadable: bool = False
+
+    def topic(self):
+        return self._topic
+
+    def partition(self):
+        return self._partition
+
+    def offset(self):
+        return self._offset
+
+    def timestamp(self):
+        return 1, self._timestamp
+
+    def key(self):
+        return self._key
+
+    def headers(self):
+        if self.unreadable:
+            raise SystemError("returned a result with an exception set")
+
+    def error(self):
+        return None
+
+
+class FakeConsumer:
+    """Gives what it was told to give, and remembers what it was asked to read."""
+
+    def __init__(self, *_):
+        self.batches = []
+        self.assigned = []
+
+    def incremental_assign(self, partitions):
+        self.assigned += [(tp.topic, tp.partition, tp.offset) for tp in partitions]
+
+    def incremental_unassign(self, partitions):
+        pass
+
+    def resume(self, partitions):
+        pass
+
+    def pause(self, partitions):
+        pass
+
+    def consume(self, *_):
+        return self.batches.pop(0) if self.batches else []
+
+
+class FakeTarget:
+    """Takes records and counts each as a byte."""
+
+    alias = "west"
+
+    def __init__(self):
+        self.bytes = 0
+        self.sent = []
+
+    def send(self, flow, message, timestamp, headers):
+        self.bytes += 1
+        self.sent.append((message.topic(), message.partition(), message.offset()))
+
+
+@pytest.fixture
+def consumer(monkeypatch):
+    made = FakeConsumer()
+    monkeypatch.setattr(confluent_source, "Consumer", lambda *_: made)
+    return made
+
+
+@pytest.fixture
+def source(consumer):
+    clients = ClientSettings({}, {}, {}, {}, {})
+    return Source(LaneTask("east", "west", 0, 4, "ledger", "id", (), {}, frozenset(), "e", "w", clients))
+
+
+def work(partition, start=0, end=10, **limits):
+    return Work(TopicPartition("orders", partition), "east.orders", start, end, None, RecordLimits(**limits))
+
+
+def records(partition, *offsets):
+    return [FakeMessage("orders", partition, offset) for offset in offsets]
+
+
+def test_records_of_several_partitions_in_one_batch_go_to_their_own(source, consumer):
+    target = FakeTarget()
+    flows = source.assign([work(0), work(1)], target)
+    consumer.batches = [[*records(0, 0, 1), *records(1, 0), *records(0, 2), *records(2, 0)]]
+    source.consume(100, 0, target, 1000)
+    assert [flow.sources for flow in flows] == [[0, 1, 2], [0]]
+    assert target.sent == [("orders", 0, 0), ("orders", 0, 1), ("orders", 1, 0), ("orders", 0, 2)]
+
+
+def test_a_partition_that_goes_on_where_it_was_is_not_assigned_anew(source, consumer):
+    target = FakeTarget()
+    source.assign([work(0)], target)
+    consumer.batches = [records(0, 0, 1)]
+    source.consume(100, 0, target, 1000)
+    source.assign([work(0, start=2)], target)
+    assert consumer.assigned == [("orders", 0, 0)]
+
+
+def test_what_a_full_transaction_leaves_of_a_batch_is_the_next_ones(source, consumer):
+    target = FakeTarget()
+    source.assign([work(0)], target)
+    consumer.batches = [records(0, 0, 1, 2)]
+    source.consume(100, 0, target, 2)
+    target.bytes = 0
+    [flow] = source.assign([work(0, start=2)], target)
+    source.consume(100, 0, target, 2)
+    assert (flow.sources, consumer.assigned) == ([2], [("orders", 0, 0)])
+
+
+def test_a_partition_whose_records_were_thrown_away_in_between_is_read_again(source, consumer):
+    target = FakeTarget()
+    source.assign([work(0), work(1)], target)
+    consumer.batches = [records(0, 0), records(0, 1)]
+    source.consume(100, 0, target, 1000)
+    source.assign([work(1)], target)
+    source.consume(100, 0, target, 1000)
+    source.assign([work(0, start=1), work(1)], target)
+    assert consumer.assigned == [("orders", 0, 0), ("orders", 1, 0), ("orders", 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "record", "reason"),
+    [
+        ({}, {"_timestamp": 0}, "its timestamp is 0"),
+        ({}, {"unreadable": True}, "it has a header key that is not UTF-8"),
+        ({"needs_key": True}, {"_key": None}, "it has no key"),
+        ({"newest_timestamp": 99}, {"_timestamp": 100}, "further ahead"),
+        ({"oldest_timestamp": 101}, {"_timestamp": 100}, "older"),
+    ],
+)
+def test_a_record_that_must_not_be_sent_stops_its_partition_in_front_of_it(source, consumer, limits, record, reason):
+    target = FakeTarget()
+    [flow] = source.assign([work(0, **limits)], target)
+    allowed = 100 if "oldest_timestamp" not in limits else 101
+    good = [FakeMessage("orders", 0, offset, _timestamp=allowed - (1 if "newest_timestamp" in limits else 0)) for offset in (0, 2)]
+    consumer.batches = [[good[0], FakeMessage("orders", 0, 1, **{"_timestamp": 100, **record}), good[1]]]
+    source.consume(100, 0, target, 1000)
+    assert (flow.sources, flow.next_offset, source.has_work()) == ([0], 1, False)
+    assert reason in flow.poison.reason
+
+
+@pytest.mark.parametrize("timestamp", [-1, 1, 100, 2**62])
+def test_any_other_timestamp_is_carried(source, consumer, timestamp):
+    target = FakeTarget()
+    [flow] = source.assign([work(0)], target)
+    consumer.batches = [[FakeMessage("orders", 0, 0, _timestamp=timestamp)]]
+    source.consume(100, 0, target, 1000)
+    assert (flow.sources, flow.poison) == ([0], None)
