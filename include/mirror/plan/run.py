@@ -103,6 +103,7 @@ class _Planning:
         self._source = source
         self._target = target
         self._view = view
+        self._mirrored = {tp.topic for tp in view.records}
         self._decisions = decisions
         self._selection = topic_selection(flow)
         self._dry_run = dry_run
@@ -202,7 +203,7 @@ class _Planning:
     def _start(self, topic: str) -> StartPosition:
         """`latest` and times are for partitions that exist at the topic's first run; one that is added later has no records that were
         meant to be left out, so it starts at its beginning."""
-        if any(tp.topic == topic for tp in self._view.records):
+        if topic in self._mirrored:
             return EARLIEST
         start: StartPosition = self._flow.per_topic("mirror.start", topic)
         return start
