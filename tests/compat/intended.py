@@ -112,3 +112,34 @@ LAXER_VALUES = (
 def laxer(name: str, text: str) -> bool:
     """Whether the mirror may take this text of a property, which MirrorMaker 2 refuses."""
     return any(re.fullmatch(row.names, name) and row.taken(text) for row in LAXER_VALUES)
+
+
+class NotCreated(NamedTuple):
+    """Lines of a file, the connectors that MirrorMaker 2 does not create because of them, whether the flow is invalid here, and why."""
+
+    lines: str
+    connectors: tuple[str, ...]
+    invalid_here: bool
+    reason: str = "both refuse"
+
+
+_SOURCE, _CHECKPOINT, _HEARTBEAT = "MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector"
+_JUST_OFF = "what is switched off is not done; everything else goes on, as in MirrorMaker 2"
+
+CONNECTORS_NOT_CREATED = (
+    NotCreated("emit.checkpoints.enabled=false", (_CHECKPOINT,), False, _JUST_OFF),
+    NotCreated("emit.offset-syncs.enabled=false", (_CHECKPOINT,), False, _JUST_OFF),
+    NotCreated(
+        "emit.offset-syncs.enabled=false\noffset-syncs.topic.replication.factor=1",
+        (_SOURCE, _CHECKPOINT),
+        False,
+        "a setting of what is switched off has no effect; MirrorMaker 2 then mirrors nothing at all",
+    ),
+    NotCreated("A->B.exactly.once.support=required", (_SOURCE,), False, "the copy is exactly-once, and read_committed, by default"),
+    NotCreated("topics=a,a", (_SOURCE,), False, "see LAXER_VALUES"),
+    NotCreated("offset-syncs.topic.location=Target", (_SOURCE, _CHECKPOINT), True),
+    NotCreated("topics=a,,b", (_SOURCE,), True),
+    NotCreated("tasks.max=0", (_SOURCE, _CHECKPOINT, _HEARTBEAT), True),
+    NotCreated("replication.policy.class=no.such.Class", (_SOURCE, _CHECKPOINT, _HEARTBEAT), True),
+    NotCreated("topics=(", (), True, "see STRICTER_VALUES"),
+)

@@ -2,6 +2,8 @@ r"""What is compared: generated properties files, patterns, names and configurat
 
 from hypothesis import strategies as st
 
+from mirror.config.catalogue import CATALOGUE
+
 # ------------------------------------------------------------ properties files
 
 _PIECES = [
@@ -327,3 +329,38 @@ REFERENCE_PIECES = [
     *("${", "${env:", ":", "plain", "$${env:COMPAT_A}", "${env:COMPAT_A", "${ env:COMPAT_A}", "${env: COMPAT_A}", "${env:COMPAT_A }"),
 ]
 """Pieces of texts with references; {folder} stands for a folder with secrets."""
+
+# ------------------------------------------------------------ whole files
+
+_GOOD_TEXTS = {
+    "BOOLEAN": ["true", "false", "FALSE", " true"],
+    "SHORT": ["1", "3", "-1", " 2 "],
+    "INT": ["1", "5", "+7"],
+    "LONG": ["1", "60", "86400", " 8"],
+    "LIST": ["a", "a, b", "x.*,y.*", ""],
+    "STRING": [],
+    "CLASS": [],
+}
+_GOOD_TEXTS_OF = {
+    "replication.policy.separator": ["_", "-", "."],
+    "offset-syncs.topic.location": ["source", "target ", " source"],
+    "errors.tolerance": ["none"],
+    "config.action.reload": ["none", "restart"],
+    "metric.names.formats": ["legacy", "new", "legacy,new"],
+    "topic.filter.class": [f"{_MIRROR}DefaultTopicFilter ", f"{_MIRROR}DefaultTopicFilter"],
+    "transforms": [],
+    "predicates": [],
+    "enabled": [],
+}
+
+
+def good_lines() -> st.SearchStrategy[str]:
+    """Lines that both take: a property of the connectors at the top level or of a flow."""
+    lines = [
+        f"{prefix}{name}={text}"
+        for name, definition in CATALOGUE.items()
+        if not name.startswith("mirror.")
+        for prefix in ("", "A->B.", "B->A.")
+        for text in _GOOD_TEXTS_OF.get(name, _GOOD_TEXTS[definition.type])
+    ]
+    return st.sampled_from(lines)

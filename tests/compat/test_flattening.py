@@ -35,7 +35,7 @@ def test_the_names_that_reach_every_flow_and_those_that_clients_inherit_are_kafk
     assert set(theirs["top_level"]) == THEIR_TOP_LEVEL
 
 
-@compared(250)
+@compared(200)
 @given(st.data())
 def test_a_file_becomes_the_maps_that_mirrormaker_2_makes_of_it(peer: Peer, data: st.DataObject) -> None:
     clusters, properties = data.draw(configurations())

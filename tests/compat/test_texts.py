@@ -13,7 +13,7 @@ from tests.compat.peer import Peer, Refused, compared
 from tests.compat.strategies import patterns, property_files, texts
 
 
-@compared(1500)
+@compared(1000)
 @given(property_files())
 def test_any_bytes_are_the_properties_that_java_reads_or_are_refused_by_both(peer: Peer, data: bytes) -> None:
     peer.cases["properties files"] += 1
@@ -26,7 +26,7 @@ def test_any_bytes_are_the_properties_that_java_reads_or_are_refused_by_both(pee
     assert parse_bytes(data) == expected
 
 
-@compared(1200)
+@compared(800)
 @given(patterns(), st.lists(texts(), min_size=6, max_size=20))
 def test_a_pattern_matches_what_it_matches_in_java(peer: Peer, pattern: str, names: Sequence[str]) -> None:
     peer.cases["texts against patterns"] += len(names)

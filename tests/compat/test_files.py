@@ -1,0 +1,59 @@
+"""Whole files: which flows exist, what each property is in each of them, and which connectors would not be created."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mirror.config import load
+from mirror.config.catalogue import CATALOGUE
+from tests.compat.intended import CONNECTORS_NOT_CREATED, DEFAULTS, NotCreated
+from tests.compat.peer import Peer, Refused, compared
+from tests.compat.strategies import good_lines
+
+HEAD = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\nB->A.enabled=true\n"
+
+
+def as_json(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def connector(peer: Peer, content: str, flow: tuple[str, str]) -> dict[str, dict[str, object]]:
+    """What MirrorMaker 2's connectors read of a flow in a file."""
+    told = peer.ask("file", bytes=content.encode("latin-1").hex(), flows=[flow])
+    answer: dict[str, dict[str, object]] = peer.ask("connectors", properties=told["flows"]["->".join(flow)]["connector"])
+    return answer
+
+
+@settings(compared(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(good_lines(), max_size=15))
+def test_every_property_has_the_value_that_mirrormaker_2_gives_it(peer: Peer, tmp_path: Path, lines: list[str]) -> None:
+    content = HEAD + "\n".join(lines)
+    path = tmp_path / "mm2.properties"
+    path.write_text(content, "latin-1")
+    found = load([path], {})
+    assert found.invalid == ()
+    for flow in found.flows:
+        theirs = connector(peer, content, (flow.source, flow.target))
+        assert theirs["errors"] == {}
+        for name, value in theirs["values"].items():
+            if name in CATALOGUE and name not in DEFAULTS:
+                peer.cases["values of properties"] += 1
+                assert as_json(flow.value(name)) == value, f"{flow.name}: {name}"
+
+
+@pytest.mark.parametrize("row", CONNECTORS_NOT_CREATED, ids=lambda row: row.lines.replace("\n", "; "))
+def test_what_keeps_a_connector_from_being_created(peer: Peer, tmp_path: Path, row: NotCreated) -> None:
+    content = HEAD + row.lines
+    refused = {name for name, complaints in connector(peer, content, ("A", "B"))["refused"].items() if complaints}
+    assert refused == set(row.connectors)
+    path = tmp_path / "mm2.properties"
+    path.write_text(content)
+    assert ("A->B" in {each.name for each in load([path], {}).invalid}) is row.invalid_here
+
+
+@pytest.mark.parametrize("line", ["security.protocol=NONE", "clusters=A,,B", "dedicated.mode.enable.internal.rest=maybe"])
+def test_what_keeps_mirrormaker_2_from_starting(peer: Peer, line: str) -> None:
+    with pytest.raises(Refused):
+        peer.ask("file", bytes=(HEAD + line).encode().hex(), flows=[])
