@@ -39,7 +39,6 @@ class LaneCopy:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
         for ranges in _phases(self._task.ranges):
-            state.begin_phase()
             if not self._until_done(ranges):
                 break
         errors = [*state.errors.values(), *([self._lane_error] if self._lane_error else [])]

@@ -26,15 +26,10 @@ class LaneState:
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.transactions = 0
-        self._before_phase = 0
-
-    def begin_phase(self) -> None:
-        """Begins a group of ranges that are copied together."""
-        self._before_phase = self.transactions
 
     def budget_spent(self) -> bool:
-        """Whether no new transaction may begin. One is always allowed, and one more for each partition that was stuck."""
-        if self.transactions == self._before_phase:
+        """Whether to end. One transaction is always allowed, and one for each partition that was stuck."""
+        if not self.transactions:
             return False
         return time.monotonic() >= self.deadline or self._bytes_left() == 0
 

@@ -228,6 +228,20 @@ def test_retries_end(copy, world):
     assert world.engines == 4
 
 
+def test_failures_with_a_commit_between_them_do_not_add_up(copy, world):
+    copies = []
+
+    def fails_every_other_time(engine):
+        copies.append(engine)
+        if len(copies) % 2:
+            raise ClusterUnreachable("east", "east:9092", 30)
+
+    world.happenings["copy"] = fails_every_other_time
+    result = copy(transaction_max_bytes=200)
+    assert (result.errors, result.records) == ((), 20)
+    assert len(copies) > 2 * 4
+
+
 def test_topics_that_may_not_be_written_are_left_out_all_at_once(copy, world):
     world.unwritable = {"east.orders"}
     world.happenings["copy"] = raising(WritingRefused(), times=1)
@@ -354,6 +368,17 @@ def test_a_spent_budget_allows_one_transaction_and_no_more(copy, world, budget):
     assert result.transactions == 1
     assert result.records == 5
     assert result.errors == ()
+
+
+def test_a_partition_that_was_stuck_is_tried_though_the_budget_is_spent(copy, world):
+    ranges = (Range("payments", 0, "id-payments", 0, 10, BEHIND), Range("orders", 0, "id-orders", 0, 10, BLOCKED))
+    copy(ranges=ranges, max_bytes=0, transaction_max_bytes=500)
+    assert (world.ledger[PAYMENTS].watermark, world.ledger[ORDERS].watermark) == (5, 1)
+
+
+def test_the_last_transaction_is_no_larger_than_what_the_budget_has_left(copy, world):
+    copy(ranges=(Range("orders", 0, "id-orders", 0, 10_000, BEHIND),), max_bytes=700_000, transaction_max_bytes=400_000)
+    assert [limits.bytes for limits in world.limits] == [400_000, 300_000]
 
 
 def test_no_limit_of_bytes_copies_everything(copy):

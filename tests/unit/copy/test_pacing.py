@@ -93,6 +93,14 @@ def test_a_record_that_is_alone_in_its_batch_is_found_in_three_attempts():
     assert copy_with(1, 700, 2000)[2] == 3
 
 
+def test_a_stop_that_another_attempt_has_passed_holds_nothing_up():
+    pacing = Pacing()
+    pacing.refused(BatchRefused(TP, 0, 40, 100, "too large"))
+    assert pacing.end(TP, 100) == 40
+    pacing.committed(TP, 70)
+    assert pacing.end(TP, 100) == 100
+
+
 def test_other_partitions_keep_their_pace():
     pacing = Pacing()
     pacing.refused(BatchRefused(TP, 0, 0, 10, "too large"))
