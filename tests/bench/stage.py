@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from services.flows import ClusterPair
@@ -20,6 +20,8 @@ from services.oracle import Oracle
 from tests.bench.processes import Cost, cost_of, cpu_seconds
 
 _MARK = "bench"
+_NOT_YET = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+"""What brokers say of a topic that was created a moment ago; whoever waits for it looks again."""
 
 
 @dataclass
@@ -59,7 +61,12 @@ class Stage:
             return 0
         asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
         answers = self._admin.list_offsets(asked, request_timeout=10).values()
-        return sum(answer.result(15).offset for answer in answers)
+        try:
+            return sum(answer.result(15).offset for answer in answers)
+        except KafkaException as failure:
+            if failure.args[0].code() in _NOT_YET:
+                return 0
+            raise
 
     def require(self, topic: str, records: int) -> None:
         """Raises RuntimeError unless the witness counts exactly so many committed records in a target topic."""
