@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.postgres import PostgresServer
+
+# No test judges a time: a busy machine is no failure.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _started: dict[str, KafkaCluster | AirflowServices] = {}
 
