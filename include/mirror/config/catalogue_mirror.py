@@ -51,7 +51,14 @@ MIRROR = (
     ),
     Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
-    Property("mirror.transaction.max.bytes", "LONG", 33554432, "About how many bytes one transaction holds.", GROUP, between(1)),
+    Property(
+        "mirror.transaction.max.bytes",
+        "LONG",
+        33554432,
+        "About how many bytes one transaction holds at most; smaller ones come first, and while the target is slow.",
+        GROUP,
+        between(1),
+    ),
     Property(
         "mirror.transaction.timeout.ms",
         "INT",
