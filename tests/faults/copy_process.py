@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -48,18 +49,28 @@ class CopyProcess:
         """SIGCONT for all of them: the zombie goes on where it was."""
         return self._send(signal.SIGCONT)
 
-    def _send(self, number: signal.Signals) -> int:
+    def kill_workers(self) -> int:
+        """SIGKILL for Spark's Python workers alone, as the kernel does it when memory is short; Spark may start its tasks again."""
+        return self._send(signal.SIGKILL, lambda process: any("pyspark" in part and "daemon" in part for part in process.cmdline()))
+
+    def kill_driver(self) -> int:
+        """SIGKILL for the JVM alone: its Python processes are orphans that go on until they notice."""
+        return self._send(signal.SIGKILL, lambda process: process.name() == "java")
+
+    def _send(self, number: signal.Signals, chosen: Callable[[psutil.Process], bool] = lambda _: True) -> int:
         # Spark's daemon makes a process group of its own, so the tree is what counts; the session keeps orphans findable.
         session = os.getsid(self._process.pid) if self.running else self._process.pid
-        tree = [process for process in psutil.process_iter() if _session(process) == session]
-        for process in tree:
+        hit = []
+        for process in [process for process in psutil.process_iter() if _session(process) == session]:
             try:
-                process.send_signal(number)
-            except psutil.NoSuchProcess:
+                if chosen(process):
+                    process.send_signal(number)
+                    hit.append(process)
+            except psutil.Error:
                 continue
         if number is signal.SIGKILL:
-            psutil.wait_procs(tree, timeout=20)
-        return len(tree)
+            psutil.wait_procs(hit, timeout=20)
+        return len(hit)
 
 
 def _session(process: psutil.Process) -> int:

@@ -1,0 +1,63 @@
+"""Brokers killed, paused, and leaders moved, at the target and at the source."""
+
+import time
+
+from mirror.offsets.lanes import transactional_id
+from tests.faults.injections_brokers import BROKERS, Kill, MoveLeaders, Pause
+from tests.faults.runner.faults import Fault, Round, ended
+
+
+def target_broker_killed(now: Round) -> bool:
+    """kill -9 of one of the target's brokers, back after some seconds."""
+    return _hurt(now, Kill(now.site.target, now.chance.choice(BROKERS)))
+
+
+def target_broker_paused(now: Round) -> bool:
+    """One of the target's brokers is silent, for less or more than its session."""
+    return _hurt(now, Pause(now.site.target, now.chance.choice(BROKERS)))
+
+
+def coordinator_killed(now: Round) -> bool:
+    """kill -9 of the broker that decides a lane's transactions."""
+    lanes = now.site.mirroring.flow.value("mirror.lanes")
+    name = transactional_id(now.site.mirroring.pair.source, lanes, now.chance.randrange(lanes))
+    return _hurt(now, Kill(now.site.target, now.site.oracle.transaction_coordinator(now.site.target.bootstrap, name)))
+
+
+def source_broker_killed(now: Round) -> bool:
+    """kill -9 of the source's only broker, back after some seconds."""
+    return _hurt(now, Kill(now.site.source, 1))
+
+
+def source_broker_paused(now: Round) -> bool:
+    """The source's only broker is silent."""
+    return _hurt(now, Pause(now.site.source, 1))
+
+
+def leaders_moved(now: Round) -> bool:
+    """Every remote partition and the ledger get other leaders."""
+    ledger = f"mm2-ledger.{now.site.mirroring.pair.source}.internal"
+    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, (now.site.remote, ledger)))
+
+
+def _hurt(now: Round, fault: Kill | Pause | MoveLeaders) -> bool:
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    now.afterwards(fault.heal)
+    fault.inject()
+    time.sleep(1 + 6 * now.chance.random())
+    now.heal()
+    ended(copy)
+    now.site.source.wait_ready()
+    now.site.target.wait_ready()
+    return hit
+
+
+BROKER_FAULTS = (
+    Fault("broker", "kill -9 of a target broker", target_broker_killed, own_clusters=True),
+    Fault("pause", "SIGSTOP of a target broker", target_broker_paused, own_clusters=True),
+    Fault("coordinator", "kill -9 of a transaction coordinator", coordinator_killed, own_clusters=True),
+    Fault("source-broker", "kill -9 of the source's broker", source_broker_killed, own_clusters=True),
+    Fault("source-pause", "SIGSTOP of the source's broker", source_broker_paused, own_clusters=True),
+    Fault("leaders", "leaders moved on the target", leaders_moved, own_clusters=True),
+)

@@ -1,0 +1,78 @@
+"""What a fault is, what it is given, and all that there are."""
+
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.faults.copy_process import CopyProcess
+from tests.faults.runner.site import CopyHere, Site, Stuck
+
+Copy = CopyProcess | CopyHere
+
+
+@dataclass
+class Round:
+    """One round: the flow, and the random numbers that decide everything in it."""
+
+    site: Site
+    number: int
+    chance: random.Random
+    records: int
+    cleanups: list[Callable[[], object]] = field(default_factory=list)
+    _before: int = 0
+
+    def produce(self) -> None:
+        """Something to copy."""
+        self.site.produce(self.records, self.chance.getrandbits(30))
+
+    def begin(self) -> None:
+        """Notes how much the target holds, and has its topics made, so that the moments count the copy alone."""
+        self.site.mirroring.refresh()
+        self._before = self.site.written()
+
+    def moment(self, copy: Copy) -> bool:
+        """Waits until a random part of the round is written or, one time in five, for a moment at the copy's start. False if the copy
+        has ended by then."""
+        if self.chance.random() < 0.2:
+            self._wait_while(copy, lambda: False, self.chance.random() * 2)
+        else:
+            wanted = self._before + self.chance.random() * self.records * 0.8
+            self._wait_while(copy, lambda: self.site.written() >= wanted, 120)
+            time.sleep(self.chance.random() * 0.05)
+        return copy.running
+
+    def afterwards(self, cleanup: Callable[[], object]) -> None:
+        """Called when the round is healed, whatever happens; the last one first."""
+        self.cleanups.append(cleanup)
+
+    def heal(self) -> None:
+        """Undoes what was done to clusters and networks."""
+        while self.cleanups:
+            self.cleanups.pop()()
+
+    def _wait_while(self, copy: Copy, reached: Callable[[], bool], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while copy.running and time.monotonic() < deadline and not reached():
+            time.sleep(0.005)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault. `inject` starts a copy, hits it, and returns when the copy has ended; it says whether the copy still ran when
+    it was hit. With `spark`, the copy is a real Spark job. `own_clusters` are needed where brokers are hurt."""
+
+    key: str
+    name: str
+    inject: Callable[[Round], bool]
+    spark: bool = False
+    own_clusters: bool = False
+
+
+def ended(copy: Copy, seconds: float = 180) -> None:
+    """Waits for a copy's end, however it ends. Raises Stuck when it does not."""
+    try:
+        copy.wait(seconds)
+    except subprocess.TimeoutExpired as late:
+        raise Stuck(f"a copy did not end within {seconds:g} s") from late

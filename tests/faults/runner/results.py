@@ -1,0 +1,78 @@
+"""What came of the rounds, and the table of it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from services.comparison import Account
+
+RESULTS = Path(__file__).parents[1] / "RESULTS.md"
+_COLUMNS = ("fault", "rounds", "in time", "runs to mend", "records checked", "lost", "doubled", "foreign", "disordered", "stuck")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One round. `in_time` says whether the copy still ran when it was hit; `stuck` why the next runs did not mend it, if they did not."""
+
+    number: int
+    fault: str
+    in_time: bool
+    runs: int
+    accounts: tuple[Account, ...]
+    seconds: float
+    stuck: str = ""
+
+    @property
+    def records(self) -> int:
+        return sum(account.source_records for account in self.accounts)
+
+    @property
+    def wrong(self) -> tuple[int, int, int, int]:
+        """Lost, doubled, foreign, disordered."""
+        counts = [(account.lost, account.doubled, account.foreign, account.disordered) for account in self.accounts]
+        lost, doubled, foreign, disordered = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
+        return lost, doubled, foreign, disordered
+
+    @property
+    def good(self) -> bool:
+        """Whether the mirror was exact afterwards, without anybody's help."""
+        return not self.stuck and not any(self.wrong)
+
+    def __str__(self) -> str:
+        lost, doubled, foreign, disordered = self.wrong
+        found = f"{lost} lost, {doubled} doubled, {foreign} foreign, {disordered} disordered" if any(self.wrong) else "equal"
+        late = "" if self.in_time else ", after the copy's end"
+        text = f"round {self.number}: {self.fault}{late}; {self.runs} runs to mend; {self.records} records {found}; {self.seconds:.0f} s"
+        return f"{text}\n  stuck: {self.stuck}" if self.stuck else text
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """One row for each fault, and one for all of them, in Markdown."""
+    faults = sorted({outcome.fault for outcome in outcomes})
+    rows = [_row(fault, [outcome for outcome in outcomes if outcome.fault == fault]) for fault in faults]
+    rows.append(_row("**all**", outcomes))
+    lines = [_COLUMNS, ["---"] + ["---:"] * (len(_COLUMNS) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def append(outcomes: Sequence[Outcome], seed: int, seconds: float, results: Path = RESULTS) -> None:
+    """Adds the table, under today's date, to the file of all results."""
+    title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {len(outcomes)} rounds in {seconds / 60:.0f} minutes"
+    bad = [f"- {outcome}" for outcome in outcomes if not outcome.good]
+    with results.open("a", encoding="utf-8") as file:
+        file.write("\n".join(["", title, "", table(outcomes), *(["", *bad] if bad else []), ""]))
+
+
+def _row(fault: str, outcomes: Iterable[Outcome]) -> list[str]:
+    each = list(outcomes)
+    wrong = (sum(column) for column in zip(*(outcome.wrong for outcome in each), strict=True))
+    counts = (
+        len(each),
+        sum(outcome.in_time for outcome in each),
+        sum(outcome.runs for outcome in each),
+        sum(outcome.records for outcome in each),
+        *wrong,
+        sum(bool(outcome.stuck) for outcome in each),
+    )
+    return [fault, *(f"{count:,}" for count in counts)]

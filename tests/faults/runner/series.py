@@ -1,0 +1,46 @@
+"""Round after round: which fault comes when is drawn from the seed alone, so a round can be repeated."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from services.oracle import OracleError
+from tests.faults.runner.faults import Fault, Round
+from tests.faults.runner.results import Outcome
+from tests.faults.runner.site import Site, Stuck
+
+
+def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
+    """As many faults as there are rounds, each kind about as often as the others."""
+    chance = random.Random(seed)
+    drawn: list[Fault] = []
+    while len(drawn) < rounds:
+        drawn += chance.sample(list(faults), len(faults))
+    return drawn[:rounds]
+
+
+def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int) -> Iterator[Outcome]:
+    """One round for each fault, in order. After a bad round the next ones go on with a flow of their own."""
+    site = make_site()
+    for number, fault in enumerate(faults):
+        outcome = _round(Round(site, number, random.Random(f"{seed} {number}"), records), fault)
+        yield outcome
+        if not outcome.good:
+            site = make_site()
+
+
+def _round(now: Round, fault: Fault) -> Outcome:
+    started = time.monotonic()
+    site, in_time, runs, stuck = now.site, False, 0, ""
+    try:
+        now.produce()
+        now.begin()
+        try:
+            in_time = fault.inject(now)
+        finally:
+            now.heal()
+        runs = site.catch_up()
+    except (Stuck, OracleError, AssertionError) as failure:
+        stuck = f"{type(failure).__name__}: {failure}"
+    accounts = tuple(site.count())
+    return Outcome(now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck)

@@ -1,0 +1,166 @@
+"""The flow that the faults are thrown at: producing into it, running it, and counting what its mirror holds."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mirror.copy.run import copy_in_process
+from mirror.errors import MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan
+from mirror.plan.run import plan
+from mirror.report.verdict import FAILED, NOTHING_TO_DO
+from services.comparison import Account
+from services.kafka import KafkaCluster
+from services.oracle import Oracle, Side
+from tests.faults.copy_process import CopyProcess
+from tests.integration.conftest import Mirroring
+
+PARTITIONS = 6
+CATCH_UP_SECONDS = 150
+
+# Small transactions, so that there are many moments to be hit in.
+SETTINGS = {
+    "source->target.mirror.lanes": "4",
+    "source->target.mirror.transaction.max.bytes": "131072",
+    "source->target.mirror.transaction.timeout.ms": "20000",
+}
+
+
+class Stuck(Exception):
+    """Raised when the runs after a fault do not mend it: an error that is not retried, or work left after `CATCH_UP_SECONDS`."""
+
+
+@dataclass
+class Site:
+    """A flow with one topic between two clusters. What was found right is not read again: `_source_from` and `_target_from` say from
+    where on. The clusters are reached by the flow through their networks, by everything else directly."""
+
+    mirroring: Mirroring
+    config: Path
+    topic: str
+    source: KafkaCluster
+    target: KafkaCluster
+    plans: list[Plan] = field(default_factory=list)
+    """The plans of all runs so far, oldest first; not those of Spark jobs."""
+    _source_from: dict[int, int] = field(default_factory=dict)
+    _target_from: dict[int, int] = field(default_factory=dict)
+    _admins: dict[str, Cluster] = field(default_factory=dict)
+
+    @property
+    def oracle(self) -> Oracle:
+        return self.mirroring.oracle
+
+    @property
+    def remote(self) -> str:
+        return self.mirroring.pair.remote(self.topic)
+
+    @property
+    def log(self) -> Path:
+        return self.config.parent / "copies.log"
+
+    @property
+    def copied_below(self) -> dict[int, int]:
+        """Source offsets below which everything is copied and was found right."""
+        return dict(self._source_from)
+
+    # ------------------------------------------------------------ producing and copying
+
+    def produce(self, records: int, seed: int) -> None:
+        """Awkward records of three producers, their transactions interleaved, a fifth of them aborted."""
+        self.oracle.produce(
+            self.source.bootstrap, self.topic, records, seed=seed, transactions=400, abort_percent=20, producers=3, codec="lz4"
+        )
+
+    def spark_copy(self) -> CopyProcess:
+        """One run as a process tree: command, JVM, driver, workers."""
+        return CopyProcess(self.config, self.log)
+
+    def copy_here(self, planned: Plan | None = None) -> "CopyHere":
+        """One run in a thread of this process, with a plan made now or the given one."""
+        return CopyHere(lambda: self._run(planned))
+
+    def written(self) -> int:
+        """Offsets on the target, committed or not: how far the copy under way has come."""
+        return sum(self._ends(self.target, self.remote).values())
+
+    def catch_up(self) -> int:
+        """Runs until nothing is left to do, as the scheduler would; gives how many runs had to go on with something. Raises Stuck."""
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        runs, last = 0, ""
+        while time.monotonic() < deadline:
+            try:
+                self.mirroring.refresh()
+                judged = self.mirroring.copy()
+            except MirrorError as error:
+                if not error.retriable:
+                    raise Stuck(f"{error.code}: {error}") from error
+                last = str(error)
+            else:
+                if judged.state == NOTHING_TO_DO:
+                    return runs
+                if judged.state == FAILED and not judged.retriable:
+                    raise Stuck(str(judged))
+                last = str(judged)
+            runs += 1
+            time.sleep(0.2)
+        raise Stuck(f"after {runs} runs: {last}")
+
+    def _run(self, planned: Plan | None) -> None:
+        if planned is None:
+            planned = plan(self.mirroring.flow)
+            self.plans.append(planned)
+        copy_in_process(self.mirroring.flow, planned)
+
+    # ------------------------------------------------------------ the witness
+
+    def count(self) -> list[Account]:
+        """What is wrong with everything that was produced since the last call, partition by partition."""
+        accounts = self.oracle.account(
+            Side(self.source.bootstrap, self.topic, start=self._source_from),
+            Side(self.target.bootstrap, self.remote, start=self._target_from),
+        )
+        self._source_from = self._ends(self.source, self.topic)
+        self._target_from = self._ends(self.target, self.remote)
+        return accounts
+
+    def _ends(self, cluster: KafkaCluster, topic: str) -> dict[int, int]:
+        admin = self._admins.setdefault(cluster.alias, Cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap}))
+        there = admin.topics([topic])
+        partitions = [TopicPartition(topic, each.number) for each in there[topic].partitions] if there else []
+        return {tp.partition: offset for tp, offset in admin.offsets(partitions, "latest").items()}
+
+
+class CopyHere:
+    """A run in a thread. Errors of ours are what faults lead to; any other one is raised by `wait`."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.error: MirrorError | None = None
+        self._failure: Exception | None = None
+        self._run = run
+        self._thread = threading.Thread(target=self._guarded, daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the run has not ended."""
+        return self._thread.is_alive()
+
+    def wait(self, seconds: float = 180) -> None:
+        """Returns at the run's end."""
+        self._thread.join(seconds)
+        if self.running:
+            raise Stuck(f"a copy did not end within {seconds:g} s")
+        if self._failure is not None:
+            raise self._failure
+
+    def _guarded(self) -> None:
+        try:
+            self._run()
+        except MirrorError as error:
+            self.error = error
+        except Exception as failure:  # noqa: BLE001 — it is raised again by `wait`
+            self._failure = failure
