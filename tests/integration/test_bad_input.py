@@ -141,6 +141,8 @@ def test_a_wrong_password_of_one_client_alone_is_told_too(make_pair, run, secure
     pair = make_pair(*((secure, east) if side == "source" else (east, secure)))
     topic = source_topic(pair, oracle, "orders")
     allow_everything(oracle, secure, pair, topic)
+    assert run(with_user(pair, side, secure), "copy", "--without-spark")[0] == 0
+    oracle.produce(pair.source_bootstrap, topic, 30, seed=2)
     file = with_user(pair, side, secure, extra={f"{role}.sasl.jaas.config": JAAS.format(WRONG)})
     code, flow, _, seconds = run(file, "copy", "--without-spark")
     assert code == 1
