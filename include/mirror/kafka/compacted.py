@@ -17,7 +17,7 @@ def create(target: Cluster, name: str, partitions: int, replication_factor: int)
         topic = target.topics([name]).get(name)
         if topic is not None and all(p.leader is not None for p in topic.partitions):
             return topic
-        if topic is None and failure is not None:
+        if topic is None and failure is not None and getattr(failure, "reason", "") != "TOPIC_ALREADY_EXISTS":
             raise failure
         time.sleep(0.05)
     raise DeadlineExceeded(
@@ -28,7 +28,19 @@ def create(target: Cluster, name: str, partitions: int, replication_factor: int)
 
 
 def check(target: Cluster, topic: Topic) -> None:
-    """Raises LedgerUnsuitable where the brokers would delete what is in the topic."""
-    policy = target.configs([topic.name])[topic.name]["cleanup.policy"].value or ""
+    """Raises LedgerUnsuitable where the brokers would delete what is in the topic.
+
+    One broker may name a topic that was just created while another does not know it yet, so its configs are asked for until they come.
+    """
+    deadline = time.monotonic() + target.timeout
+    while (configs := target.configs([topic.name]).get(topic.name)) is None:
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(
+                f"The brokers of '{target.alias}' name the topic {topic.name} and not its configs, after {target.timeout:g} s.",
+                topic=topic.name,
+                next="Look at the target's brokers; the next run goes on by itself.",
+            )
+        time.sleep(0.05)
+    policy = configs["cleanup.policy"].value or ""
     if policy != "compact":
         raise LedgerUnsuitable(topic.name, "cleanup.policy", policy, "compact")
