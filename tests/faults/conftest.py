@@ -12,7 +12,7 @@ from mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.faults.injections_brokers import PROPERTIES
+from tests.faults.injections_brokers import BROKERS, PROPERTIES
 from tests.integration.conftest import Mirroring
 
 Replicas = Mapping[int, Sequence[int]]
@@ -52,6 +52,12 @@ class ThreeBrokers:
     cluster: KafkaCluster
     oracle: Oracle
     directory: Path
+
+    def heal(self) -> None:
+        """All brokers run and answer, whatever a test that failed has left."""
+        for broker in BROKERS:
+            self.cluster.resume(broker)
+        self.cluster.start()
 
     def keep_coordinators_at(self, replicas: Sequence[int]) -> None:
         """The first of these brokers decides all transactions, as long as it lives."""
