@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 from mirror.copy.confluent_engine import ConfluentEngine
+from mirror.decide.model import Request
+from mirror.decide.run import decide
+from mirror.formats.control import RESTART
 from mirror.report.verdict import Verdict
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection
@@ -165,3 +168,27 @@ def test_a_ledger_whose_last_commit_the_target_lost_stops_its_lane_soon_and_says
     (error,) = judged.errors
     assert (error.code, error.topic, error.partition) == ("LedgerHidden", flow.ledger, 0)
     assert len(flow.remote_records(0)) == KEPT + LOST
+
+
+def test_who_decides_to_restart_gets_what_the_source_has_now_and_what_the_target_lost(after: AfterElection) -> None:
+    """The last of these tests: it answers what the others found."""
+    source, target = after.source, after.target
+    decided = [restarted(source, number) for number in range(3)]
+    assert decided == [KEPT] * 3
+    judged = source.mirroring.copy()
+    assert judged.state == "done", str(judged)
+    for number in range(3):
+        old = source.remote_records(number)[KEPT : KEPT + LOST]
+        assert source.remote_records(number) == source.source_records(number)[:KEPT] + old + source.source_records(number)[KEPT:]
+
+    assert restarted(target, 0) == KEPT
+    judged = target.mirroring.copy()
+    assert judged.state == "done", str(judged)
+    for number in range(2):
+        assert target.remote_records(number) == target.source_records(number)
+
+
+def restarted(flow: Placed, partition: int) -> int | None:
+    """Decides as the error says; gives the source offset at which the copy goes on."""
+    (made,) = decide(flow.mirroring.flow, Request(RESTART, who="test", why="an unclean election", topic=flow.topic, partition=partition))
+    return made.decision.offset
