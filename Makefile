@@ -26,8 +26,9 @@ test: lint ## all tests, on real brokers and a real Airflow
 test-unit: install ## the tests that need no services
 	$(PYTEST) tests/unit
 
-faults: install ## long series of kill -9 and SIGSTOP at random moments
-	$(PYTEST) tests/faults -m "faults or not faults" --durations=5
+faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to tests/faults/RESULTS.md
+	@$(PYTEST) tests/faults -m "faults or not faults" --durations=5; tested=$$?; \
+	$(PY) -m tests.faults.runner $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) && exit $$tested
 
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600

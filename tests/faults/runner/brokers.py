@@ -19,6 +19,9 @@ def target_broker_paused(now: Round) -> bool:
 
 def coordinator_killed(now: Round) -> bool:
     """kill -9 of the broker that decides a lane's transactions."""
+    now.site.catch_up()  # a lane that never wrote has no coordinator yet
+    now.produce()
+    now.begin()
     lanes = now.site.mirroring.flow.value("mirror.lanes")
     name = transactional_id(now.site.mirroring.pair.source, lanes, now.chance.randrange(lanes))
     return _hurt(now, Kill(now.site.target, now.site.oracle.transaction_coordinator(now.site.target.bootstrap, name)))

@@ -1,0 +1,160 @@
+"""The network between the clusters: far, cut for seconds, cut for good. All the mirror's connections pass a proxy, and no others."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mirror.errors import MirrorError
+from mirror.report.verdict import DONE, FAILED, Verdict
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+from services.proxy import Proxy
+from tests.faults.runner.__main__ import new_site
+from tests.faults.runner.results import Outcome
+from tests.faults.runner.site import Site
+
+RECORDS = 40_000
+SIDES = ("source", "target")
+CUTS = ("refuse", "hold")
+long = pytest.mark.faults
+
+
+@pytest.fixture
+def make_site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """A flow between the shared clusters, reached through their networks, which are healed at the end."""
+
+    def make(extra: dict[str, str] | None = None) -> Site:
+        return new_site(east, west, oracle, tmp_path, {"admin.timeout.ms": "5000", **(extra or {})})
+
+    yield make
+    for cluster in (east, west):
+        cluster.network.delay(0)
+        cluster.network.heal()
+
+
+@pytest.fixture
+def thread() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def network(site: Site, side: str) -> Proxy:
+    return (site.source if side == "source" else site.target).network
+
+
+def assert_exact(site: Site) -> None:
+    outcome = Outcome(0, "", True, 0, tuple(site.count()), 0)
+    assert outcome.good, str(outcome)
+    assert outcome.records > 0
+
+
+def in_the_middle(site: Site, thread: ThreadPoolExecutor) -> "Future[Verdict]":
+    """A copy that has written some of its records, and not yet all of them."""
+    site.mirroring.refresh()
+    copy = thread.submit(site.mirroring.copy)
+    deadline = time.monotonic() + 60
+    while site.written() < RECORDS / 10:
+        assert not copy.done() and time.monotonic() < deadline, "the copy did not get to its middle"
+        time.sleep(0.005)
+    assert not copy.done()
+    return copy
+
+
+# ------------------------------------------------------------ far
+
+
+@pytest.mark.parametrize(
+    ("sides", "milliseconds"),
+    [
+        (SIDES, 50),
+        pytest.param(("source",), 50, marks=long),
+        pytest.param(("target",), 50, marks=long),
+        pytest.param(("source",), 200, marks=long),
+        pytest.param(("target",), 200, marks=long),
+    ],
+)
+def test_a_far_cluster_is_copied_exactly_by_one_run(make_site: Callable[..., Site], sides: tuple[str, ...], milliseconds: int) -> None:
+    site = make_site({"source->target.mirror.transaction.max.bytes": "33554432", "admin.timeout.ms": "15000"})
+    site.produce(RECORDS, seed=1)
+    for side in sides:
+        network(site, side).delay(milliseconds)
+    for seed in (2, 3):
+        started = time.monotonic()
+        judged = site.mirroring.copy()
+        print(f"{'+'.join(sides)} {milliseconds} ms away: {judged.records} records in {time.monotonic() - started:.1f} s")
+        assert (judged.state, judged.owed) == (DONE, 0), str(judged)
+        assert_exact(site)
+        site.produce(1000, seed)
+
+
+@long
+@pytest.mark.parametrize("side", SIDES)
+def test_a_first_copy_of_a_hundred_partitions_from_far_takes_no_longer_than_one_of_few(make_site: Callable[..., Site], side: str) -> None:
+    seconds: dict[int, float] = {}
+    for partitions in (6, 100):
+        site = make_site({"source->target.mirror.lanes": "16", "admin.timeout.ms": "15000"})
+        if partitions > 6:
+            site.oracle.create_partitions(site.source.bootstrap, site.topic, partitions)
+        site.produce(2000, seed=1)
+        network(site, side).delay(200)
+        started = time.monotonic()
+        judged = site.mirroring.copy()
+        seconds[partitions] = time.monotonic() - started
+        network(site, side).delay(0)
+        assert (judged.state, judged.owed) == (DONE, 0), str(judged)
+        assert_exact(site)
+    print(f"{side} 200 ms away, 16 lanes: {seconds}")
+    # One question a partition would be 94 round trips of 400 ms more; allowed are the lanes that six partitions do not need, and noise.
+    assert seconds[100] < 2 * seconds[6] + 30
+
+
+# ------------------------------------------------------------ cut
+
+
+@pytest.mark.parametrize(
+    ("side", "how"),
+    [("source", "hold"), ("target", "refuse"), pytest.param("source", "refuse", marks=long), pytest.param("target", "hold", marks=long)],
+)
+def test_a_cut_of_three_seconds_is_survived_by_the_run(
+    make_site: Callable[..., Site], thread: ThreadPoolExecutor, side: str, how: str
+) -> None:
+    site = make_site()
+    site.produce(RECORDS, seed=1)
+    copy = in_the_middle(site, thread)
+    getattr(network(site, side), how)()
+    time.sleep(3)
+    assert not copy.done(), "nothing was left to be cut"
+    network(site, side).heal()
+    judged = copy.result(120)
+    assert (judged.state, judged.owed) == (DONE, 0), str(judged)
+    assert_exact(site)
+
+
+@long
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("how", CUTS)
+def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run_goes_on(
+    make_site: Callable[..., Site], thread: ThreadPoolExecutor, side: str, how: str
+) -> None:
+    site = make_site()
+    site.produce(RECORDS, seed=1)
+    copy = in_the_middle(site, thread)
+    cut = time.monotonic()
+    getattr(network(site, side), how)()
+    try:
+        judged = copy.result(240)
+    except MirrorError as error:
+        assert error.retriable, f"{error.code}: {error}"
+        said = f"{error.code}: {error}"
+    else:
+        assert judged.state == FAILED, str(judged)
+        assert judged.retriable, str(judged)
+        assert judged.errors, "a red run says why"
+        said = str(judged)
+    print(f"{side}, {how}: red after {time.monotonic() - cut:.0f} s: {said}")
+    network(site, side).heal()
+    site.catch_up()
+    assert_exact(site)
