@@ -25,6 +25,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
 
 _MARKER_SECONDS = 2.0
+_LEDGER_MARKER_SECONDS = 15.0
 
 
 class Attempt:
@@ -107,10 +108,10 @@ class Attempt:
             for tp, record in self._state.written.items()
             if tp in self._ranges
         }
-        deadline = time.monotonic() + _MARKER_SECONDS
-        while ends and time.monotonic() < deadline:
+        started = time.monotonic()
+        while ends and (waited := time.monotonic() - started) < _LEDGER_MARKER_SECONDS:
             stable = self._target.offsets(ends, "latest", committed=True)
-            ends = {tp: end for tp, end in ends.items() if stable.get(tp, 0) < end}
+            ends = {tp: end for tp, end in ends.items() if stable.get(tp, 0) < end and (tp == ledger or waited < _MARKER_SECONDS)}
             if ends:
                 time.sleep(0.01)
 
