@@ -57,12 +57,12 @@ class Stage:
     def arrived(self, topic: str, partitions: int) -> int:
         """The sum of a target topic's end offsets; 0 while it does not exist."""
         # Asked for the offsets of a topic that is not there yet, the client may go on believing so.
-        if topic not in self._admin.list_topics(timeout=10).topics:
+        if topic not in self._admin.list_topics(timeout=60).topics:
             return 0
         asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
-        answers = self._admin.list_offsets(asked, request_timeout=10).values()
+        answers = self._admin.list_offsets(asked, request_timeout=60).values()
         try:
-            return sum(answer.result(15).offset for answer in answers)
+            return sum(answer.result(65).offset for answer in answers)
         except KafkaException as failure:
             if failure.args[0].code() in _NOT_YET:
                 return 0
