@@ -219,11 +219,12 @@ class Oracle:
         return [PartitionState(leader if leader >= 0 else None, tuple(replicas), tuple(in_sync)) for leader, replicas, in_sync in rows]
 
     def move_replicas(self, bootstrap: str, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
-        """Gives partitions these replicas, the preferred leader first, and waits until all are in sync."""
+        """Gives partitions these replicas, the preferred leader first; whether they are in sync is another question."""
         self.call("move-replicas", bootstrap=bootstrap, topic=topic, replicas=dict(replicas))
 
     def elect_leaders(self, bootstrap: str, topic: str, partitions: Iterable[int], *, unclean: bool = False) -> None:
-        """Elects the preferred leaders or, with `unclean`, any replica that is alive, whatever records it lacks; waits until all lead."""
+        """Elects the preferred leaders, as far as they are in sync, or with `unclean` any replica that is alive, whatever records it lacks;
+        waits until all partitions are led."""
         election = "UNCLEAN" if unclean else "PREFERRED"
         self.call("elect-leaders", bootstrap=bootstrap, topic=topic, partitions=list(partitions), election=election)
 

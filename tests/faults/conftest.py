@@ -2,7 +2,7 @@
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.faults.injections_brokers import BROKERS, PROPERTIES
+from tests.faults.injections_brokers import BROKERS, PROPERTIES, wait
 from tests.integration.conftest import Mirroring
 
 Replicas = Mapping[int, Sequence[int]]
@@ -64,7 +64,12 @@ class ThreeBrokers:
         topic, bootstrap = "__transaction_state", self.cluster.bootstrap
         numbers = range(len(self.oracle.partitions(bootstrap, topic)))
         self.oracle.move_replicas(bootstrap, topic, dict.fromkeys(numbers, replicas))
-        self.oracle.elect_leaders(bootstrap, topic, numbers)
+
+        def led() -> bool:
+            self.oracle.elect_leaders(bootstrap, topic, numbers)
+            return {state.leader for state in self.oracle.partitions(bootstrap, topic)} == {replicas[0]}
+
+        wait(led, f"broker {replicas[0]} is the coordinator")
 
     def place(
         self,
@@ -109,6 +114,3 @@ def three_brokers(services_directory: Path, oracle: Oracle) -> Iterator[ThreeBro
     finally:
         cluster.stop()
         shutil.rmtree(directory / "data-1", ignore_errors=True)
-
-
-Place = Callable[..., Placed]

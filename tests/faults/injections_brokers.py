@@ -119,7 +119,6 @@ class UncleanElection:
     def heal(self) -> None:
         """The old leader comes back, and cuts off what nobody else has."""
         self.cluster.start(self.leader)
-        self._wait_for(lambda state: len(state.in_sync) == len(state.replicas), "all replicas are in sync")
 
     def _elected(self, topic: str, numbers: Iterable[int]) -> bool:
         self.oracle.elect_leaders(self.bootstrap, topic, numbers, unclean=True)

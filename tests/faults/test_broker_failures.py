@@ -38,14 +38,14 @@ class UnderFire:
     flow: Placed
     seed: int = 0
 
-    def produce(self, **options: Any) -> None:
+    def produce(self) -> None:
         self.seed += 1
         mirroring = self.flow.mirroring
-        mirroring.oracle.produce(mirroring.source, self.flow.topic, RECORDS, seed=self.seed, codec="lz4", **options)
+        mirroring.oracle.produce(mirroring.source, self.flow.topic, RECORDS, seed=self.seed, codec="lz4")
 
-    def hit(self, sent: int, inject: Callable[[], None], **options: Any) -> None:
+    def hit(self, sent: int, inject: Callable[[], None]) -> None:
         """A run that is hit when so many records were sent, and those that it takes to finish."""
-        self.produce(**options)
+        self.produce()
         with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as threads:
             send, before = Target.send, itertools.count()
             hits: list[Future[None]] = []
@@ -230,7 +230,7 @@ def test_eight_faults_by_chance_for_each_seed(three_brokers: ThreeBrokers, under
             fault.inject()
             healing.start()
 
-        under_fire.hit(sent, inject, transactions=1000, abort_percent=20, producers=2)
+        under_fire.hit(sent, inject)
         healing.join()
         comparison = under_fire.compare()
         print(f"seed {seed}, round {number}: {fault.name} at {sent} records for {seconds} s, {comparison.records} records equal")
