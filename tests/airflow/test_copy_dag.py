@@ -36,7 +36,7 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     assert first.tasks == {"plan": "success", "copy": "success", "publish": "success", "verdict": "success"}
     oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic)))
     ranges, reached, published = first.xcom["plan"]["ranges"], first.xcom["copy"]["watermarks"], first.xcom["publish"]["watermarks"]
-    assert set(ranges) == {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch"}
+    assert set(ranges) == {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes"}
     assert set(reached) == set(published) == {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
     assert sorted(ranges["partition"]) == sorted(reached["partition"]) == sorted(published["partition"]) == [0, 1, 2]
     ends = dict(zip(ranges["partition"], ranges["end"], strict=True))

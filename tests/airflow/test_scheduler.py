@@ -23,7 +23,7 @@ from services.oracle import Oracle, Record, Side
 
 TASKS = ("plan", "copy", "publish", "verdict")
 GREEN = dict.fromkeys(TASKS, "success")
-RANGES = {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch"}
+RANGES = {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes"}
 WATERMARKS = {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
 
 # A killed scheduler is known by its old heartbeat: here after seconds.

@@ -7,7 +7,7 @@ from mirror.errors import ErrorReport
 from mirror.formats.control import Decision, as_document, from_document
 from mirror.plan.model import Plan, Range
 
-_COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch")
+_COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")
 
 
 def to_columns(plan: Plan) -> dict[str, Any]:

@@ -32,7 +32,9 @@ class Range:
     """With `mirror.on.gap=skip-and-record`: the log start up to which a lane may move the watermark without records."""
     leader_epoch: int | None = None
     """The source partition's leader epoch when `end` was asked for: no offset below `end` belongs to a newer one."""
-
+    records: int = 0
+    """The ledger's running total of records as of planning, and of `bytes`: what a run copied is what they grew by."""
+    bytes: int = 0
     decisions: tuple[Decision, ...] = ()
     """What people decided about the partition and is in force, for all the plan can see. A lane holds it against its own ledger record."""
 

@@ -189,7 +189,7 @@ class _Planning:
             chosen = replace(chosen, reason=BLOCKED if chosen.reason == BLOCKED else DECIDED, decisions=applied)
             self.notices.extend(f"{tp}: {each}" for each in applied)
         if isinstance(chosen, Range):
-            self.ranges.append(chosen)
+            self.ranges.append(replace(chosen, records=record.records, bytes=record.bytes))
         elif chosen is not None:
             self.errors.append(chosen)
 

@@ -13,7 +13,8 @@ from mirror.plan.model import Plan
 
 @dataclass(frozen=True)
 class Published:
-    """The watermarks of the planned partitions as the ledger has them, with what this run copied, and where the job said otherwise."""
+    """The watermarks of the planned partitions as the ledger has them, with what was copied since they were planned, and where the job said
+    otherwise."""
 
     watermarks: tuple[Watermark, ...] = ()
     disagreements: tuple[str, ...] = ()
@@ -32,7 +33,11 @@ def publish(flow: Flow, plan: Plan, results: Iterable[LaneResult] = ()) -> Publi
 
 def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> Published:
     """The ledger's watermarks of the planned partitions beside the reported ones. Where the ledger is ahead, another attempt went on;
-    where it is behind, the report was wrong: both are said."""
+    where it is behind, the report was wrong: both are said.
+
+    What was copied is what the ledger's totals grew by since the plan, by whichever attempt: a lane does not know what it committed when
+    the answer to its commit was lost, and with a Spark executor its report is lost too.
+    """
     reported = {TopicPartition(mark.topic, mark.partition): mark for result in results for mark in result.watermarks}
     marks: list[Watermark] = []
     disagreements: list[str] = []
@@ -40,7 +45,7 @@ def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPa
         tp = planned.topic_partition
         record, said = records.get(tp), reported.get(tp)
         if record is not None:
-            copied, size = (said.records, said.bytes) if said else (0, 0)
+            copied, size = max(0, record.records - planned.records), max(0, record.bytes - planned.bytes)
             marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, copied, size))
         ledger_says = record.watermark if record is not None else None
         if said is not None and said.source_offset != ledger_says:

@@ -13,7 +13,7 @@ from tests.unit.decisions import decision
 numbers = st.integers(0, 2**62)
 decisions = st.lists(st.sampled_from(["accept-gap", "restart", "take-ownership", "pause"]).map(decision)).map(tuple)
 epochs = skips = st.none() | numbers
-ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), skips, epochs, decisions)
+ranges = st.builds(Range, st.text(), numbers, st.text(), numbers, numbers, st.text(), skips, epochs, numbers, numbers, decisions)
 errors = st.builds(
     ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers, st.none() | numbers, st.booleans(), st.text()
 )
@@ -37,7 +37,7 @@ def test_a_plan_survives_json(plan):
 
 
 def test_the_columns_are_those_that_readers_of_xcom_know():
-    columns = to_columns(Plan("a->b", (Range("t", 0, "id", 1, 2, "behind", leader_epoch=3),)))["ranges"]
+    columns = to_columns(Plan("a->b", (Range("t", 0, "id", 1, 2, "behind", leader_epoch=3, records=7, bytes=70),)))["ranges"]
     assert columns == {
         "topic": ["t"],
         "partition": [0],
@@ -46,4 +46,6 @@ def test_the_columns_are_those_that_readers_of_xcom_know():
         "end": [2],
         "reason": ["behind"],
         "leader_epoch": [3],
+        "records": [7],
+        "bytes": [70],
     }

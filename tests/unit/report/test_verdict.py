@@ -6,6 +6,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
 from mirror.report.publish import Published, compared
 from mirror.report.verdict import verdict
+from tests.unit.ledger_records import ledger_record
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"), Range("orders", 1, "id", 5, 9, "behind")))
 
@@ -73,3 +74,12 @@ def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():
     assert found.watermark(TopicPartition("orders", 0)) is None
     assert "the ledger counts" in found.disagreements[0]
     assert verdict(PLAN, [said], found).state == "failed"
+
+
+def test_what_was_copied_is_what_the_ledger_grew_by_also_where_the_answer_to_a_commit_was_lost():
+    planned = Range("orders", 0, "id", 10, 20, "behind", records=100, bytes=1000)
+    record = ledger_record(watermark=20, target_next=20, records=110, bytes=1250)
+    said = LaneResult(0, (Watermark("orders", 0, 20, 20, 4, 100),))
+    found = compared(Plan("east->west", (planned,)), [said], {planned.topic_partition: record})
+    assert found.watermarks == (Watermark("orders", 0, 20, 20, 10, 250),)
+    assert not found.disagreements
