@@ -57,10 +57,11 @@ def kill_driver(now: Round) -> bool:
 
 
 def two_copies(now: Round) -> bool:
-    """A second run of the same flow, somewhere into the first."""
-    first = now.site.copy_here()
+    """A second run of the same plan, somewhere into the first: Airflow's retry of a task whose first attempt still runs."""
+    planned = now.site.plan()
+    first = now.site.copy_here(planned)
     hit = now.moment(first)
-    second = now.site.copy_here()
+    second = now.site.copy_here(planned)
     ended(first)
     ended(second)
     return hit

@@ -36,9 +36,9 @@ class Round:
         """Waits until a random part of the round is written or, one time in five, for a moment at the copy's start. False if the copy
         has ended by then."""
         if self.chance.random() < 0.2:
-            self._wait_while(copy, lambda: False, self.chance.random() * 2)
+            self._wait_while(copy, lambda: False, self.chance.random() * 0.7)
         else:
-            wanted = self._before + self.chance.random() * self.records * 0.8
+            wanted = self._before + self.chance.random() * self.records * 0.6
             self._wait_while(copy, lambda: self.site.written() >= wanted, 120)
             time.sleep(self.chance.random() * 0.05)
         return copy.running

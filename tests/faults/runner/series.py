@@ -39,8 +39,11 @@ def _round(now: Round, fault: Fault) -> Outcome:
             in_time = fault.inject(now)
         finally:
             now.heal()
-        runs = site.catch_up()
     except (Stuck, OracleError, AssertionError) as failure:
         stuck = f"{type(failure).__name__}: {failure}"
+    try:
+        runs = site.catch_up()
+    except Stuck as failure:
+        stuck = f"{stuck} {failure}".lstrip()
     accounts = tuple(site.count())
     return Outcome(now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck)

@@ -109,11 +109,13 @@ class Site:
             time.sleep(0.2)
         raise Stuck(f"after {runs} runs: {last}")
 
+    def plan(self) -> Plan:
+        """What there is to do now."""
+        self.plans.append(plan(self.mirroring.flow))
+        return self.plans[-1]
+
     def _run(self, planned: Plan | None) -> None:
-        if planned is None:
-            planned = plan(self.mirroring.flow)
-            self.plans.append(planned)
-        copy_in_process(self.mirroring.flow, planned)
+        copy_in_process(self.mirroring.flow, planned or self.plan())
 
     # ------------------------------------------------------------ the witness
 
