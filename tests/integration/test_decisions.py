@@ -285,3 +285,19 @@ def test_a_recreated_remote_topic_that_somebody_filled_needs_both_decisions(mirr
     answer(errors_of(mirroring.copy(), "UnexplainedTarget")[TopicPartition(topic, 0)])
     assert mirroring.copy().records == 110
     assert mirrored(mirroring, topic) == [(b"foreign", b"v"), *values(mirroring, mirroring.source, topic)]
+
+
+def test_records_that_the_ledger_forgot_are_not_copied_twice_once_somebody_says_where_the_source_goes_on(
+    mirroring, make_topic, decide, answer
+):
+    topic = make_topic("orders")
+    mirroring.copy()
+    mirroring.oracle.produce(mirroring.source, topic, 20, seed=5)
+    write_ledger(mirroring, topic, watermark=60, covered=((0, 60),), target_next=60, offset_map=OffsetMap((Run(0, 0, 60),)), records=60)
+    error = errors_of(mirroring.copy(), "UnexplainedTarget")[TopicPartition(topic, 0)]
+    where = ("--flow", mirroring.pair.flow, "--topic", topic, "--partition", "0")
+    assert decide("restart", *where, "--to-offset", "100", "--reason", WHY)[0] == 0
+    errors_of(mirroring.copy(), "UnexplainedTarget")
+    answer(error)
+    assert mirroring.copy().state == "done"
+    mirroring.assert_mirrored(topic)

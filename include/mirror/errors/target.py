@@ -9,6 +9,9 @@ class UnexplainedTarget(MirrorError):
 
     def __init__(self, topic: str, partition: int, remote: str, first: int, end: int, known: bool) -> None:
         what = "records beyond what this mirror wrote" if known else "records, and the ledger knows nothing of this partition"
+        # A ledger partition that lost its end by an unclean election leaves our own records unexplained: merely accepted, they would be
+        # copied a second time.
+        own = " Are they this flow's own, and the ledger forgot them, take `decide restart --to-offset` first." if known else ""
         super().__init__(
             f"{topic}-{partition}: the remote partition {remote}-{partition}@{first} holds {what} (it ends at {end}). "
             "Nothing was written to it.",
@@ -16,7 +19,7 @@ class UnexplainedTarget(MirrorError):
             partition=partition,
             offset=first,
             next=f"Find out who writes to {remote}, and stop it or give this flow another remote name. If the records may stay in front of "
-            f"the copy: {decide('accept-records', topic=topic, partition=partition)}",
+            f"the copy: {decide('accept-records', topic=topic, partition=partition)}{own}",
         )
         self.remote = remote
 
