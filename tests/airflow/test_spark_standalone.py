@@ -100,10 +100,9 @@ def test_our_code_reaches_the_workers_from_the_dag(
 def test_an_executor_that_is_killed_costs_nothing_but_time(
     config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, tmp_path: Path
 ) -> None:
+    oracle.produce(pair.source_bootstrap, pair.topic("orders"), 10 * RECORDS, seed=2, transactions=100, abort_percent=20)
     copy = by_hand(config, tmp_path / "copy.log", "--master", spark.url)
-    deadline = time.monotonic() + 90
-    while not any(record.records for record in _if_there(pair, config)):
-        assert copy.poll() is None and time.monotonic() < deadline, (tmp_path / "copy.log").read_text()[-3000:]
+    await_first_records(pair, config, lambda: copy.poll() is None, tmp_path / "copy.log")
     killed = spark.kill_executor()
     hit = copy.poll() is None
     output, _ = copy.communicate(timeout=120)
@@ -119,11 +118,14 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
     assert sum(record.records for record in ledger(pair, config)) == copied
 
 
-def _if_there(pair: ClusterPair, config: Path) -> list[LedgerRecord]:
+def await_first_records(pair: ClusterPair, config: Path, running: Callable[[], bool], log: Path) -> None:
+    """Returns as soon as the ledger says that something was copied."""
+    deadline = time.monotonic() + 90
     flow = load([config]).flow(pair.flow)
     with clusters(flow) as (_, target):
         found = ledger_of(flow, target)
-        return list(found.read().records.values()) if found.exists() else []
+        while not (found.exists() and any(record.records for record in found.read().records.values())):
+            assert running() and time.monotonic() < deadline, log.read_text()[-3000:]
 
 
 def test_a_worker_without_the_kafka_client_is_named_with_its_host(

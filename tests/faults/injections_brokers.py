@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from services.kafka import KafkaCluster
-from services.oracle import Oracle
+from services.oracle import Oracle, OracleError
 
 BROKERS = (1, 2, 3)
 
@@ -108,11 +108,15 @@ class UncleanElection:
         return self.cluster.bootstrap_without(self.follower)
 
     def elect(self) -> None:
-        """The leader dies; the follower goes on with what it has."""
+        """The leader dies; the follower goes on with what it has.
+
+        It wakes as soon as the leader is dead: it is not in sync, so nobody makes it leader before it is asked for, and a client that
+        learned of it would wait for a broker that is silent.
+        """
         self.cluster.kill(self.leader)
-        self._wait_for(lambda state: state.leader is None, "the partitions have no leader")
         self.cluster.resume(self.follower)
         self.cluster.wait_ready()
+        self._wait_for(lambda state: state.leader is None, "the partitions have no leader")
         for topic, numbers in self.partitions.items():
             wait(lambda: self._elected(topic, numbers), f"{topic} has leaders")  # noqa: B023 — called before the loop goes on
 
@@ -126,11 +130,15 @@ class UncleanElection:
 
     def _wait_for(self, reached: Callable[..., bool], what: str) -> None:
         def all_reached() -> bool:
-            return all(
-                reached(self.oracle.partitions(self.bootstrap, topic)[number])
-                for topic, numbers in self.partitions.items()
-                for number in numbers
-            )
+            try:
+                return all(
+                    reached(self.oracle.partitions(self.bootstrap, topic)[number])
+                    for topic, numbers in self.partitions.items()
+                    for number in numbers
+                )
+            except OracleError:
+                # The client turned to the broker that is silent or dead: it is asked again until the deadline.
+                return False
 
         wait(all_reached, what)
 
