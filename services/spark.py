@@ -42,13 +42,13 @@ class SparkCluster:
     def start(self) -> None:
         """Returns when all workers are registered."""
         self._start(self._master, _MASTER, "--host", LOOPBACK, "--port", str(self._port), "--webui-port", str(self._page))
-        self._master.wait(self._answers, 60)
+        self._master.wait(lambda: self._status().get("status") == "ALIVE", 60)
         for worker, page in zip(self._workers, free_ports(len(self._workers)), strict=True):
             work = self._directory / f"{worker.name}-work"
             size = ("--cores", "1", "--memory", self._memory)
             self._start(worker, _WORKER, "--host", LOOPBACK, *size, "--webui-port", str(page), "--work-dir", str(work), self.url)
         for worker in self._workers:
-            worker.wait(lambda: self._page_says()["aliveworkers"] == len(self._workers), 60, "register all workers")
+            worker.wait(lambda: self._status().get("aliveworkers") == len(self._workers), 60, "register all workers")
 
     def stop(self) -> None:
         """Workers first, and with each what is left of its executors."""
@@ -97,11 +97,12 @@ class SparkCluster:
         }
         server.start([str(home / "bin" / "spark-class"), main, *arguments], env=variables, cwd=self._directory)
 
-    def _answers(self) -> bool:
+    def _status(self) -> dict[str, Any]:
+        """What the page says; nothing while it does not answer, or, its server being up before the page is, with something else."""
         try:
-            return bool(self._page_says()["status"] == "ALIVE")
-        except OSError:
-            return False
+            return self._page_says()
+        except (OSError, json.JSONDecodeError):
+            return {}
 
     def _page_says(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{self._page}/json/", timeout=10) as page:
