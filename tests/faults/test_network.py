@@ -1,5 +1,6 @@
 """The network between the clusters: far, cut for seconds, cut for good. All the mirror's connections pass a proxy, and no others."""
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from mirror.copy import confluent_engine, confluent_source
 from mirror.errors import MirrorError
 from mirror.report.verdict import DONE, FAILED, Verdict
 from services.kafka import KafkaCluster
-from services.oracle import Oracle
+from services.oracle import Oracle, Record
 from services.proxy import Proxy
 from tests.faults.runner.__main__ import new_site
 from tests.faults.runner.results import Outcome
@@ -157,4 +159,32 @@ def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run
     print(f"{side}, {how}: red after {time.monotonic() - cut:.0f} s: {said}")
     network(site, side).heal()
     site.catch_up()
+    assert_exact(site)
+
+
+# ------------------------------------------------------------ nothing but aborted records, for long
+
+
+def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed(
+    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confluent_engine, "_SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(confluent_source, "STATISTICS_MS", 500)
+    site = make_site(
+        {
+            "source->target.mirror.transaction.timeout.ms": "4000",
+            "source.consumer.fetch.max.bytes": "32768",
+            "source.consumer.max.partition.fetch.bytes": "32768",
+        }
+    )
+    chance = random.Random(1)
+    aborted = [Record(None, chance.randbytes(1000), partition=0) for _ in range(2000)]
+    site.oracle.open_transaction(site.source.bootstrap, site.topic, site.topic, aborted)
+    site.oracle.end_transaction(site.topic, "abort")
+    site.oracle.produce(site.source.bootstrap, site.topic, 5, seed=2, partition=0)
+    site.source.network.delay(50)
+    began = time.monotonic()
+    judged = site.mirroring.copy()
+    assert time.monotonic() - began > 4, "the aborted records were there too soon to show anything"
+    assert (judged.state, judged.records) == (DONE, 5), str(judged)
     assert_exact(site)

@@ -46,10 +46,12 @@ class ConfluentEngine:
         return [flow.progress() for flow in flows if flow.moved()]
 
     def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
-        """Whether to end the transaction; as long as it is empty it has no age, and a source that throttles us is not silent."""
+        """Whether to end the transaction; as long as it is empty it has no age. A source that throttles us is not silent, nor is one whose
+        aborted records are fetched."""
         if self._target.bytes:
             return self._target.age >= limits.seconds
-        return time.monotonic() - max(started, self._source.throttled_until) >= max(limits.seconds, _SILENCE_SECONDS)
+        heard = max(started, self._source.throttled_until, self._source.fetched_at)
+        return time.monotonic() - heard >= max(limits.seconds, _SILENCE_SECONDS)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """See `Engine.record`."""

@@ -1,6 +1,7 @@
 """The source side of the engine: reads the lane's partitions between two offsets and hands each record to the target side."""
 
 import gc
+import json
 import time
 from collections.abc import Sequence
 from typing import Protocol
@@ -18,6 +19,8 @@ from mirror.kafka.failures import Complaints, concerns_reading, settings_with, t
 from mirror.offsets.partition import TopicPartition
 
 _FETCH_BYTES = 4 * 1024 * 1024
+STATISTICS_MS = 5000
+"""How often the client tells how far it has fetched; well below the time for which a source may be silent."""
 
 
 class Sink(Protocol):
@@ -44,7 +47,12 @@ class Source:
         self._complaints = Complaints()
         self.throttled_until = 0.0
         """Until when (time.monotonic) the source's brokers hold our reading back, as far as they said."""
-        self._consumer = Consumer(settings_with(_settings(task), self._complaints, throttle_cb=self._throttled))
+        self.fetched_at = 0.0
+        """When (time.monotonic) the client was last seen to have come further in any partition, also through aborted records alone."""
+        self._fetched: dict[tuple[str, str], int] = {}
+        self._consumer = Consumer(
+            settings_with(_settings(task), self._complaints, throttle_cb=self._throttled, stats_cb=self._notice_fetched)
+        )
         self._flows: dict[tuple[str, int], PartitionFlow] = {}
         self._positions: dict[tuple[str, int], int] = {}
         self._pending: list[Message] = []
@@ -103,6 +111,18 @@ class Source:
 
     def _throttled(self, event: ThrottleEvent) -> None:
         self.throttled_until = max(self.throttled_until, time.monotonic() + event.throttle_time)
+
+    def _notice_fetched(self, statistics: str) -> None:
+        """Aborted records give no event, however long it takes to fetch them: only the client's statistics tell that it gets on. What they
+        tell is no progress to go by, for records in front of it may wait to be handed over."""
+        fetched = {
+            (topic, number): partition["next_offset"]
+            for topic, found in json.loads(statistics)["topics"].items()
+            for number, partition in found["partitions"].items()
+        }
+        if any(offset > self._fetched.get(key, offset) for key, offset in fetched.items()):
+            self.fetched_at = time.monotonic()
+        self._fetched = fetched
 
     def _hand_over(self, messages: list[Message], target: Sink, max_bytes: int) -> None:
         self._pending = []
@@ -206,6 +226,7 @@ def _settings(task: LaneTask) -> dict[str, object]:
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
+        "statistics.interval.ms": STATISTICS_MS,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed" if task.read_committed else "read_uncommitted",
         "check.crcs": True,
