@@ -1,5 +1,7 @@
 """The flow that the faults are thrown at: producing into it, running it, and counting what its mirror holds."""
 
+import faulthandler
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,8 +24,10 @@ from tests.integration.conftest import Mirroring
 PARTITIONS = 6
 CATCH_UP_SECONDS = 150
 
-# Small transactions, so that there are many moments to be hit in.
+# Small transactions, so that there are many moments to be hit in. A run may try a step four times, each for as long as admin.timeout.ms
+# allows, and a run here has to end within three minutes.
 SETTINGS = {
+    "admin.timeout.ms": "15000",
     "source->target.mirror.lanes": "4",
     "source->target.mirror.transaction.max.bytes": "131072",
     "source->target.mirror.transaction.timeout.ms": "20000",
@@ -155,6 +159,8 @@ class CopyHere:
         """Returns at the run's end."""
         self._thread.join(seconds)
         if self.running:
+            # Where it hangs is all there is to go by.
+            faulthandler.dump_traceback(sys.__stderr__)
             raise Stuck(f"a copy did not end within {seconds:g} s")
         if self._failure is not None:
             raise self._failure
