@@ -127,6 +127,7 @@ class Proxy:
                     ways.create_task(self._take(source, way))
                     ways.create_task(self._deliver(way, sink))
         except* OSError:
+            # One end is gone, or the cut refused it: what happens to a connection, and the other end is told below.
             pass
         finally:
             for each in writers:

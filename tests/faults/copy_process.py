@@ -67,6 +67,7 @@ class CopyProcess:
                     process.send_signal(number)
                     hit.append(process)
             except psutil.Error:
+                # It ended by itself since it was listed.
                 continue
         if number is signal.SIGKILL:
             psutil.wait_procs(hit, timeout=20)

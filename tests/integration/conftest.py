@@ -75,3 +75,12 @@ def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
 def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring]) -> Mirroring:
     """The flow of this test with four lanes."""
     return make_mirroring(pair)
+
+
+@pytest.fixture
+def topic(pair: ClusterPair, oracle: Oracle) -> str:
+    """A source topic of two partitions with 60 records."""
+    name = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, name, 2)
+    oracle.produce(pair.source_bootstrap, name, 60, seed=1)
+    return name

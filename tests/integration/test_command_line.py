@@ -15,15 +15,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def topic(pair, oracle):
-    """A source topic of two partitions with 60 records."""
-    name = pair.topic("orders")
-    oracle.create_topic(pair.source_bootstrap, name, 2)
-    oracle.produce(pair.source_bootstrap, name, 60, seed=1)
-    return name
-
-
-@pytest.fixture
 def mirror(pair, capsys):
     """`mirror("copy", "--json")` in this process, on the pair's flow: exit code, standard output, standard error."""
     named = {"source->target.mirror.installation": "tests"}

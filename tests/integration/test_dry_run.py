@@ -24,14 +24,6 @@ OWN_TOPICS = ("__transaction_state", "__consumer_offsets")
 
 
 @pytest.fixture
-def topic(pair, oracle):
-    name = pair.topic("orders")
-    oracle.create_topic(pair.source_bootstrap, name, 2)
-    oracle.produce(pair.source_bootstrap, name, 60, seed=1)
-    return name
-
-
-@pytest.fixture
 def mirror(pair, capsys):
     file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000"})
 

@@ -116,6 +116,7 @@ class _Planning:
         self.notices: list[str] = []
 
     def run(self) -> None:
+        """Fills `ranges`, `errors` and `notices`, and what was found on the way."""
         refused: dict[str, MirrorError] = {}
         chosen = self._eligible(refused)
         self.topics, self.remotes = chosen.topics, chosen.remotes
