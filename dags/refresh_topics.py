@@ -3,7 +3,7 @@
 from airflow.sdk import Param
 
 from mirror.airflow.flows import flow_dags
-from mirror.airflow.topics_task import refresh
+from mirror.airflow.step_task import step_task
 from mirror.config import Flow
 
 DOC = """
@@ -25,7 +25,7 @@ DRY_RUN = {"dry_run": Param(False, type="boolean", title="Dry run", description=
 
 def tasks(flow: Flow) -> None:
     """One task."""
-    refresh(flow.name)
+    step_task(flow.name, "refresh-topics")
 
 
 globals().update(

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import config, copy, decide, plan, pools, refresh_topics, status
+from mirror.commands import config, copy, decide, plan, pools, status, step
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -41,7 +41,7 @@ def parser() -> Parser:
         metavar="URL",
         help="the Spark cluster, such as spark://host:7077 (default: that of mirror.spark.connection, else local[*,4])",
     )
-    _add(steps, "refresh-topics", "find topics, create remote topics and partitions", refresh_topics.run, writes=True)
+    _add(steps, "refresh-topics", "find topics, create remote topics and partitions", step.run, writes=True)
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")

@@ -1,22 +1,20 @@
 """The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Message
 
-from mirror.errors import DeadlineExceeded, KafkaFailure, LedgerUnsuitable, MirrorError
+from mirror.errors import KafkaFailure, LedgerUnsuitable
 from mirror.formats.control import Decision, decode, encode, encode_key
 from mirror.kafka import compacted
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.failures import Complaints, settings_with, translated
 from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
+from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
-_FLUSH_SECONDS = 0.2
 
 
 class Control:
@@ -27,7 +25,6 @@ class Control:
         self._target = target
         self._consumer = consumer
         self._producer = producer
-        self._bootstrap = str(producer.get("bootstrap.servers", ""))
 
     def exists(self) -> bool:
         """Whether the topic is there. Raises LedgerUnsuitable when its settings would endanger what it holds."""
@@ -64,7 +61,8 @@ class Control:
 
     def write(self, decision: Decision) -> None:
         """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then."""
-        self._send(decision)
+        record = Outgoing(self.topic, encode_key(decision), encode(decision))
+        RecordWriter(self._target.alias, self._producer, self._target.timeout).write([record], "the decision")
         written = decode(encode(decision), self.topic)
         if not any(each.key == written.key and each.when >= written.when for each in self.read()):
             raise KafkaFailure(
@@ -72,44 +70,6 @@ class Control:
                 topic=self.topic,
                 next="Look at the topic and at who writes to it, then decide again: twice is harmless.",
             )
-
-    def _send(self, decision: Decision) -> None:
-        complaints = Complaints()
-        settings = {**self._producer, "enable.idempotence": True, "acks": "all", "allow.auto.create.topics": False}
-        failures: list[KafkaError] = []
-
-        def report(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failures.append(error)
-
-        producer = Producer(settings_with(settings, complaints))
-        producer.produce(self.topic, encode(decision), encode_key(decision), 0, report)
-        deadline = time.monotonic() + self._target.timeout
-        try:
-            while producer.flush(_FLUSH_SECONDS):
-                complaints.raise_refusal(self._target.alias, self._bootstrap)
-                if time.monotonic() > deadline:
-                    raise DeadlineExceeded(
-                        f"The decision was not acknowledged by {self.topic} within {self._target.timeout:g} s; it may be written or not.",
-                        topic=self.topic,
-                        next="Look at the target's brokers, then decide again: twice is harmless.",
-                    )
-        finally:
-            producer.purge()
-        if failures:
-            raise self._translated(failures[0], complaints)
-
-    def _translated(self, error: KafkaError, complaints: Complaints) -> MirrorError:
-        return translated(
-            KafkaException(error),
-            cluster=self._target.alias,
-            bootstrap=self._bootstrap,
-            step="writing a decision",
-            seconds=self._target.timeout,
-            complaints=complaints,
-            topic=self.topic,
-            operation="WRITE",
-        )
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:

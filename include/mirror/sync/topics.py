@@ -1,15 +1,17 @@
 """Brings the remote topics of a flow up to date: creates them, adds partitions, reports what was deleted (`refresh-topics`)."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
+from mirror.kafka.connect import clusters
 from mirror.kafka.model import NewTopic, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.discover import SourceTopics, discover
 from mirror.policy import config_property_filter, topic_selection
+from mirror.sync.step import Done
 from mirror.sync.topic_changes import TopicChange, TopicChanges, configs_to_create, orphans, plan_topics, unusable
 
 if TYPE_CHECKING:
@@ -44,6 +46,15 @@ class TopicsRefreshed:
     """Remote topics whose upstream is gone. They are only reported: nothing is ever deleted."""
     unchanged: tuple[str, ...]
     errors: tuple[ErrorReport, ...]
+
+
+def step(flow: "Flow", dry_run: bool = False) -> Done:
+    """`refresh-topics` as a step. Raises as `refresh_topics`."""
+    with clusters(flow) as (source, target):
+        done = refresh_topics(flow, source, target, dry_run)
+    changed = {"created": dict(done.created), "extended": dict(done.extended), "deleted_at_source": list(done.deleted_at_source)}
+    totals = {what: len(topics) for what, topics in changed.items()}
+    return Done({**changed, "unchanged": len(done.unchanged)}, totals, tuple(_lines(done, dry_run)), done.errors)
 
 
 def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicsRefreshed:
@@ -165,3 +176,19 @@ class _Refresh:
             waiting = [tp for tp in waiting if tp not in led]
             if waiting:
                 time.sleep(0.05)
+
+
+def _lines(done: TopicsRefreshed, dry_run: bool) -> Iterator[str]:
+    verb = "would be " if dry_run else ""
+    for name, count in sorted(done.created.items()):
+        yield f"{name}: {verb}created with {_partitions(count)}"
+    for name, count in sorted(done.extended.items()):
+        yield f"{name}: {verb}extended to {_partitions(count)}"
+    for name in done.deleted_at_source:
+        yield f"{name}: its topic no longer exists on the source; it stays as it is"
+    if not done.created and not done.extended:
+        yield f"Nothing to create; {len(done.unchanged)} remote topics are as they should be."
+
+
+def _partitions(count: int) -> str:
+    return f"{count} partition{'' if count == 1 else 's'}"

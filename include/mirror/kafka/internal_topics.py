@@ -1,0 +1,39 @@
+"""The topics of MirrorMaker 2's own that others read too: offset syncs, checkpoints, heartbeats."""
+
+import time
+
+from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import NewTopic
+
+CONFIGS = {"cleanup.policy": "compact"}
+
+
+def ensure(cluster: Cluster, name: str, replication_factor: int) -> None:
+    """Creates the topic as MirrorMaker 2 does (one partition, compacted) where it is missing, and waits until it has a leader.
+
+    Who may not create topics finds one that another made, as in MirrorMaker 2. The settings of a topic that is there are left alone.
+    Raises what the brokers say if it is missing and cannot be created.
+    """
+    if _led(cluster, name):
+        return
+    failure = cluster.create_topics([NewTopic(name, 1, replication_factor, CONFIGS)])[name]
+    overtaken = isinstance(failure, KafkaFailure) and failure.reason == "TOPIC_ALREADY_EXISTS"
+    deadline = time.monotonic() + cluster.timeout
+    while not _led(cluster, name):
+        if failure is not None and not overtaken:
+            raise failure
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(
+                f"Cluster '{cluster.alias}': the topic {name} has no leader after {cluster.timeout:g} s.",
+                topic=name,
+                next="Look at the brokers; the next run goes on by itself.",
+            )
+        time.sleep(0.05)
+
+
+def _led(cluster: Cluster, name: str) -> bool:
+    """Whether the topic is there with a leader. One that may not even be described is taken to be there: writing will tell."""
+    refused: dict[str, MirrorError] = {}
+    topic = cluster.topics([name], refused).get(name)
+    return name in refused or (topic is not None and topic.partitions[0].leader is not None)

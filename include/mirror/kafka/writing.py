@@ -1,0 +1,98 @@
+"""Writing a few records outside any transaction (decisions, checkpoints, heartbeats …): acknowledged by all replicas, or an error."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from mirror.errors import DeadlineExceeded, MirrorError
+from mirror.kafka.failures import Complaints, settings_with, translated
+
+_FLUSH_SECONDS = 0.2
+
+
+class Outgoing(NamedTuple):
+    """A record to write. `timestamp` in Unix milliseconds; 0, as the client has it: now."""
+
+    topic: str
+    key: bytes
+    value: bytes
+    timestamp: int = 0
+    partition: int = 0
+
+
+class RecordWriter:
+    """Writes records to one cluster, in their order within each partition."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
+        """`settings` are those of a producer, whose tuning does no harm; `seconds`: how long `write` may take."""
+        self._alias = alias
+        self._bootstrap = str(settings.get("bootstrap.servers", ""))
+        self._settings = {
+            **{name: value for name, value in settings.items() if name not in ("transactional.id", "transaction.timeout.ms")},
+            "enable.idempotence": True,
+            "acks": "all",
+            "allow.auto.create.topics": False,
+        }
+        self._seconds = seconds
+
+    def write(self, records: Iterable[Outgoing], what: str) -> None:
+        """Writes all of them and waits until all replicas have them; `what` names them in errors, such as "the decision".
+
+        Raises DeadlineExceeded, KafkaFailure, AuthorizationRefused …: some of the records may be written then.
+        """
+        complaints = Complaints()
+        failed: list[tuple[KafkaError, str]] = []
+
+        def report(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failed.append((error, message.topic() or ""))
+
+        producer = Producer(settings_with(self._settings, complaints))
+        topics: set[str] = set()
+        deadline = time.monotonic() + self._seconds
+        try:
+            for record in records:
+                topics.add(record.topic)
+                self._produce(producer, record, report, complaints, deadline, what)
+            while producer.flush(_FLUSH_SECONDS):
+                self._look(complaints, deadline, what, topics)
+        finally:
+            producer.purge()
+        if failed:
+            error, topic = failed[0]
+            raise self._translated(error, topic, complaints, what)
+
+    def _produce(self, producer: Producer, record: Outgoing, report: Any, complaints: Complaints, deadline: float, what: str) -> None:
+        while True:
+            try:
+                producer.produce(record.topic, record.value, record.key, record.partition, report, timestamp=record.timestamp)
+            except BufferError:
+                producer.poll(_FLUSH_SECONDS)
+                self._look(complaints, deadline, what, {record.topic})
+            else:
+                producer.poll(0)
+                return
+
+    def _look(self, complaints: Complaints, deadline: float, what: str, topics: Iterable[str]) -> None:
+        complaints.raise_refusal(self._alias, self._bootstrap)
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(
+                f"Cluster '{self._alias}': {', '.join(sorted(topics))} did not acknowledge {what} within {self._seconds:g} s; "
+                "it may be written or not.",
+                topic=min(topics, default=None),
+                next="Look at the brokers; writing it once more is harmless.",
+            )
+
+    def _translated(self, error: KafkaError, topic: str, complaints: Complaints, what: str) -> MirrorError:
+        return translated(
+            KafkaException(error),
+            cluster=self._alias,
+            bootstrap=self._bootstrap,
+            step=f"writing {what}",
+            seconds=self._seconds,
+            complaints=complaints,
+            topic=topic,
+            operation="WRITE",
+        )

@@ -1,0 +1,42 @@
+"""A step of the mirror beside the copy: what DAG task and command line run alike, and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mirror.errors import ErrorReport
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+MODULES: Mapping[str, str] = {
+    "refresh-topics": "mirror.sync.topics",
+}
+"""The steps by name, with the module whose `step` runs them."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a step did, or would do in a dry run; complete even when some of it failed."""
+
+    result: Mapping[str, Any]
+    """What XCom and `--json` get: small columns, never a secret."""
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    """What is left of `result` where it is too large for XCom."""
+    lines: tuple[str, ...] = ()
+    """The same for people."""
+    errors: tuple[ErrorReport, ...] = ()
+
+
+class Step(Protocol):
+    """Runs a step of one flow; raises what concerns the whole of it."""
+
+    def __call__(self, flow: "Flow", dry_run: bool = False) -> Done:
+        """With `dry_run` nothing is written."""
+
+
+def run_step(name: str, flow: "Flow", dry_run: bool = False) -> Done:
+    """Runs the step of this name for a flow."""
+    step: Step = import_module(MODULES[name]).step
+    return step(flow, dry_run)
