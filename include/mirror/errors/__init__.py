@@ -7,6 +7,7 @@ from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, T
 from mirror.errors.base import ErrorReport, MirrorError
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.errors.configuration import ConfigurationError, Problem, UsageError
+from mirror.errors.internal_topics import InternalRecordDamaged
 from mirror.errors.ledger import (
     ControlUnreadable,
     ForeignWriter,
@@ -42,6 +43,7 @@ __all__ = [
     "ErrorReport",
     "ForeignWriter",
     "JobFailed",
+    "InternalRecordDamaged",
     "KafkaFailure",
     "LanesChanged",
     "LedgerDamaged",
