@@ -73,6 +73,11 @@ class OffsetMap:
             return Translation(run.target + run.length, False)
         return Translation(following.target, True)
 
+    def around(self, source: int) -> tuple[Run, Run]:
+        """The runs in front of and behind a source offset that lies between two runs."""
+        index = bisect_right(self.runs, source, key=lambda run: run.source)
+        return self.runs[index - 1], self.runs[index]
+
     def source_of(self, target: int) -> int | None:
         """The source offset of the first mirrored record at or behind a target offset: the very one while the map has its run, else an
         earlier one, never a later one. None for an empty map; behind the last run: right behind its last record."""
