@@ -61,6 +61,14 @@ class PartitionState:
 
 
 @dataclass(frozen=True)
+class TopicState:
+    """How many partitions a topic has, and what was set for the topic itself."""
+
+    partitions: int
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Side:
     """One side of a comparison: a topic, how it is read, and where to begin and end in a partition (else all of it)."""
 
@@ -257,6 +265,16 @@ class Oracle:
     def delete_acls(self, bootstrap: str, acls: Iterable[Mapping[str, str]]) -> None:
         """The same form as create_acls."""
         self.call("delete-acls", bootstrap=bootstrap, acls=[dict(acl) for acl in acls])
+
+    def topics(self, bootstrap: str, topics: Iterable[str] = ()) -> dict[str, TopicState]:
+        """These topics (or all that are not the brokers' own) by name."""
+        found = self.call("describe-topics", bootstrap=bootstrap, topics=list(topics))
+        return {name: TopicState(**row) for name, row in found.items()}
+
+    def acls(self, bootstrap: str) -> list[dict[str, str]]:
+        """Every ACL, in the form of create_acls with `pattern`, `permission` and `host`."""
+        found: list[dict[str, str]] = self.call("describe-acls", bootstrap=bootstrap)
+        return found
 
     # ------------------------------------------------------------ the wire
 

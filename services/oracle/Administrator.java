@@ -303,7 +303,7 @@ final class Administrator {
         return strings;
     }
 
-    private static JsonNode with(JsonNode request, Action action) throws Exception {
+    static JsonNode with(JsonNode request, Action action) throws Exception {
         Map<String, Object> settings = Client.settings(request);
         settings.put("request.timeout.ms", 10_000);
         settings.put("default.api.timeout.ms", 30_000);

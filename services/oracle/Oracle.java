@@ -43,7 +43,9 @@ public final class Oracle {
         Map.entry("elect-leaders", Administrator::electLeaders),
         Map.entry("transaction-coordinator", Administrator::transactionCoordinator),
         Map.entry("create-acls", Administrator::createAcls),
-        Map.entry("delete-acls", Administrator::deleteAcls));
+        Map.entry("delete-acls", Administrator::deleteAcls),
+        Map.entry("describe-topics", Describer::topics),
+        Map.entry("describe-acls", Describer::acls));
 
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);

@@ -16,6 +16,8 @@ from mirror.offsets.partition import TopicPartition
 COMMANDS = {
     "copy": [[], ["--without-spark"]],
     "refresh-topics": [[]],
+    "topic-configs": [[]],
+    "topic-acls": [[]],
     "decide": [["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"]],
 }
 """How each command is called, on this FLOW and TOPIC. One that is missing here fails a test below."""

@@ -12,8 +12,6 @@ _REASONS = {
         "emit.checkpoints.enabled emit.checkpoints.interval.seconds checkpoints.topic.replication.factor"
     ),
     "the sync of group offsets is not built yet": "sync.group.offsets.enabled sync.group.offsets.interval.seconds",
-    "the running sync of topic configs is not built yet": "sync.topic.configs.enabled sync.topic.configs.interval.seconds",
-    "the sync of ACLs is not built yet": "sync.topic.acls.enabled sync.topic.acls.interval.seconds",
     "heartbeats are not built yet": "emit.heartbeats.enabled emit.heartbeats.interval.seconds heartbeats.topic.replication.factor",
 }
 

@@ -22,6 +22,7 @@ from mirror.errors.ledger import (
 from mirror.errors.run import JobFailed, NothingMoved, PlanMismatch, ReportedError, WorkerUnprepared
 from mirror.errors.source import BlockedByOpenTransaction, OtherCluster, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
 from mirror.errors.target import (
+    RemoteConfigRefused,
     RemoteNameUnusable,
     RemoteTopicRefused,
     TargetHidden,
@@ -60,6 +61,7 @@ __all__ = [
     "Problem",
     "RecordNotCarried",
     "RecordRefused",
+    "RemoteConfigRefused",
     "RemoteNameUnusable",
     "RemoteTopicRefused",
     "ReportedError",

@@ -133,3 +133,11 @@ class RemoteTopicRefused(MirrorError):
     def __init__(self, topic: str, remote: str, detail: str, next: str) -> None:
         super().__init__(f"{topic}: the target refuses its remote topic. {detail} Nothing was changed.", topic=topic, next=next)
         self.remote = remote
+
+
+class RemoteConfigRefused(MirrorError):
+    """Raised when the target refuses a topic's configs and would refuse them again, or when one of them would stop all writing there."""
+
+    def __init__(self, topic: str, remote: str, detail: str, next: str) -> None:
+        super().__init__(f"{topic}: the configs of {remote} cannot be the source's. {detail}", topic=topic, next=next)
+        self.remote = remote

@@ -9,7 +9,8 @@ from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientTopicPartition
-from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ConfigSource, NewPartitions, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, AlterConfigOpType, ConfigResource, ConfigSource, NewPartitions, OffsetSpec
+from confluent_kafka.admin import ConfigEntry as ClientConfigEntry
 from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import AuthorizationRefused, MirrorError
@@ -134,6 +135,25 @@ class Cluster:
         )
         return self._outcomes(answers, "adding partitions to the topic", "ALTER")
 
+    def alter_configs(self, changes: Mapping[str, Mapping[str, str | None]], dry_run: bool = False) -> dict[str, MirrorError | None]:
+        """Sets config entries of topics; one that is None goes back to the cluster's default. A topic's entries are changed all or none.
+
+        Answer and `dry_run` as in `create_topics`.
+        """
+        resources = [
+            ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[_alteration(*entry) for entry in sorted(entries.items())])
+            for topic, entries in sorted(changes.items())
+        ]
+        if not resources:
+            return {}
+        answers = self.send(
+            "changing topic configs",
+            lambda admin, seconds: admin.incremental_alter_configs(resources, request_timeout=seconds, validate_only=dry_run),
+        )
+        return self._outcomes(
+            {resource.name: answer for resource, answer in answers.items()}, "changing the configs of the topic", "ALTER_CONFIGS"
+        )
+
     def offsets(self, partitions: Partitions, at: str, committed: bool = False, errors: Errors = None) -> dict[TopicPartition, int]:
         """Log start (`at='earliest'`) or end (`'latest'`) of each partition; with `committed`, the end is the last stable offset.
 
@@ -150,6 +170,21 @@ class Cluster:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
         listed = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
         return {tp: found.offset if found.offset >= 0 else None for tp, found in listed.items()}
+
+    # ------------------------------------------------------------ for adapters of one subject each
+
+    def send(self, step: str, request: Callable[[AdminClient, float], Any]) -> Any:
+        """Sends an administrative request, `request(client, seconds)`, and gives its futures, which `failure` waits for."""
+        return self._asked(step, lambda: request(self._admin, self.timeout))
+
+    def failure(self, answer: "Future[Any]", step: str, operation: str, topic: str | None = None) -> MirrorError | None:
+        """Waits for an answer within the deadline, and says what went wrong, if anything did."""
+        self._wait(answer)
+        try:
+            answer.result(0)
+        except (KafkaException, TimeoutError) as failure:
+            return self._translated(failure, step, topic=topic, operation=operation)
+        return None
 
     # ------------------------------------------------------------ inside
 
@@ -242,15 +277,7 @@ class Cluster:
         return None
 
     def _outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
-        outcomes: dict[str, MirrorError | None] = {}
-        for name, answer in answers.items():
-            self._wait(answer)
-            try:
-                answer.result(0)
-                outcomes[name] = None
-            except (KafkaException, TimeoutError) as failure:
-                outcomes[name] = self._translated(failure, f"{step} {name}", topic=name, operation=operation)
-        return outcomes
+        return {name: self.failure(answer, f"{step} {name}", operation, name) for name, answer in answers.items()}
 
     def _translated(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
         self._admin.poll(0)
@@ -283,6 +310,11 @@ def kafka_uuid(text: str) -> str:
     """A topic id as Kafka's own tools write it: URL-safe base64 (org.apache.kafka.common.Uuid). The client has the standard alphabet, whose
     `+` and `/` stand where Kafka has `-` and `_`."""
     return text.translate(_URL_SAFE)
+
+
+def _alteration(name: str, value: str | None) -> ClientConfigEntry:
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    return ClientConfigEntry(name, value, incremental_operation=operation)
 
 
 def _entry(entry: Any) -> ConfigEntry:

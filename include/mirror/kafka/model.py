@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -55,3 +56,16 @@ class NewTopic:
     partitions: int
     replication_factor: int
     configs: Mapping[str, str]
+
+
+class Acl(NamedTuple):
+    """One ACL binding of one topic by its name (pattern type LITERAL). Words are Kafka's own: `READ`, `ALLOW`."""
+
+    topic: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
+
+    def __str__(self) -> str:
+        return f"{self.permission} {self.operation} for {self.principal} from {self.host}"

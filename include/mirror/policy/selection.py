@@ -27,6 +27,16 @@ class TopicSelection:
         """The name of a source topic on the target."""
         return self.policy.format_remote_topic(self.source, topic)
 
+    def upstream(self, remote: str) -> str | None:
+        """The topic of the source that a topic of the target is the mirror of, by its name; None if this flow would not write it.
+
+        Where a policy keeps the name, nothing on the target says that a topic came from the source.
+        """
+        if self.policy.is_internal_topic(remote) or is_ledger_or_control_topic(remote) or self.policy.topic_source(remote) != self.source:
+            return None
+        upstream = self.policy.upstream_topic(remote)
+        return upstream if upstream is not None and self.should_replicate(upstream) else None
+
     def _came_from_target(self, topic: str) -> bool:
         """Whether the target is one of the clusters that the topic came through: mirroring it would close a circle."""
         seen: set[str] = set()

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MODULES: Mapping[str, str] = {
     "refresh-topics": "mirror.sync.topics",
+    "topic-configs": "mirror.sync.topic_configs",
+    "topic-acls": "mirror.sync.topic_acls",
 }
 """The steps by name, with the module whose `step` runs them."""
 

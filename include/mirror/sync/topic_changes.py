@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mirror.errors import MirrorError, RemoteNameUnusable
-from mirror.kafka.model import ConfigEntry, Topic
-from mirror.policy import ConfigPropertyFilter, TopicSelection, is_ledger_or_control_topic
+from mirror.kafka.model import Topic
+from mirror.policy import TopicSelection
 
 _LONGEST_NAME = 249
 _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
@@ -63,32 +63,8 @@ def orphans(selection: TopicSelection, source_names: Collection[str], target_nam
     Where a policy keeps the name, nothing on the target says that a topic came from the source, so it is not listed. Neither is what the
     flow would not mirror anyway.
     """
-    policy = selection.policy
-    found: dict[str, str] = {}
-    for remote in sorted(target_names):
-        if policy.is_internal_topic(remote) or is_ledger_or_control_topic(remote) or policy.topic_source(remote) != selection.source:
-            continue
-        upstream = policy.upstream_topic(remote)
-        if upstream is not None and upstream != remote and upstream not in source_names and selection.should_replicate(upstream):
-            found[remote] = upstream
-    return found
-
-
-def configs_to_create(entries: Mapping[str, ConfigEntry], config_filter: ConfigPropertyFilter) -> dict[str, str]:
-    """The configs that a new remote topic gets: what was set for the source topic, or dynamically on its brokers.
-
-    As in MirrorMaker 2, what stands in the source brokers' own files is not carried, and defaults only with `use.defaults.from=source`.
-    """
-    return {
-        name: entry.value
-        for name, entry in sorted(entries.items())
-        if entry.value is not None
-        and not entry.read_only
-        and not entry.sensitive
-        and entry.source != "STATIC_BROKER_CONFIG"
-        and (not entry.is_default or config_filter.use_defaults_from_source)
-        and config_filter.should_replicate(name)
-    }
+    upstreams = {remote: selection.upstream(remote) for remote in sorted(target_names)}
+    return {remote: name for remote, name in upstreams.items() if name is not None and name != remote and name not in source_names}
 
 
 def unusable(remote: str) -> str:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
 from mirror.kafka.connect import clusters
-from mirror.kafka.model import NewTopic, Topic
+from mirror.kafka.model import NewTopic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.discover import SourceTopics, discover
 from mirror.policy import config_property_filter, topic_selection
+from mirror.sync.config_changes import configs_to_create
+from mirror.sync.remote_topics import compared
 from mirror.sync.step import Done
-from mirror.sync.topic_changes import TopicChange, TopicChanges, configs_to_create, orphans, plan_topics, unusable
+from mirror.sync.topic_changes import TopicChange, orphans
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -80,8 +82,8 @@ class _Refresh:
     def run(self) -> TopicsRefreshed:
         """Looks at both clusters, writes, and looks again where another run was faster."""
         found = discover(self._selection, self._source)
-        self._errors |= found.errors
-        changes = self._changes(found.topics)
+        changes = compared(self._selection, found.topics, self._target).changes
+        self._errors |= {**found.errors, **changes.errors}
         deleted = self._deleted(found)
         created, overtaken = self._settled(changes.create, self._create(changes.create))
         extended, also_overtaken = self._settled(changes.extend, self._extend(changes.extend))
@@ -94,15 +96,6 @@ class _Refresh:
             unchanged=tuple(sorted((*changes.unchanged, *caught_up))),
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
         )
-
-    def _changes(self, topics: Mapping[str, Topic]) -> TopicChanges:
-        remote_names = {name: self._selection.remote(name) for name in topics}
-        refused: dict[str, MirrorError] = {}
-        remote_topics = self._target.topics([remote for remote in remote_names.values() if not unusable(remote)], refused)
-        hidden = {name: refused[remote] for name, remote in remote_names.items() if remote in refused}
-        changes = plan_topics({name: topic for name, topic in topics.items() if name not in hidden}, remote_topics, remote_names)
-        self._errors |= {**hidden, **changes.errors}
-        return changes
 
     def _deleted(self, found: SourceTopics) -> tuple[str, ...]:
         """Remote topics without upstream. The source does not list what it hides either, so it is asked for each of them by name."""

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.kafka.model import ConfigEntry, Partition, Topic
+from mirror.kafka.model import Partition, Topic
 from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
-from mirror.sync.topic_changes import TopicChange, TopicChanges, configs_to_create, orphans, plan_topics, unusable
+from mirror.policy.filters import DefaultTopicFilter
+from mirror.sync.topic_changes import TopicChange, TopicChanges, orphans, plan_topics, unusable
 
 DEFAULT = DefaultReplicationPolicy({"source.cluster.alias": "east"})
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})
@@ -78,29 +78,3 @@ def test_internal_and_excluded_remote_topics_are_not_called_orphans() -> None:
 def test_under_the_identity_policy_topics_of_the_target_alone_are_not_called_orphans() -> None:
     assert orphans(selection(IDENTITY), {"there"}, ["own", "there", "heartbeats", "east.x"]) == {}
     assert orphans(selection(IDENTITY), {"there"}, ["east.heartbeats"]) == {"east.heartbeats": "heartbeats"}
-
-
-ENTRIES = {
-    entry.name: entry
-    for entry in (
-        ConfigEntry("retention.ms", "1000", "DYNAMIC_TOPIC_CONFIG", False, False),
-        ConfigEntry("segment.ms", "2000", "DYNAMIC_DEFAULT_BROKER_CONFIG", False, False),
-        ConfigEntry("segment.bytes", "3000", "DYNAMIC_BROKER_CONFIG", False, False),
-        ConfigEntry("max.message.bytes", "4000", "STATIC_BROKER_CONFIG", False, False),
-        ConfigEntry("cleanup.policy", "delete", "DEFAULT_CONFIG", False, False),
-        ConfigEntry("min.insync.replicas", "2", "DYNAMIC_TOPIC_CONFIG", False, False),
-        ConfigEntry("read.only", "x", "DYNAMIC_TOPIC_CONFIG", True, False),
-        ConfigEntry("secret", None, "DYNAMIC_TOPIC_CONFIG", False, True),
-        ConfigEntry("unset", None, "DYNAMIC_TOPIC_CONFIG", False, False),
-    )
-}
-
-
-def test_a_new_topic_gets_what_was_set_and_is_not_excluded() -> None:
-    configs = configs_to_create(ENTRIES, DefaultConfigPropertyFilter(("min.insync.replicas",)))
-    assert configs == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000"}
-
-
-def test_defaults_of_the_source_are_carried_on_request() -> None:
-    configs = configs_to_create(ENTRIES, DefaultConfigPropertyFilter(("min.insync.replicas",), "source"))
-    assert configs == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": "delete"}

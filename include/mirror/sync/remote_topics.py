@@ -1,0 +1,33 @@
+"""The source's topics beside their remote topics, as found now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mirror.errors import MirrorError
+from mirror.kafka.model import Topic
+from mirror.policy import TopicSelection
+from mirror.sync.topic_changes import TopicChanges, plan_topics, unusable
+
+if TYPE_CHECKING:
+    from mirror.kafka.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The remote topics that exist, by their source topics, and what they lack. A topic with an error is in neither."""
+
+    existing: Mapping[str, Topic]
+    changes: TopicChanges
+
+
+def compared(selection: TopicSelection, topics: Mapping[str, Topic], target: "Cluster") -> Compared:
+    """Looks for the remote topics of selected source topics. What the target hides is an error of that topic."""
+    names = {name: selection.remote(name) for name in topics}
+    refused: dict[str, MirrorError] = {}
+    there = target.topics([remote for remote in names.values() if not unusable(remote)], refused)
+    hidden = {name: refused[remote] for name, remote in names.items() if remote in refused}
+    changes = plan_topics({name: topic for name, topic in topics.items() if name not in hidden}, there, names)
+    errors = {**hidden, **changes.errors}
+    existing = {name: there[remote] for name, remote in names.items() if remote in there and name not in errors}
+    return Compared(existing, replace(changes, errors=errors))

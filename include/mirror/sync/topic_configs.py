@@ -1,0 +1,162 @@
+"""Keeps the configs of a flow's remote topics as those of their source topics (`topic-configs`)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteConfigRefused
+from mirror.kafka.connect import clusters
+from mirror.kafka.model import Topic
+from mirror.plan.discover import discover
+from mirror.policy import config_property_filter, topic_selection
+from mirror.sync.config_changes import (
+    MIN_INSYNC,
+    ConfigChange,
+    Entries,
+    KeptOverride,
+    config_changes,
+    configs_to_sync,
+    kept_overrides,
+)
+from mirror.sync.remote_topics import compared
+from mirror.sync.step import Done
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+    from mirror.kafka.cluster import Cluster
+
+# What a broker answers again and again, with what a person can do about it.
+_REFUSALS = {
+    "INVALID_CONFIG": "Put the named config into config.properties.exclude, or correct it on the source topic.",
+    "INVALID_REQUEST": "Put the named config into config.properties.exclude, or correct it on the source topic.",
+    "POLICY_VIOLATION": "Change the named setting of the source topic, or the alter.config.policy of the target.",
+}
+
+
+@dataclass(frozen=True)
+class ConfigsSynced:
+    """What was done on the target (or would be, in a dry run), by remote topic."""
+
+    changed: Mapping[str, tuple[ConfigChange, ...]]
+    kept: Mapping[str, tuple[KeptOverride, ...]]
+    """What was set for the remote topic alone and stays: reported, and never taken away."""
+    unchanged: int
+    """How many remote topics were as they should be."""
+    errors: tuple[ErrorReport, ...]
+
+
+def step(flow: "Flow", dry_run: bool = False) -> Done:
+    """`topic-configs` as a step. Raises as `sync_topic_configs`."""
+    with clusters(flow) as (source, target):
+        done = sync_topic_configs(flow, source, target, dry_run)
+    changed = [(remote, change.entry, change.old, change.new) for remote, changes in done.changed.items() for change in changes]
+    kept = [(remote, each.entry, each.target, each.source, each.why) for remote, found in done.kept.items() for each in found]
+    result = {
+        "changed": _columns(("topic", "entry", "old", "new"), changed),
+        "drift": _columns(("topic", "entry", "target", "source", "why"), kept),
+        "unchanged": done.unchanged,
+    }
+    totals = {**result, "changed": len(changed), "drift": len(kept)}
+    return Done(result, totals, tuple(_lines(done, dry_run)), done.errors)
+
+
+def sync_topic_configs(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> ConfigsSynced:
+    """Sets what differs; what concerns one topic is in `errors` and does not stop the others. A remote topic that does not exist yet is
+    `refresh-topics`' business.
+
+    With `dry_run` nothing is written: the target's brokers check the requests and the answer is the same. Raises what concerns a whole
+    cluster, and ConfigurationError.
+    """
+    return _Sync(flow, source, target, dry_run).run()
+
+
+class _Sync:
+    """One pass over a flow's topics, collecting the errors by source topic."""
+
+    def __init__(self, flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool) -> None:
+        self._source = source
+        self._target = target
+        self._dry_run = dry_run
+        self._selection = topic_selection(flow)
+        self._filter = config_property_filter(flow)
+        self._errors: dict[str, MirrorError] = {}
+
+    def run(self) -> ConfigsSynced:
+        """Looks at both clusters and writes."""
+        found = discover(self._selection, self._source)
+        both = compared(self._selection, found.topics, self._target)
+        self._errors |= {**found.errors, **both.changes.errors}
+        sources, targets = self._entries(both.existing)
+        changes = {
+            name: config_changes(self._wanted(name, both.existing[name], sources[name]), targets[name])
+            for name in both.existing
+            if name in sources and name in targets
+        }
+        made = self._altered({name: entries for name, entries in changes.items() if entries}, both.existing)
+        kept = {name: kept_overrides(sources[name], targets[name], self._filter) for name in changes}
+        return ConfigsSynced(
+            changed={both.existing[name].name: entries for name, entries in sorted(made.items())},
+            kept={both.existing[name].name: overrides for name, overrides in sorted(kept.items()) if overrides},
+            unchanged=sum(not entries for entries in changes.values()),
+            errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
+        )
+
+    def _entries(self, existing: Mapping[str, Topic]) -> tuple[Mapping[str, Entries], Mapping[str, Entries]]:
+        """Both sides' configs by source topic. What one side refuses to show is an error of that topic."""
+        refused: dict[str, MirrorError] = {}
+        sources = self._source.configs(existing, refused)
+        self._errors |= refused
+        hidden: dict[str, MirrorError] = {}
+        remotes = self._target.configs([topic.name for topic in existing.values()], hidden)
+        self._errors |= {name: hidden[topic.name] for name, topic in existing.items() if topic.name in hidden}
+        return sources, {name: remotes[topic.name] for name, topic in existing.items() if topic.name in remotes}
+
+    def _wanted(self, name: str, remote: Topic, source: Entries) -> dict[str, str | None]:
+        """What the remote topic is to have, but for a min.insync.replicas that it has not replicas enough for: all writing would stop."""
+        wanted = configs_to_sync(source, self._filter)
+        replicas = min(len(partition.replicas) for partition in remote.partitions)
+        needed = wanted.get(MIN_INSYNC)
+        if needed is not None and int(needed) > replicas:
+            del wanted[MIN_INSYNC]
+            self._errors[name] = RemoteConfigRefused(
+                name,
+                remote.name,
+                f"With {MIN_INSYNC}={needed} nothing could be written to it, for it has {replicas} replica{'' if replicas == 1 else 's'}. "
+                "That entry was left as it is; the others are carried.",
+                f"Give the remote topic more replicas (kafka-reassign-partitions.sh) and raise replication.factor, or put {MIN_INSYNC} "
+                "into config.properties.exclude, where it is by default.",
+            )
+        return wanted
+
+    def _altered(
+        self, changes: Mapping[str, tuple[ConfigChange, ...]], existing: Mapping[str, Topic]
+    ) -> dict[str, tuple[ConfigChange, ...]]:
+        """Writes the changes of all topics in one request; gives those that were made, and keeps the errors of the others."""
+        entries = {existing[name].name: {change.entry: change.new for change in found} for name, found in changes.items()}
+        outcomes = self._target.alter_configs(entries, self._dry_run)
+        made = {}
+        for name, found in changes.items():
+            remote = existing[name].name
+            error = outcomes[remote]
+            reason = error.reason if isinstance(error, KafkaFailure) else ""
+            if error is None:
+                made[name] = found
+            elif reason in _REFUSALS:
+                detail = f"{error.message} None of its entries was changed."
+                self._errors[name] = RemoteConfigRefused(name, remote, detail, _REFUSALS[reason])
+            else:
+                self._errors[name] = error
+        return made
+
+
+def _columns(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _lines(done: ConfigsSynced, dry_run: bool) -> Iterator[str]:
+    for remote, changes in done.changed.items():
+        yield f"{remote}: {'would be ' if dry_run else ''}changed: {', '.join(map(str, changes))}"
+    for remote, kept in done.kept.items():
+        yield f"{remote}: stays as it was set on the target: {', '.join(map(str, kept))}"
+    if not done.changed:
+        yield f"Nothing to change; the configs of {done.unchanged} remote topics are as they should be."
