@@ -1,0 +1,231 @@
+"""Consumer groups of one cluster: which there are, what they committed, and committing for them.
+
+Through kafka-python: librdkafka's Python client appends a NUL byte to the metadata of every commit, so what Java committed would not be
+the same on both clusters, and it asks for one group at a time.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+import kafka.errors as errors
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as PythonTopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.python_client import python_settings
+from mirror.offsets.partition import TopicPartition
+
+AT_ONCE = 500
+"""Groups in one request."""
+_COMMITS_AT_ONCE = 8
+_PAUSE_SECONDS = 0.1
+_TYPES = ("classic", "consumer")
+_PROTOCOLS = ("consumer", "")
+_IDLE = ("empty", "dead")
+_MOVED = (errors.NotCoordinatorError, errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError)
+_REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFailedError, errors.ClusterAuthorizationFailedError)
+
+Result = TypeVar("Result")
+Errors = MutableMapping[str, MirrorError]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group as its cluster lists it, in Kafka's words: type (`classic`, `consumer`, `share` …), protocol type, state."""
+
+    name: str
+    type: str
+    protocol: str
+    state: str
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether it is a group of consumers, of either protocol, or one that only commits: whose offsets MirrorMaker 2 translates.
+
+        Brokers before 3.8 know classic groups only and name no type.
+        """
+        return self.type.lower() in ("", *_TYPES) and self.protocol in _PROTOCOLS
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no members."""
+        return self.state.lower() in _IDLE
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a group committed for a partition. `leader_epoch`: of the last record it read, if it said so."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int | None = None
+
+
+class Groups:
+    """The groups of one cluster. Every call ends within the cluster's deadline; raises the errors of `mirror.errors`."""
+
+    def __init__(self, cluster: Cluster, settings: Mapping[str, Any]) -> None:
+        """`settings` are librdkafka's, of an admin client of that cluster."""
+        self._cluster = cluster
+        self._settings = settings
+        self._client: KafkaAdminClient | None = None
+        self._connecting = threading.Lock()
+
+    def __enter__(self) -> "Groups":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def listed(self) -> dict[str, Group]:
+        """All groups that we may describe, by name, of every type."""
+        rows = self._asked("listing groups", lambda client: client.list_groups())
+        found = (
+            Group(row["group_id"], row.get("group_type") or "", row.get("protocol_type") or "", row.get("group_state") or "")
+            for row in rows
+        )
+        return {group.name: self._with_state(group) for group in found}
+
+    def committed(self, names: Iterable[str], errors: Errors) -> dict[str, dict[TopicPartition, Committed]]:
+        """What the groups committed, by group and partition; a group without any has an empty entry. What fails for one group alone goes
+        into `errors` by its name."""
+        wanted = sorted(set(names))
+        found: dict[str, dict[TopicPartition, Committed]] = {}
+        for first in range(0, len(wanted), AT_ONCE):
+            found |= self._committed(wanted[first : first + AT_ONCE], errors)
+        return found
+
+    def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], errors: Errors) -> dict[str, dict[TopicPartition, str]]:
+        """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).
+
+        What fails for a group as a whole goes into `errors`; some of its offsets may be committed then.
+        """
+        refused: dict[str, dict[TopicPartition, str]] = {}
+
+        def one(group: str) -> None:
+            try:
+                refused[group] = self._commit(group, offsets[group])
+            except MirrorError as error:
+                errors[group] = error
+
+        if offsets:
+            with ThreadPoolExecutor(_COMMITS_AT_ONCE) as threads:
+                for _ in threads.map(one, offsets):
+                    pass
+        return refused
+
+    # ------------------------------------------------------------ inside
+
+    def _with_state(self, group: Group) -> Group:
+        """Brokers before 2.6 do not list states, so each group is described."""
+        if group.state:
+            return group
+        described = self._asked("describing groups", lambda client: client.describe_groups([group.name]))
+        return Group(group.name, group.type, group.protocol, described[group.name]["group_state"])
+
+    def _committed(self, names: Sequence[str], errors_by_group: Errors) -> dict[str, dict[TopicPartition, Committed]]:
+        """As `committed`, for groups that fit into one request. The client raises what is wrong with any of them, so they are then asked
+        for half by half."""
+        try:
+            answer = self._asked("listing group offsets", lambda client: client.list_group_offsets(list(names)), group=names)
+        except (AuthorizationRefused, KafkaFailure) as error:
+            if len(names) == 1:
+                errors_by_group[names[0]] = error
+                return {}
+            half = len(names) // 2
+            return self._committed(names[:half], errors_by_group) | self._committed(names[half:], errors_by_group)
+        return {
+            group: {TopicPartition(tp.topic, tp.partition): _from_client(found) for tp, found in offsets.items() if found.offset >= 0}
+            for group, offsets in answer.items()
+        }
+
+    def _commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, str]:
+        request = {PythonTopicPartition(*tp): OffsetAndMetadata(each.offset, each.metadata, -1) for tp, each in offsets.items()}
+
+        def call(client: KafkaAdminClient) -> dict[Any, Any]:
+            answer: dict[Any, Any] = client.alter_group_offsets(group, request)
+            for kind in answer.values():
+                if kind in _MOVED or kind in _REFUSED:
+                    raise kind
+            return answer
+
+        answer = self._asked(f"committing offsets of the group {group}", call, group=(group,), operation="READ")
+        return {TopicPartition(tp.topic, tp.partition): str(kind.message) for tp, kind in answer.items() if kind is not errors.NoError}
+
+    def _asked(
+        self, step: str, call: Callable[[KafkaAdminClient], Result], group: Sequence[str] = (), operation: str = "DESCRIBE"
+    ) -> Result:
+        """What the client answers; asked again, over new connections, while a coordinator moves or a connection breaks."""
+        deadline = time.monotonic() + self._cluster.timeout
+        while True:
+            client = self._client
+            try:
+                client = self._connected(deadline)
+                return call(client)
+            except errors.KafkaError as failure:
+                if not failure.retriable or time.monotonic() + _PAUSE_SECONDS >= deadline:
+                    raise self._translated(failure, step, group, operation) from failure
+                self._drop(client)
+            time.sleep(_PAUSE_SECONDS)
+
+    def _connected(self, deadline: float) -> KafkaAdminClient:
+        with self._connecting:
+            if self._client is None:
+                # librdkafka's client says in one sentence why a cluster cannot be reached; this one says that time is up.
+                self._cluster.cluster_id()
+                left = max(int((deadline - time.monotonic()) * 1000), 1000)
+                self._client = KafkaAdminClient(
+                    **python_settings(self._settings),
+                    bootstrap_timeout_ms=left,
+                    request_timeout_ms=left,
+                    max_in_flight_requests_per_connection=4 * _COMMITS_AT_ONCE,
+                )
+            return self._client
+
+    def _drop(self, client: KafkaAdminClient | None) -> None:
+        """The next call connects anew; whoever still waits on this client is answered."""
+        with self._connecting:
+            if client is None or self._client is not client:
+                return
+            self._client = None
+            client.close()
+
+    def _translated(self, failure: errors.KafkaError, step: str, group: Sequence[str], operation: str) -> MirrorError:
+        alias = self._cluster.alias
+        named = f"the group {group[0]}" if len(group) == 1 else "the groups"
+        if isinstance(failure, errors.GroupAuthorizationFailedError):
+            return AuthorizationRefused(alias, operation, named)
+        if isinstance(failure, errors.TopicAuthorizationFailedError):
+            return AuthorizationRefused(alias, operation, f"topics that {named} committed")
+        if isinstance(failure, errors.ClusterAuthorizationFailedError):
+            return AuthorizationRefused(alias, operation, "the cluster")
+        if isinstance(failure, errors.SaslAuthenticationFailedError):
+            return AuthenticationFailed(alias, str(self._settings["bootstrap.servers"]), str(failure))
+        if isinstance(failure, (errors.KafkaTimeoutError, errors.RequestTimedOutError, errors.NodeNotReadyError)):
+            return DeadlineExceeded(
+                f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s.",
+                next="Look at the brokers' load and the network; the next run goes on by itself.",
+            )
+        reason = str(getattr(failure, "message", "")) or type(failure).__name__
+        return KafkaFailure(
+            f"Cluster '{alias}': {step}{f' of {named}' if len(group) == 1 else ''} failed: {failure}.",
+            reason=reason,
+            next="Look at the brokers; the next run goes on by itself.",
+        )
+
+
+def _from_client(found: OffsetAndMetadata) -> Committed:
+    return Committed(found.offset, found.metadata or "", found.leader_epoch if (found.leader_epoch or -1) >= 0 else None)

@@ -1,0 +1,73 @@
+"""Consumer groups for tests: members that read and commit, and positions that are set without any member."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer
+
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.groups import Committed, Groups
+from mirror.offsets.partition import TopicPartition
+
+SECONDS = 30.0
+
+
+@contextmanager
+def groups_of(bootstrap: str) -> Iterator[Groups]:
+    settings = {"bootstrap.servers": bootstrap}
+    with Cluster("seen", settings, SECONDS) as cluster, Groups(cluster, settings) as groups:
+        yield groups
+
+
+def set_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int], metadata: str = "") -> None:
+    """Commits for a group without members, as kafka-consumer-groups --reset-offsets does."""
+    with groups_of(bootstrap) as groups:
+        errors = {}
+        refused = groups.commit({group: {TopicPartition(*tp): Committed(at, metadata) for tp, at in offsets.items()}}, errors)
+    assert (refused, errors) == ({group: {}}, {})
+
+
+def committed(bootstrap: str, group: str) -> dict[TopicPartition, int]:
+    with groups_of(bootstrap) as groups:
+        errors = {}
+        found = groups.committed([group], errors)
+    assert not errors
+    return {tp: each.offset for tp, each in found[group].items()}
+
+
+@contextmanager
+def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") -> Iterator[Consumer]:
+    """A member of the group that has its partitions, or at least one of them."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + SECONDS
+        while not consumer.assignment():
+            assert time.monotonic() < deadline, "no partition was assigned"
+            consumer.poll(0.05)
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def read(consumer: Consumer, count: int) -> list[tuple[str, int, int]]:
+    """The next records of a member, as topic, partition and offset; they are committed."""
+    found: list[tuple[str, int, int]] = []
+    deadline = time.monotonic() + SECONDS
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"only {len(found)} of {count} records came"
+        for message in consumer.consume(count - len(found), 0.1):
+            assert message.error() is None, message.error()
+            found.append((message.topic(), message.partition(), message.offset()))
+    consumer.commit(asynchronous=False)
+    return found
