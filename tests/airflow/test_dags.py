@@ -20,14 +20,18 @@ TWO_WAYS = (
 )
 
 
+KINDS = [
+    "copy",
+    "refresh-topics",
+    "topic-acls",
+    "topic-configs",
+]
+"""What each flow has a DAG for."""
+
+
 def test_every_flow_has_its_dags(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     configured(*TWO_WAYS)
-    assert sorted(dags()) == [
-        "east-to-west.copy",
-        "east-to-west.refresh-topics",
-        "west-to-east.copy",
-        "west-to-east.refresh-topics",
-    ]
+    assert set(dags()) == {f"{flow}.{kind}" for flow in ("east-to-west", "west-to-east") for kind in KINDS}
 
 
 def test_every_dag_says_what_it_is_for(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
@@ -76,9 +80,21 @@ def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Calla
     assert [task.task_id for task in dag.topological_sort()] == ["plan", "copy", "publish", "verdict"]
 
 
-def test_a_dag_that_is_switched_off_does_not_exist(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
-    configured(*TWO_WAYS, "east->west.refresh.topics.enabled = false")
-    assert sorted(dags()) == ["east-to-west.copy", "west-to-east.copy", "west-to-east.refresh-topics"]
+@pytest.mark.parametrize(
+    ("switch", "kind"),
+    [
+        ("refresh.topics.enabled", "refresh-topics"),
+        ("sync.topic.configs.enabled", "topic-configs"),
+        ("sync.topic.acls.enabled", "topic-acls"),
+    ],
+)
+def test_a_dag_that_is_switched_off_does_not_exist(
+    switch: str, kind: str, configured: Callable[..., None], dags: Callable[[], dict[str, Any]]
+) -> None:
+    configured(*TWO_WAYS, f"east->west.{switch} = false")
+    found = dags()
+    assert {f"east-to-west.{each}" for each in KINDS} - set(found) == {f"east-to-west.{kind}"}
+    assert {f"west-to-east.{each}" for each in KINDS} <= set(found)
 
 
 def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
@@ -86,9 +102,9 @@ def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
 ) -> None:
     configured(*TWO_WAYS, "west->east.mirror.lanes = banana", "west->east.mirror.lane = 3")
     found = dags()
-    assert len(found) == 4
+    assert len(found) == 2 * len(KINDS)
     assert "has to be" in found["west-to-east.copy"].doc_md
-    for what in ("copy", "refresh-topics"):
+    for what in KINDS:
         assert run_dag(f"west-to-east.{what}").state == "failed"
         shown = "".join(capfd.readouterr())
         assert "west->east.mirror.lanes: has to be" in shown
@@ -136,5 +152,5 @@ print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() -
 """
     done = subprocess.run([sys.executable, "-c", program, str(ROOT / "dags")], capture_output=True, text=True, check=True)
     count, errors, heavy, seconds = json.loads(done.stdout.splitlines()[-1])
-    assert (count, errors, heavy) == (4, {}, [])
+    assert (count, errors, heavy) == (2 * len(KINDS), {}, [])
     assert seconds < 2
