@@ -102,14 +102,11 @@ def _agree(found: dict[str, Any], client: Client) -> None:
 
 
 def _defaults(found: dict[str, Any], client: Client) -> None:
-    own = f"{client.flow}|mirror|{client.side}-{client.role}"
-    configured = found.get("client.id")
-    # As in MM2: a connector's clients put theirs behind the configured one, the producer of the records takes it as it is.
-    if configured and (client.side, client.role) != ("target", "producer"):
-        own = f"{configured}|{own}"
-    elif configured:
-        own = configured
-    found["client.id"] = own
+    # As in MM2: a connector's clients put theirs behind the configured one, the producer of the records takes it as it is, so that quotas
+    # can be set for it; not configured, each lane names its own.
+    if (client.side, client.role) != ("target", "producer"):
+        own = f"{client.flow}|mirror|{client.side}-{client.role}"
+        found["client.id"] = f"{found['client.id']}|{own}" if "client.id" in found else own
     if client.role == "consumer":
         # librdkafka's Python client insists on a group, but none is joined and no offset is committed to it.
         found |= {"group.id": "mirror", "enable.auto.commit": False, "enable.auto.offset.store": False, "allow.auto.create.topics": False}

@@ -41,7 +41,7 @@ class Target:
         self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
         self._complaints = Complaints()
-        self._producer = Producer(settings_with(_settings(task, max_batch_bytes), self._complaints))
+        self._producer = Producer(settings_with(settings_of(task, max_batch_bytes), self._complaints))
         self._begun: float | None = None
         self._lost = False
         self._sent = 0
@@ -228,7 +228,7 @@ class _FailureReport:
             self._failures.append(error)
 
 
-def _settings(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:
+def settings_of(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:
     """The user's producer settings under those that the guarantees need.
 
     The client's own limit on a record is lifted, because a large record may be small once it is compressed; the broker decides. The batch
@@ -237,6 +237,7 @@ def _settings(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:
     """
     batch = min(int(task.clients.target_producer.get("batch.size", _BATCH_BYTES)), max_batch_bytes)
     return {
+        "client.id": f"{task.source}->{task.target}|lane-{task.lane}@{socket.gethostname()}",
         "linger.ms": 5,
         "compression.type": "lz4",
         "batch.num.messages": 100_000,
@@ -251,5 +252,4 @@ def _settings(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:
         "enable.idempotence": True,
         "acks": "all",
         "allow.auto.create.topics": False,
-        "client.id": f"{task.source}->{task.target}|lane-{task.lane}@{socket.gethostname()}",
     }

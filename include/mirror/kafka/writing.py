@@ -23,33 +23,35 @@ class Outgoing(NamedTuple):
 
 
 class RecordWriter:
-    """Writes records to one cluster, in their order within each partition."""
+    """Writes records to one cluster, in their order within each partition. Its connections are kept from one `write` to the next."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
         """`settings` are those of a producer, whose tuning does no harm; `seconds`: how long `write` may take."""
         self._alias = alias
         self._bootstrap = str(settings.get("bootstrap.servers", ""))
         self._settings = {
+            "client.id": "mirror",
             **{name: value for name, value in settings.items() if name not in ("transactional.id", "transaction.timeout.ms")},
             "enable.idempotence": True,
             "acks": "all",
             "allow.auto.create.topics": False,
         }
         self._seconds = seconds
+        self._kept: tuple[Producer, Complaints] | None = None
 
     def write(self, records: Iterable[Outgoing], what: str) -> None:
         """Writes all of them and waits until all replicas have them; `what` names them in errors, such as "the decision".
 
         Raises DeadlineExceeded, KafkaFailure, AuthorizationRefused …: some of the records may be written then.
         """
-        complaints = Complaints()
         failed: list[tuple[KafkaError, str]] = []
 
         def report(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 failed.append((error, message.topic() or ""))
 
-        producer = Producer(settings_with(self._settings, complaints))
+        producer, complaints = self._kept or self._connected()
+        self._kept = None
         topics: set[str] = set()
         deadline = time.monotonic() + self._seconds
         try:
@@ -63,6 +65,12 @@ class RecordWriter:
         if failed:
             error, topic = failed[0]
             raise self._translated(error, topic, complaints, what)
+        if not complaints.detail():  # what was complained of once would explain a later failure wrongly
+            self._kept = producer, complaints
+
+    def _connected(self) -> tuple[Producer, Complaints]:
+        complaints = Complaints()
+        return Producer(settings_with(self._settings, complaints)), complaints
 
     def _produce(self, producer: Producer, record: Outgoing, report: Any, complaints: Complaints, deadline: float, what: str) -> None:
         while True:

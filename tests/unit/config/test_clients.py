@@ -114,6 +114,7 @@ def test_client_ids_are_extended_as_in_mm2_but_for_the_producer_of_the_records()
     assert mapped({}, "consumer").settings["client.id"] == "east->west|mirror|source-consumer"
     assert mapped({"client.id": "mine"}, "consumer").settings["client.id"] == "mine|east->west|mirror|source-consumer"
     assert mapped({"client.id": "mine"}, "producer", "target").settings["client.id"] == "mine"
+    assert "client.id" not in mapped({}, "producer", "target").settings, "each lane has its own"
 
 
 @pytest.mark.parametrize(
