@@ -16,6 +16,7 @@ from mirror.commands.answer import FAILED, UNUSABLE, Answer
 from mirror.commands.parser import parser
 from mirror.config import Configuration, Flow, load
 from mirror.errors import ConfigurationError, ErrorReport, MirrorError, UsageError
+from mirror.sync.step import pairs_of
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2}
 INTERRUPTED = 130
@@ -64,6 +65,7 @@ def _answers(options: argparse.Namespace) -> Answers:
             yield None, options.run(configuration)
             yield from _unreadable(configuration)
             return
+        configuration = pairs_of(options.command, configuration)
         flows = _flows(configuration, name)
     except (ConfigurationError, UsageError) as error:
         yield name, Answer(UNUSABLE, errors=(error.report(),))
@@ -86,7 +88,8 @@ def _flows(configuration: Configuration, name: str | None) -> Sequence[Flow]:
     if name is not None:
         return [configuration.flow(name)]
     if not configuration.flows and not configuration.invalid and not configuration.unreadable:
-        raise UsageError("No flow is enabled.", next="Set <source>-><target>.enabled=true in the configuration.")
+        switch = "enabled" if configuration.kind == "enabled" else "emit.heartbeats.enabled"
+        raise UsageError(f"No flow is {configuration.kind}.", next=f"Set <source>-><target>.{switch}=true in the configuration.")
     return configuration.flows
 
 

@@ -22,6 +22,7 @@ TWO_WAYS = (
 
 KINDS = [
     "copy",
+    "heartbeats",
     "refresh-topics",
     "topic-acls",
     "topic-configs",
@@ -84,6 +85,7 @@ def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Calla
     ("switch", "kind"),
     [
         ("refresh.topics.enabled", "refresh-topics"),
+        ("emit.heartbeats.enabled", "heartbeats"),
         ("sync.topic.configs.enabled", "topic-configs"),
         ("sync.topic.acls.enabled", "topic-acls"),
     ],

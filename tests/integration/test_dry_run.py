@@ -18,6 +18,7 @@ COMMANDS = {
     "refresh-topics": [[]],
     "topic-configs": [[]],
     "topic-acls": [[]],
+    "heartbeats": [["--flow", "FLOW"]],
     "decide": [["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"]],
 }
 """How each command is called, on this FLOW and TOPIC. One that is missing here fails a test below."""

@@ -8,7 +8,7 @@ import pendulum
 from airflow.sdk import DAG, DeltaDataIntervalTimetable, Param, task
 from airflow.sdk.exceptions import AirflowFailException
 
-from mirror.config import Flow, InvalidFlow, load
+from mirror.config import Configuration, Flow, InvalidFlow, load
 from mirror.config.catalogue import CATALOGUE
 from mirror.errors import ConfigurationError
 
@@ -24,36 +24,40 @@ def flow_dags(
     what: str,
     tasks: Callable[[Flow], Any],
     *,
-    every: str,
+    every: str | Callable[[Flow], int],
     doc: str,
     enabled: str = "",
     params: Mapping[str, Param] | None = None,
+    flows: Callable[[Configuration], Configuration] = lambda configuration: configuration,
+    runs_at_once: Callable[[Flow], int] = lambda _flow: 1,
 ) -> dict[str, DAG]:
     """The DAGs `<flow>.<what>` of all flows by their ids, for the module's globals.
 
-    `tasks` fills the DAG of a flow; `every` names the property with its interval in seconds, `enabled` the one that says whether the DAG
-    exists. A flow that is invalid keeps its DAG, which fails with the configuration error. A configuration that cannot be read at all
-    gives none: the DAG `mirror.configuration` says why.
+    `tasks` fills the DAG of a flow; `every` names the property with its interval in seconds (or tells the seconds), `enabled` the one that
+    says whether the DAG exists, `flows` which of them have it. A flow that is invalid keeps its DAG, which fails with the configuration
+    error. A configuration that cannot be read at all gives none: the DAG `mirror.configuration` says why.
     """
+    seconds = (lambda flow: flow.value(every)) if isinstance(every, str) else every
+    of_invalid = CATALOGUE[every].default if isinstance(every, str) else 60
     dags = []
-    for flow in configured_flows():
+    for flow in configured_flows(flows):
         try:
             if isinstance(flow, InvalidFlow):
                 raise flow.error
             if enabled and not flow.value(enabled):
                 continue
-            with _dag(flow.dag_id(what), flow.value(every), flow.tags, doc + _notices(flow), params) as dag:
+            with _dag(flow.dag_id(what), seconds(flow), flow.tags, doc + _notices(flow), params, runs_at_once(flow)) as dag:
                 tasks(flow)
         except ConfigurationError as error:
-            dag = failing_dag(flow.dag_id(what), error, tags=flow.tags, seconds=CATALOGUE[every].default, doc=doc)
+            dag = failing_dag(flow.dag_id(what), error, tags=flow.tags, seconds=of_invalid, doc=doc)
         dags.append(dag)
     return {dag.dag_id: dag for dag in dags}
 
 
-def configured_flows() -> Iterator[Flow | InvalidFlow]:
-    """All enabled flows, valid or not; none if the configuration cannot be read."""
+def configured_flows(flows: Callable[[Configuration], Configuration]) -> Iterator[Flow | InvalidFlow]:
+    """These of the configuration's flows, valid or not; none if it cannot be read."""
     try:
-        configuration = load()
+        configuration = flows(load())
     except ConfigurationError:
         return
     yield from configuration.flows
@@ -78,14 +82,14 @@ def aligned_start(seconds: int) -> datetime:
     return pendulum.from_timestamp(_START.int_timestamp - _START.int_timestamp % seconds)
 
 
-def _dag(dag_id: str, seconds: int, tags: tuple[str, ...], doc: str, params: Mapping[str, Param] | None = None) -> DAG:
+def _dag(dag_id: str, seconds: int, tags: tuple[str, ...], doc: str, params: Mapping[str, Param] | None = None, runs: int = 1) -> DAG:
     seconds = max(seconds, SHORTEST_SECONDS)
     return DAG(
         dag_id,
         schedule=DeltaDataIntervalTimetable(timedelta(seconds=seconds)),
         start_date=aligned_start(seconds),
         catchup=False,
-        max_active_runs=1,
+        max_active_runs=runs,
         default_args={"owner": "mirror", **RETRIES},
         params=dict(params or {}),
         tags=list(tags),

@@ -18,10 +18,10 @@ def step_task(flow_name: str, step: str) -> Any:
 
     @task(task_id=step.replace("-", "_"), show_return_value_in_logs=False)
     def run() -> dict[str, Any]:
-        from mirror.sync.step import run_step
+        from mirror.sync.step import pairs_of, run_step
 
         with as_airflow_errors():
-            done = run_step(step, load().flow(flow_name), is_dry_run())
+            done = run_step(step, pairs_of(step, load()).flow(flow_name), is_dry_run())
             for line in done.lines:
                 log.info("%s", line)
             value = to_xcom(done.result, done.totals)

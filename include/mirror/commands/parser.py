@@ -44,6 +44,7 @@ def parser() -> Parser:
     _add(steps, "refresh-topics", "find topics, create remote topics and partitions", step.run, writes=True)
     _add(steps, "topic-configs", "give remote topics the configs of their source topics", step.run, writes=True)
     _add(steps, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)
+    _add(steps, "heartbeats", "write one heartbeat for each pair of clusters that beats", step.run, writes=True)
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")

@@ -82,6 +82,13 @@ MIRROR = (
         GROUP,
         between(1),
     ),
+    Property(
+        "mirror.heartbeats.trigger",
+        "BOOLEAN",
+        False,
+        "Whether heartbeats come at the exact interval, from Airflow's triggerer, instead of one with each run.",
+        GROUP,
+    ),
     Property("mirror.strict", "BOOLEAN", False, "Whether a property that nobody knows is an error instead of a notice.", GROUP),
     Property(
         "mirror.spark.connection",

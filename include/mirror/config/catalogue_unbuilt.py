@@ -12,7 +12,6 @@ _REASONS = {
         "emit.checkpoints.enabled emit.checkpoints.interval.seconds checkpoints.topic.replication.factor"
     ),
     "the sync of group offsets is not built yet": "sync.group.offsets.enabled sync.group.offsets.interval.seconds",
-    "heartbeats are not built yet": "emit.heartbeats.enabled emit.heartbeats.interval.seconds heartbeats.topic.replication.factor",
 }
 
 NOT_BUILT: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}

@@ -27,7 +27,7 @@ class ConfigurationFile:
 
 @dataclass(frozen=True)
 class Pair:
-    """An enabled flow, or what is wrong with enabling it."""
+    """An ordered pair of clusters: an enabled flow, or one that only beats; and what is wrong with saying so."""
 
     source: str
     target: str
@@ -50,7 +50,7 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
     """The pairs whose `S->T.enabled` is the word true in any case, blanks not trimmed as MM2 has it; and notices of near misses."""
     pairs: list[Pair] = []
     notices: list[str] = []
-    known = [(source, target) for source in file.clusters for target in file.clusters if source != target]
+    known = _pairs(file)
     for source, target in known:
         setting = file.raw.get(f"{source}->{target}.enabled")
         if setting is None:
@@ -67,6 +67,32 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
                 f"{setting.origin} is '{text}', which is not the word true (blanks count), so the flow is off, as in MirrorMaker 2."
             )
     return [*pairs, *_impossible_pairs(file, known)], notices
+
+
+def beating_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
+    """The pairs for which MM2 beats whether they are enabled flows or not: by default all of them (`MirrorMakerConfig.clusterPairs`).
+
+    `S->T.emit.heartbeats.enabled` counts, else `emit.heartbeats.enabled`, and blanks are not trimmed either. With notices of near misses.
+    """
+    pairs: list[Pair] = []
+    notices: dict[str, None] = {}
+    for source, target in _pairs(file):
+        name = "emit.heartbeats.enabled"
+        setting = file.raw.get(f"{source}->{target}.{name}", file.raw.get(name, Setting("true", name)))
+        try:
+            text = file.references.while_parsing().resolve(setting)
+        except ConfigurationError as error:
+            pairs.append(Pair(source, target, error.problems))
+            continue
+        if text.lower() == "true":
+            pairs.append(Pair(source, target))
+        elif text.lower() != "false":
+            notices[f"{setting.origin} is '{text}', which is not the word true (blanks count), so no pair beats by it alone."] = None
+    return pairs, list(notices)
+
+
+def _pairs(file: ConfigurationFile) -> list[tuple[str, str]]:
+    return [(source, target) for source in file.clusters for target in file.clusters if source != target]
 
 
 def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[Pair]:

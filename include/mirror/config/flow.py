@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -168,6 +168,18 @@ class Configuration:
     notices: tuple[str, ...]
     unreadable: tuple[ConfigurationError, ...] = ()
     """One error for each file that gives nothing: it cannot be read, or has no clusters."""
+    only_beating: tuple[Flow, ...] = ()
+    """Pairs that are no enabled flows, and for which MirrorMaker 2 emits heartbeats all the same. Nothing else is done for them."""
+    invalid_beating: tuple[InvalidFlow, ...] = ()
+    """Those of them that cannot run."""
+    kind: Literal["enabled", "beating"] = "enabled"
+    """What `flows` are, for messages."""
+
+    def for_heartbeats(self) -> "Configuration":
+        """The same with the pairs that beat for its flows: enabled ones whose `emit.heartbeats.enabled` is true, and those that do nothing
+        else."""
+        beating = tuple(flow for flow in self.flows if flow.value("emit.heartbeats.enabled"))
+        return replace(self, flows=(*beating, *self.only_beating), invalid=(*self.invalid, *self.invalid_beating), kind="beating")
 
     def flow(self, name: str) -> Flow:
         """The flow of this name ('east->west').
@@ -182,16 +194,17 @@ class Configuration:
                 raise invalid.error
         if self.unreadable:
             raise self.unreadable[0]
-        raise _unknown(name, [each.name for each in (*self.flows, *self.invalid)])
+        raise _unknown(name, [each.name for each in (*self.flows, *self.invalid)], self.kind)
 
 
-def _unknown(name: str, known: list[str]) -> MirrorError:
+def _unknown(name: str, known: list[str], kind: str) -> MirrorError:
     from mirror.config.suggest import nearest
 
     near = nearest(name, known)
     hint = f"Did you mean '{near}'? " if near else ""
+    switch = "enabled" if kind == "enabled" else "emit.heartbeats.enabled"
     return UsageError(
-        f"There is no enabled flow '{name}'.",
+        f"There is no {kind} flow '{name}'.",
         next=hint
-        + (f"The enabled flows are: {', '.join(known)}." if known else "No flow is enabled; set '<source>-><target>.enabled=true'."),
+        + (f"The {kind} flows are: {', '.join(known)}." if known else f"No flow is {kind}; set '<source>-><target>.{switch}=true'."),
     )

@@ -8,12 +8,12 @@ from pathlib import Path
 from mirror.config import flatten
 from mirror.config.agreement import naming_disagreements
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
-from mirror.config.file import ConfigurationFile, Pair, enabled_pairs, read
+from mirror.config.file import ConfigurationFile, Pair, beating_pairs, enabled_pairs, read
 from mirror.config.flow import Configuration, Flow, InvalidFlow
 from mirror.config.identity import identity_cycles
 from mirror.config.known import Unknown, unknown_keys
 from mirror.config.names import FlowName
-from mirror.config.validate import validate
+from mirror.config.validate import validate, validate_beating
 from mirror.errors import ConfigurationError, Problem
 
 _DEFAULT_PATH = Path(__file__).parents[2] / "mm2.properties"
@@ -37,16 +37,18 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
             each = found.setdefault(FlowName(pair.source, pair.target).name, _Found(FlowName(pair.source, pair.target)))
             each.paths.append(file.path)
             _add(each, file, pair, unknown)
+    beating = _beating(files, found, notices)
     _between_flows(list(found.values()))
     if not found and not unreadable:
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
-    good = tuple(each.flow for each in found.values() if each.flow and not each.problems)
-    return Configuration(good, _invalid([each for each in found.values() if each.problems]), tuple(notices), tuple(unreadable))
+    invalid = _invalid([each for each in found.values() if each.problems])
+    invalid_beating = _invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
+    return Configuration(_good(found), invalid, tuple(notices), tuple(unreadable), _good(beating), invalid_beating)
 
 
 @dataclass
 class _Found:
-    """An enabled flow while it is judged."""
+    """An enabled flow, or a pair that only beats, while it is judged."""
 
     name: FlowName
     paths: list[str] = field(default_factory=list)
@@ -87,12 +89,42 @@ def _add(found: _Found, file: ConfigurationFile, pair: Pair, unknown: Iterable[U
     found.problems |= dict.fromkeys(pair.problems)
     if pair.problems:
         return
-    connector = flatten.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
-    worker = flatten.worker_properties(file.raw, pair.source, pair.target)
-    flow = Flow(pair.source, pair.target, connector, worker, file.references, file=file.path)
+    flow = _flow(file, pair)
     judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
     found.problems |= dict.fromkeys(judged.problems)
     found.flow = replace(flow, notices=judged.notices)
+
+
+def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], notices: list[str]) -> dict[str, _Found]:
+    """The pairs that are no enabled flows and beat all the same. Where several files have one, the first says how; it is one pair."""
+    found: dict[str, _Found] = {}
+    ids = {each.name.airflow_name for each in enabled.values()}
+    for file in files:
+        pairs, told = beating_pairs(file)
+        notices += [f"{file.path}: {each}" for each in told]
+        for pair in pairs:
+            each = _Found(FlowName(pair.source, pair.target), [file.path], problems=dict.fromkeys(pair.problems))
+            if each.name.name in enabled or each.name.name in found:
+                continue
+            found[each.name.name] = each
+            each.flow = _flow(file, pair)
+            judged = validate_beating(each.flow)
+            each.problems |= dict.fromkeys(judged.problems)
+            each.flow = replace(each.flow, notices=judged.notices)
+            if each.name.airflow_name in ids:
+                each.refuse("clusters", f"the id of its DAG ({each.name.dag_id('heartbeats')}) is that of another pair; rename an alias")
+            ids.add(each.name.airflow_name)
+    return found
+
+
+def _flow(file: ConfigurationFile, pair: Pair) -> Flow:
+    connector = flatten.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
+    worker = flatten.worker_properties(file.raw, pair.source, pair.target)
+    return Flow(pair.source, pair.target, connector, worker, file.references, file=file.path)
+
+
+def _good(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
+    return tuple(each.flow for each in found.values() if each.flow and not each.problems)
 
 
 def _file_notices(file: ConfigurationFile, pairs: Iterable[Pair], unknown: Iterable[Unknown]) -> list[str]:
@@ -128,10 +160,12 @@ def _between_flows(found: Sequence[_Found]) -> None:
             )
 
 
-def _invalid(found: Sequence[_Found]) -> tuple[InvalidFlow, ...]:
+def _invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
+    """`taken`: the names of others whose ids they must not share."""
     made = []
+    names = [*taken, *(each.name for each in found)]
     for number, each in enumerate(found):
         error = ConfigurationError(list(each.problems), file=" and ".join(dict.fromkeys(each.paths)), flow=each.name.name)
-        namesake = sum(other.name.airflow_name == each.name.airflow_name for other in found[:number])
+        namesake = sum(other.airflow_name == each.name.airflow_name for other in names[: len(taken) + number])
         made.append(InvalidFlow(each.name.source, each.name.target, error, each.flow.notices if each.flow else (), namesake))
     return tuple(made)

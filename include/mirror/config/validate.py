@@ -1,15 +1,17 @@
 """What is wrong with a flow, all of it at once, without resolving a secret."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from mirror.config import heartbeats
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.catalogue_connect import WORKER_NAMES
 from mirror.config.catalogue_connectors import MIRROR_CLASSES
 from mirror.config.catalogue_unbuilt import NOT_BUILT
 from mirror.config.clients import client_settings
-from mirror.config.flow import CLIENTS, Flow
+from mirror.config.flow import CLIENTS, Flow, Role, Side
 from mirror.config.known import Unknown
 from mirror.config.per_topic import reset_position
 from mirror.config.references import has_reference
@@ -65,14 +67,37 @@ def validate(flow: Flow, unknown: list[Unknown]) -> Findings:
     """Everything that can be said of a flow when it is loaded. `unknown`: the keys that nobody reads and that could be meant for it."""
     found = Findings(flow)
     _names(found)
-    _values(found)
+    _values(found, flow.connector)
     _worker(found)
-    _clients(found)
+    _clients(found, CLIENTS)
     _start(found)
     for setting in {id(each): each for each in (*flow.connector.values(), *flow.worker_settings.values())}.values():
         found.add(flow.references.check(setting))
     _unknown(found, unknown)
+    _cadence(found)
     return found
+
+
+def validate_beating(flow: Flow) -> Findings:
+    """The same for a pair that is no enabled flow: only what its heartbeats depend on."""
+    found = Findings(flow)
+    settings = {name: flow.connector[name] for name in heartbeats.READ if name in flow.connector}
+    _values(found, settings)
+    _clients(found, heartbeats.USED)
+    clients = [setting for side, role in heartbeats.USED for setting in flow.java_settings(side, role).values()]
+    for setting in {id(each): each for each in (*settings.values(), *clients)}.values():
+        found.add(flow.references.check(setting))
+    _cadence(found)
+    return found
+
+
+def _cadence(found: Findings) -> None:
+    if found.problems:
+        return
+    with suppress(ConfigurationError):  # a reference that leads nowhere is told when the value is needed
+        notice = heartbeats.slower_than_asked(found.flow)
+        if notice is not None:
+            found.notice(notice)
 
 
 def _names(found: Findings) -> None:
@@ -96,8 +121,8 @@ def _names(found: Findings) -> None:
         found.refuse(separator, _SEPARATOR if separator.text else "must not be empty, or every topic would look mirrored. " + _IDENTITY)
 
 
-def _values(found: Findings) -> None:
-    for name, setting in found.flow.connector.items():
+def _values(found: Findings, settings: Mapping[str, Setting]) -> None:
+    for name, setting in settings.items():
         definition = CATALOGUE.get(name)
         if definition is None:
             continue
@@ -133,9 +158,9 @@ def _try(found: Findings, setting: Setting, parse: Callable[[str], Any]) -> None
         found.refuse(setting, str(error))
 
 
-def _clients(found: Findings) -> None:
+def _clients(found: Findings, clients: Iterable[tuple[Side, Role]]) -> None:
     flow = found.flow
-    for side, role in CLIENTS:
+    for side, role in clients:
         mapped = client_settings(_unresolved(flow.java_settings(side, role)), flow.as_client(side, role))
         found.add(mapped.problems)
         for key, why in mapped.without_effect.items():

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mirror.errors import ErrorReport
 
 if TYPE_CHECKING:
-    from mirror.config import Flow
+    from mirror.config import Configuration, Flow
 
 MODULES: Mapping[str, str] = {
     "refresh-topics": "mirror.sync.topics",
     "topic-configs": "mirror.sync.topic_configs",
     "topic-acls": "mirror.sync.topic_acls",
+    "heartbeats": "mirror.sync.heartbeats",
 }
 """The steps by name, with the module whose `step` runs them."""
 
@@ -36,6 +37,11 @@ class Step(Protocol):
 
     def __call__(self, flow: "Flow", dry_run: bool = False) -> Done:
         """With `dry_run` nothing is written."""
+
+
+def pairs_of(step: str, configuration: "Configuration") -> "Configuration":
+    """The configuration with the flows that have this step: for heartbeats, also pairs that are no enabled flows."""
+    return configuration.for_heartbeats() if step == "heartbeats" else configuration
 
 
 def run_step(name: str, flow: "Flow", dry_run: bool = False) -> Done:

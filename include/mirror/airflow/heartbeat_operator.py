@@ -1,0 +1,60 @@
+"""The task that lets Airflow's triggerer beat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from mirror.airflow.errors import as_airflow_errors
+from mirror.config import load
+from mirror.errors import ErrorReport, ReportedError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+RUN_SECONDS = 300
+"""A run is begun this often; so often the configuration is read anew."""
+
+OVERLAP_SECONDS = 60
+"""So much longer a run beats if the next one is late. Once that one begins, this one ends, and no beat is missing in between."""
+
+LATE_SECONDS = 60
+"""How long the triggerer may take to say that a run has ended before its task fails."""
+
+
+class HeartbeatOperator(BaseOperator):
+    """Defers to a HeartbeatTrigger; ends with what it did: `beats`, and when the `first` and the `last` was."""
+
+    template_fields: Sequence[str] = ()
+
+    def __init__(self, *, flow: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.flow = flow
+
+    def execute(self, context: Context) -> Any:
+        """Looks at the configuration, and leaves the rest to the triggerer."""
+        from airflow.sdk.exceptions import TaskDeferred
+
+        from mirror.airflow.heartbeat_trigger import HeartbeatTrigger
+        from mirror.sync.step import run_step
+
+        with as_airflow_errors():
+            flow = load().for_heartbeats().flow(self.flow)
+            if context["params"].get("dry_run"):
+                return run_step("heartbeats", flow, dry_run=True).result
+        now = time.time()
+        until = (now // RUN_SECONDS + 1) * RUN_SECONDS + OVERLAP_SECONDS
+        timeout = timedelta(seconds=until - now + LATE_SECONDS)
+        raise TaskDeferred(trigger=HeartbeatTrigger(self.flow, until), method_name="ended", timeout=timeout)
+
+    def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the trigger did. Raises the error that ended it: after a pause, a retry beats on."""
+        with as_airflow_errors():
+            if "error" in event:
+                raise ReportedError(ErrorReport(**event["error"]))
+        self.log.info("%s: %d beats.", self.flow, event["beats"])
+        return dict(event)
