@@ -1,6 +1,7 @@
 """TLS: from Java's `ssl.*` with its key stores (PEM, PKCS12, JKS) to librdkafka's, which gets every certificate and key as PEM."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from mirror.config.jks import Damaged, WrongPassword
@@ -50,14 +51,8 @@ def _trust(mapped: Mapped, settings: Settings) -> None:
     if content is None:
         return
     password = settings.get("ssl.truststore.password")
-    try:
+    with _noting_what_is_wrong(mapped, where, password):
         mapped.put("ssl.ca.pem", trusted(content, kind, password.text if password else None), where)
-    except WrongPassword:
-        _wrong_password(mapped, where, password)
-    except Damaged:
-        mapped.refuse(where, "is neither a JKS nor a PKCS12 store")
-    except ValueError as error:
-        mapped.refuse(where, str(error))
 
 
 def _key(mapped: Mapped, settings: Settings, alias: str) -> Identity | None:
@@ -86,10 +81,21 @@ def _opened(mapped: Mapped, settings: Settings, kind: str, where: Setting, key: 
     key_content = _content(mapped, key, is_file=False) if key else content
     if content is None or key_content is None or any(each and each.unresolved for each in (password, key_password)):
         return None
-    try:
+    found = None
+    with _noting_what_is_wrong(mapped, where, password, key_password):
+        opening = key_password.text if key_password else None
         if key:
-            return identity_of_pem(content, key_content, key_password.text if key_password else None)
-        return identity(content, kind, password.text if password else None, key_password.text if key_password else None)
+            found = identity_of_pem(content, key_content, opening)
+        else:
+            found = identity(content, kind, password.text if password else None, opening)
+    return found
+
+
+@contextmanager
+def _noting_what_is_wrong(mapped: Mapped, where: Setting, password: Setting | None, key_password: Setting | None = None) -> Iterator[None]:
+    """Opens a store whose faults are problems of the configuration, each of the property to look at."""
+    try:
+        yield
     except WrongKeyPassword:
         if key_password:
             mapped.refuse(key_password, f"is not the password of the private key in {where.origin}")
@@ -101,7 +107,6 @@ def _opened(mapped: Mapped, settings: Settings, kind: str, where: Setting, key: 
         mapped.refuse(where, "is neither a JKS nor a PKCS12 store")
     except ValueError as error:
         mapped.refuse(where, str(error))
-    return None
 
 
 def _wrong_password(mapped: Mapped, where: Setting, password: Setting | None) -> None:

@@ -1,6 +1,6 @@
 """A target, a source, a ledger and an engine that live in memory and write down in which order they are asked."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -11,10 +11,11 @@ from mirror.copy.engine import Progress, TransactionLimits, Work
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
 from mirror.formats.ledger import LedgerRecord, Writer, decode, decode_key
-from mirror.kafka.model import ConfigEntry, Partition, Topic
+from mirror.kafka.model import Topic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, Range
+from tests.unit.copy.memory_cluster import QuietCluster
 
 SETTINGS = ClientSettings({}, {}, {}, {}, {})
 RECORD_BYTES = 100
@@ -39,29 +40,19 @@ class World:
             self.happenings[step](engine)
 
 
-class MemoryCluster:
+class MemoryCluster(QuietCluster):
     """The part of Cluster that a lane uses."""
 
     world: World
 
-    def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
-        self.alias = alias
-
-    def __enter__(self) -> "MemoryCluster":
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        pass
+    def topic_id(self, name: str) -> str:
+        return self.world.ids.get(name, super().topic_id(name))
 
     def topics(self, names: Iterable[str], errors: dict[str, Exception] | None = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
         self.world.log.append(f"topics of {self.alias}")
         if operation == "WRITE" and errors is not None:
             errors.update({name: Exception(name) for name in names if name in self.world.unwritable})
-        partitions = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
-        return {name: Topic(name, self.world.ids.get(name, f"id-{name}"), partitions) for name in names}
-
-    def configs(self, names: Iterable[str], errors: object) -> dict[str, dict[str, ConfigEntry]]:
-        return {name: {} for name in names}
+        return super().topics(names, errors, operation)
 
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
         return {tp: self.world.ends.get(tp, 0) for tp in partitions}

@@ -11,9 +11,10 @@ from typing import Any
 from mirror.copy.engine import BatchRefused, Progress, TransactionLimits, Work
 from mirror.errors import ClusterUnreachable, Overtaken, TransactionTooSlow
 from mirror.formats.ledger import LedgerRecord, decode, decode_key
-from mirror.kafka.model import ConfigEntry, Partition, Topic
+from mirror.kafka.model import Topic
 from mirror.offsets.map import runs_of
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.memory_cluster import QuietCluster
 
 RECORD_BYTES = 1000
 BATCH = 3
@@ -87,27 +88,14 @@ class Brokers:
         return event
 
 
-class MemoryCluster:
+class MemoryCluster(QuietCluster):
     """The part of Cluster that a lane uses."""
 
     brokers: Brokers
 
-    def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
-        self.alias = alias
-
-    def __enter__(self) -> "MemoryCluster":
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        pass
-
-    def topics(self, names: Iterable[str], errors: object = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
+    def topics(self, names: Iterable[str], errors: dict[str, Exception] | None = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
         self.brokers.happens()
-        partitions = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
-        return {name: Topic(name, f"id-{name}", partitions) for name in names}
-
-    def configs(self, names: Iterable[str], errors: object) -> dict[str, dict[str, ConfigEntry]]:
-        return {name: {} for name in names}
+        return super().topics(names, errors, operation)
 
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
         if at == "earliest":

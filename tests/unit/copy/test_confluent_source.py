@@ -9,6 +9,7 @@ from mirror.copy.confluent_source import Source
 from mirror.copy.engine import RecordLimits, Work
 from mirror.copy.model import ClientSettings, LaneTask
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.memory_cluster import TakingTarget
 
 
 @dataclass
@@ -68,20 +69,6 @@ class FakeConsumer:
         return self.batches.pop(0) if self.batches else []
 
 
-class FakeTarget:
-    """Takes records and counts each as a byte."""
-
-    alias = "west"
-
-    def __init__(self):
-        self.bytes = 0
-        self.sent = []
-
-    def send(self, flow, message, timestamp, headers):
-        self.bytes += 1
-        self.sent.append((message.topic(), message.partition(), message.offset()))
-
-
 @pytest.fixture
 def consumer(monkeypatch):
     made = FakeConsumer()
@@ -104,7 +91,7 @@ def records(partition, *offsets):
 
 
 def test_records_of_several_partitions_in_one_batch_go_to_their_own(source, consumer):
-    target = FakeTarget()
+    target = TakingTarget()
     flows = source.assign([work(0), work(1)], target)
     consumer.batches = [[*records(0, 0, 1), *records(1, 0), *records(0, 2), *records(2, 0)]]
     source.consume(100, 0, target, 1000)
@@ -113,7 +100,7 @@ def test_records_of_several_partitions_in_one_batch_go_to_their_own(source, cons
 
 
 def test_a_partition_that_goes_on_where_it_was_is_not_assigned_anew(source, consumer):
-    target = FakeTarget()
+    target = TakingTarget()
     source.assign([work(0)], target)
     consumer.batches = [records(0, 0, 1)]
     source.consume(100, 0, target, 1000)
@@ -122,7 +109,7 @@ def test_a_partition_that_goes_on_where_it_was_is_not_assigned_anew(source, cons
 
 
 def test_what_a_full_transaction_leaves_of_a_batch_is_the_next_ones(source, consumer):
-    target = FakeTarget()
+    target = TakingTarget()
     source.assign([work(0)], target)
     consumer.batches = [records(0, 0, 1, 2)]
     source.consume(100, 0, target, 2)
@@ -133,7 +120,7 @@ def test_what_a_full_transaction_leaves_of_a_batch_is_the_next_ones(source, cons
 
 
 def test_a_partition_whose_records_were_thrown_away_in_between_is_read_again(source, consumer):
-    target = FakeTarget()
+    target = TakingTarget()
     source.assign([work(0), work(1)], target)
     consumer.batches = [records(0, 0), records(0, 1)]
     source.consume(100, 0, target, 1000)
@@ -154,7 +141,7 @@ def test_a_partition_whose_records_were_thrown_away_in_between_is_read_again(sou
     ],
 )
 def test_a_record_that_must_not_be_sent_stops_its_partition_in_front_of_it(source, consumer, limits, record, reason):
-    target = FakeTarget()
+    target = TakingTarget()
     [flow] = source.assign([work(0, **limits)], target)
     allowed = 100 if "oldest_timestamp" not in limits else 101
     good = [FakeMessage("orders", 0, offset, _timestamp=allowed - (1 if "newest_timestamp" in limits else 0)) for offset in (0, 2)]
@@ -166,7 +153,7 @@ def test_a_record_that_must_not_be_sent_stops_its_partition_in_front_of_it(sourc
 
 @pytest.mark.parametrize("timestamp", [-1, 1, 100, 2**62])
 def test_any_other_timestamp_is_carried(source, consumer, timestamp):
-    target = FakeTarget()
+    target = TakingTarget()
     [flow] = source.assign([work(0)], target)
     consumer.batches = [[FakeMessage("orders", 0, 0, _timestamp=timestamp)]]
     source.consume(100, 0, target, 1000)

@@ -7,6 +7,7 @@ from mirror.copy import confluent_source
 from mirror.copy.confluent_source import Source
 from mirror.copy.engine import RecordLimits, Work
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.memory_cluster import TakingTarget
 
 LONG, SHORT = TopicPartition("long", 0), TopicPartition("short", 0)
 
@@ -84,21 +85,8 @@ class FakeConsumer:
         pass
 
 
-class Records:
-    """The target side: what was handed over, a byte each."""
-
-    alias = "west"
-
-    def __init__(self):
-        self.bytes = 0
-        self.sent = []
-
-    def send(self, flow, message, timestamp, headers):
-        self.bytes += 1
-        self.sent.append((flow.work.source, message.offset()))
-
-    def of(self, tp):
-        return [offset for at, offset in self.sent if at == tp]
+def sent(target, tp):
+    return [offset for *at, offset in target.sent if tuple(at) == tp]
 
 
 @pytest.fixture
@@ -124,30 +112,30 @@ def transaction(source, target, max_bytes, *parts):
 
 def test_an_end_of_partition_in_front_of_the_ranges_end_does_not_end_it(source):
     reader, consumer = source
-    target = Records()
+    target = TakingTarget()
     consumer.early_ends = [[FakeMessage(SHORT, 0, end=True)], [FakeMessage(SHORT, 2, end=True)]]
     assert transaction(reader, target, 100, work(SHORT, 0, 3)) == {SHORT: 3}
-    assert target.of(SHORT) == [0, 1, 2]
+    assert sent(target, SHORT) == [0, 1, 2]
 
 
 def test_partitions_that_take_turns_lose_and_double_nothing(source):
     reader, _ = source
-    target = Records()
+    target = TakingTarget()
     assert transaction(reader, target, 6, work(LONG, 0, 40)) == {LONG: 6}
     assert transaction(reader, target, 2, work(SHORT, 0, 3)) == {SHORT: 2}
     assert transaction(reader, target, 5, work(LONG, 6, 40)) == {LONG: 11}
     assert transaction(reader, target, 1, work(SHORT, 2, 3)) == {SHORT: 3}
     assert transaction(reader, target, 99, work(LONG, 11, 40)) == {LONG: 40}
-    assert target.of(LONG) == list(range(40))
-    assert target.of(SHORT) == [0, 1, 2]
+    assert sent(target, LONG) == list(range(40))
+    assert sent(target, SHORT) == [0, 1, 2]
 
 
 def test_what_was_read_of_a_partition_whose_turn_is_over_does_not_come_twice(source):
     reader, _ = source
-    target = Records()
+    target = TakingTarget()
     transaction(reader, target, 1, work(LONG, 0, 40))
     at = transaction(reader, target, 2, work(SHORT, 0, 3))
     at |= transaction(reader, target, 3, work(LONG, 1, 40), work(SHORT, at[SHORT], 3))
     transaction(reader, target, 99, work(LONG, at[LONG], 40), work(SHORT, at[SHORT], 3))
-    assert target.of(LONG) == list(range(40))
-    assert target.of(SHORT) == [0, 1, 2]
+    assert sent(target, LONG) == list(range(40))
+    assert sent(target, SHORT) == [0, 1, 2]

@@ -1,0 +1,45 @@
+"""What a lane asks of a cluster's admin and hands to its target, for the worlds in memory that the lane's tests are made of."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mirror.kafka.model import ConfigEntry, Partition, Topic
+
+PARTITIONS = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
+
+
+class QuietCluster:
+    """The part of Cluster that says nothing of offsets: every topic has four partitions and no configs."""
+
+    def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
+        self.alias = alias
+
+    def __enter__(self) -> "QuietCluster":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def topic_id(self, name: str) -> str:
+        """The id that a topic has."""
+        return f"id-{name}"
+
+    def topics(self, names: Iterable[str], errors: dict[str, Exception] | None = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
+        return {name: Topic(name, self.topic_id(name), PARTITIONS) for name in names}
+
+    def configs(self, names: Iterable[str], errors: object) -> dict[str, dict[str, ConfigEntry]]:
+        return {name: {} for name in names}
+
+
+class TakingTarget:
+    """Takes records, counts each as a byte, and remembers (topic, partition, offset) of each."""
+
+    alias = "west"
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.sent: list[tuple[str, int, int]] = []
+
+    def send(self, flow: Any, message: Any, timestamp: int, headers: object) -> None:
+        self.bytes += 1
+        self.sent.append((message.topic(), message.partition(), message.offset()))
