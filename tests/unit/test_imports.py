@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "include" / "mirror"
 CLIENTS = {"confluent_kafka", "kafka"}
 PURE = ("config", "policy", "formats", "offsets")
-ADAPTERS = {"mirror.kafka", "mirror.copy", "mirror.sync", "mirror.airflow", "mirror.audit", "mirror.report", "mirror.plan"}
+ADAPTERS = {
+    *("mirror.kafka", "mirror.copy", "mirror.sync", "mirror.airflow", "mirror.audit", "mirror.report", "mirror.plan"),
+    *("mirror.client", "mirror.handover"),
+}
 HEAVY = {"pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "pyarrow", "psycopg2"}
 
 
@@ -93,6 +96,9 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("sync/topics.py", "kafka", True),
         ("offsets/map.py", "mirror.kafka.cluster", True),
         ("offsets/map.py", "mirror.errors", False),
+        ("policy/lineage.py", "mirror.client", True),
+        ("client.py", "mirror.kafka.cluster", False),
+        ("client.py", "confluent_kafka", True),
         ("copy/run.py", "mirror.airflow.copy", True),
         ("copy/run.py", "services.kafka", True),
         ("sync/topics.py", "mirror.kafka.cluster", False),

@@ -1,6 +1,14 @@
 """What is mirrored and under which name: replication policies, filters, and the selection of topics that they make up. Pure."""
 
-from mirror.policy.factories import check_class, config_property_filter, group_filter, replication_policy, topic_filter, topic_selection
+from mirror.policy.factories import (
+    check_class,
+    config_property_filter,
+    group_filter,
+    policy_of,
+    replication_policy,
+    topic_filter,
+    topic_selection,
+)
 from mirror.policy.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from mirror.policy.replication import (
     DefaultReplicationPolicy,
@@ -24,6 +32,7 @@ __all__ = [
     "group_filter",
     "is_ledger_of",
     "is_ledger_or_control_topic",
+    "policy_of",
     "replication_policy",
     "topic_filter",
     "topic_selection",

@@ -37,6 +37,18 @@ def replication_policy(flow: "Flow") -> ReplicationPolicy:
     return policy
 
 
+def policy_of(properties: Mapping[str, str]) -> ReplicationPolicy:
+    """The policy that the properties of a client name, without any flow; `source.cluster.alias` may be among them. Raises as
+    `replication_policy`."""
+    name = "replication.policy.class"
+    named = properties.get(name) or java_name(DefaultReplicationPolicy)
+    for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy):
+        if named == java_name(kind):
+            return kind(properties)
+    policy: ReplicationPolicy = constructed(name, named, custom_class(name, named, ReplicationPolicy), dict(properties))
+    return policy
+
+
 def topic_filter(flow: "Flow") -> TopicFilter:
     """By `topic.filter.class`."""
     known = {java_name(DefaultTopicFilter): lambda: DefaultTopicFilter(flow.value("topics"), flow.value("topics.exclude"))}

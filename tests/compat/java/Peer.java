@@ -37,6 +37,10 @@ public final class Peer {
         Map.entry("file", Configurations::file),
         Map.entry("names", Configurations::names),
         Map.entry("connectors", Configurations::connectors),
+        Map.entry("connect_offsets", ConnectOffsets::written),
+        Map.entry("client_topics", Clients::topics),
+        Map.entry("translated", Clients::translated),
+        Map.entry("translated_matching", Clients::translatedMatching),
         Map.entry("references", Configurations::references));
 
     public static void main(String[] arguments) throws Exception {
