@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from services.postgres import PostgresServer
 # No test judges a time: a busy machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+GUARDED_USERS = ("mirror", "reader", "writer", "owner", "stranger")
+"""Who may log in to the guarded clusters; each has its name as its password."""
 
 _started: dict[str, KafkaCluster | AirflowServices] = {}
 
@@ -37,21 +41,37 @@ def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
     print(f"\nThe services' logs are in {directory}")
 
 
-@pytest.fixture(scope="session")
-def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
-    """East and west, launched together: that takes hardly longer than one."""
-    clusters = {alias: KafkaCluster(services_directory / alias, alias, proxied=True) for alias in ("east", "west")}
-    _started.update(clusters)
+@contextmanager
+def _running(*clusters: KafkaCluster) -> Iterator[None]:
+    """Clusters that are launched together, which takes hardly longer than one."""
+    _started.update({cluster.alias: cluster for cluster in clusters})
     try:
-        for cluster in clusters.values():
+        for cluster in clusters:
             cluster.launch()
-        for cluster in clusters.values():
+        for cluster in clusters:
             cluster.wait_ready()
-        yield clusters
+        yield
     finally:
-        for cluster in clusters.values():
+        for cluster in clusters:
             cluster.stop()
             _started.pop(cluster.alias)
+
+
+@pytest.fixture(scope="session")
+def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
+    """East and west."""
+    clusters = {alias: KafkaCluster(services_directory / alias, alias, proxied=True) for alias in ("east", "west")}
+    with _running(*clusters.values()):
+        yield clusters
+
+
+@pytest.fixture(scope="session")
+def guarded(services_directory: Path) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+    """Two clusters with an authorizer, shared by all tests: GUARDED_USERS may do what ACLs allow, the plain listener everything."""
+    users = {name: name for name in GUARDED_USERS}
+    source, target = (KafkaCluster(services_directory / alias, alias, users=users) for alias in ("guarded-east", "guarded-west"))
+    with _running(source, target):
+        yield source, target
 
 
 @pytest.fixture(scope="session")

@@ -1,34 +1,52 @@
-"""The ACL bindings of a cluster's topics."""
+"""The ACL bindings of a cluster's topics.
 
-from collections.abc import Iterable
+They are read through kafka-python: librdkafka's client gives an empty list where a broker answers that it has no authorizer, or that we
+may not see its ACLs.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+import kafka.errors as errors
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from kafka import KafkaAdminClient
+from kafka import admin as python
 
-from mirror.errors import KafkaFailure, MirrorError
+from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Acl
+from mirror.kafka.python_client import python_settings
 
-_ANYTHING: Any = None
-_BY_NAME = AclBindingFilter(
-    ResourceType.TOPIC, _ANYTHING, ResourcePatternType.LITERAL, _ANYTHING, _ANYTHING, AclOperation.ANY, AclPermissionType.ANY
+_BY_NAME = python.ACLFilter(
+    None,
+    None,
+    python.ACLOperation.ANY,
+    python.ACLPermissionType.ANY,
+    python.ResourcePatternFilter(python.ResourceType.TOPIC, None, python.ACLResourcePatternType.LITERAL),
 )
 
 
-def topic_acls(cluster: Cluster) -> frozenset[Acl] | None:
+def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] | None:
     """All bindings of single topics, those of the name `*` included; None where the cluster has no authorizer.
 
-    Raises AuthorizationRefused without the right to DESCRIBE the cluster.
+    `settings` are librdkafka's, of an admin client of that cluster. Raises AuthorizationRefused without the right to DESCRIBE the cluster.
     """
-    answer = cluster.send("reading ACLs", lambda admin, seconds: admin.describe_acls(_BY_NAME, request_timeout=seconds))
-    failure = cluster.failure(answer, "reading ACLs", "DESCRIBE")
-    if isinstance(failure, KafkaFailure) and failure.reason == "SECURITY_DISABLED":
+    cluster.cluster_id()  # librdkafka's client says in one sentence why a cluster cannot be reached
+    limit = int(cluster.timeout * 1000)
+    client = None
+    try:
+        client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
+        return frozenset(_acl(found) for found in client.describe_acls(_BY_NAME)[0])
+    except errors.SecurityDisabledError:
         return None
-    if failure is not None:
-        raise failure
-    return frozenset(
-        Acl(found.name, found.principal, found.host, found.operation.name, found.permission_type.name) for found in answer.result(0)
-    )
+    except errors.ClusterAuthorizationFailedError:
+        raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster") from None
+    except errors.KafkaError as failure:
+        reason = type(failure).__name__
+        raise KafkaFailure(f"Cluster '{cluster.alias}': reading ACLs failed: {reason}: {failure}.", reason=reason) from failure
+    finally:
+        if client is not None:
+            client.close()
 
 
 def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
@@ -38,6 +56,10 @@ def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError 
         return {}
     answers = cluster.send("creating ACLs", lambda admin, seconds: admin.create_acls(list(bindings.values()), request_timeout=seconds))
     return {acl: cluster.failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER") for acl, bound in bindings.items()}
+
+
+def _acl(found: Any) -> Acl:
+    return Acl(found.resource_pattern.resource_name, found.principal, found.host, found.operation.name, found.permission_type.name)
 
 
 def _binding(acl: Acl) -> AclBinding:

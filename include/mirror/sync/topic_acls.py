@@ -1,8 +1,9 @@
 """Gives the remote topics of a flow the ACLs of their source topics, but for the right to write (`topic-acls`)."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from mirror.kafka.cluster import Cluster
 
 _VISIBLE_WITHIN_SECONDS = 5.0
+Seen = Callable[[], frozenset[Acl] | None]
+"""Gives the target's bindings as they are now."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,11 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     Raises what concerns a whole cluster: AuthorizationRefused without the right to DESCRIBE the source's cluster or to ALTER the target's.
     """
     selection = topic_selection(flow)
-    found = topic_acls(source)
+    seen = partial(topic_acls, target, flow.client("target", "admin"))
+    found = topic_acls(source, flow.client("source", "admin"))
     if found is None:
         return AclsSynced(skipped=f"the source '{source.alias}' has no authorizer, so its topics have no ACLs")
-    there, notice = _of_target(target)
+    there, notice = _of_target(target, seen)
     if there is None:
         return AclsSynced(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
     wanted = remote_acls(found, selection)
@@ -61,7 +65,7 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     outcomes = {} if dry_run else _created(target, missing)
     created = tuple(acl for acl in missing if outcomes.get(acl) is None)
     if created and not dry_run and not notice:
-        _await_visible(target, created)
+        _await_visible(seen, created)
     return AclsSynced(
         created=created,
         present=len(wanted) - len(missing),
@@ -71,10 +75,10 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     )
 
 
-def _of_target(target: "Cluster") -> tuple[frozenset[Acl] | None, str]:
+def _of_target(target: "Cluster", seen: Seen) -> tuple[frozenset[Acl] | None, str]:
     """The target's bindings. Who may not see them takes none to be there: to create one again changes nothing."""
     try:
-        return topic_acls(target), ""
+        return seen(), ""
     except AuthorizationRefused:
         return frozenset(), (
             f"The target '{target.alias}' does not let the mirror see its ACLs (DESCRIBE on the cluster). So all of them are created each "
@@ -91,10 +95,10 @@ def _created(target: "Cluster", acls: Collection[Acl]) -> Mapping[Acl, MirrorErr
     return outcomes
 
 
-def _await_visible(target: "Cluster", acls: Collection[Acl]) -> None:
+def _await_visible(seen: Seen, acls: Collection[Acl]) -> None:
     """Waits until a broker shows what was created: the answer comes from the controller, which brokers follow."""
     deadline = time.monotonic() + _VISIBLE_WITHIN_SECONDS
-    while not set(acls) <= (topic_acls(target) or set()) and time.monotonic() < deadline:
+    while not set(acls) <= (seen() or set()) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
