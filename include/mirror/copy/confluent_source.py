@@ -14,6 +14,7 @@ from mirror.copy.confluent_record import UNREADABLE_HEADERS, poison_of, read_hea
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.kafka.closing import close
 from mirror.kafka.epochs import epoch_end
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
@@ -99,7 +100,7 @@ class Source:
 
     def close(self) -> None:
         """Closes the consumer."""
-        self._consumer.close()
+        close(self._consumer)
 
     # ------------------------------------------------------------ inside
 

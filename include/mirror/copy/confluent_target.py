@@ -18,6 +18,7 @@ from mirror.errors import (
     TransactionTimeoutRefused,
     TransactionTooSlow,
 )
+from mirror.kafka.closing import close
 from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
@@ -132,7 +133,7 @@ class Target:
         except KafkaException:
             # The next attempt's fencing ends the transaction; nothing of it becomes visible before.
             return
-        self._producer.close()
+        close(self._producer)
 
     # ------------------------------------------------------------ inside
 

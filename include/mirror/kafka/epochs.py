@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
+from mirror.kafka.closing import close
 from mirror.kafka.failures import Complaints, settings_with
 from mirror.kafka.reading import reader_settings
 from mirror.offsets.partition import TopicPartition
@@ -53,5 +54,5 @@ def epoch_ends(settings: Mapping[str, Any], asked: Mapping[TopicPartition, tuple
                 if error is None or end is not None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
                     waiting.discard(tp)
     finally:
-        consumer.close()
+        close(consumer)
     return found

@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.errors import AuthorizationRefused, DeadlineExceeded, MirrorError
+from mirror.kafka.closing import close
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
@@ -109,7 +110,7 @@ class BoundedReader:
                     consumer.pause([ClientTopicPartition(tp.topic, tp.partition) for tp in done])
                     fetched -= done
         finally:
-            consumer.close()
+            close(consumer)
 
     def _failure(self, message: Message, seconds: float) -> MirrorError | None:
         error = message.error()
