@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mirror.config import load
+from mirror.formats.heartbeat import decode
 from mirror.report.pools import pools
 from services.airflow import COMPONENTS, AirflowServices
 from services.airflow_api import AirflowApi
@@ -39,6 +40,12 @@ FLOWS = {
     "triggered": {**WEEKLY, "source.bootstrap.servers": "${conn:kafka_source:extra.bootstrap.servers}"},
     "tampered": WEEKLY,
     "outage": WEEKLY,
+    # Not a flow: it only beats, and where it beats is known to the triggerer alone.
+    "beating": {
+        "source->target.enabled": "false",
+        "source->target.mirror.heartbeats.trigger": "true",
+        "target.bootstrap.servers": "${conn:kafka_target:extra.bootstrap.servers}",
+    },
     # One lane with small transactions: a copy that takes long enough to be interrupted.
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
@@ -129,7 +136,7 @@ def eventually(found: Callable[[], Any], seconds: float) -> Any:
 
 @pytest.fixture(scope="module")
 def south(services_directory: Path) -> Iterator[KafkaCluster]:
-    """A target for the flow whose broker goes away."""
+    """A target for the flow whose broker goes away, and for heartbeats: other tests would mirror them from a cluster that they share."""
     cluster = KafkaCluster(services_directory / "south", "south")
     cluster.start()
     yield cluster
@@ -141,7 +148,7 @@ def pairs(east: KafkaCluster, west: KafkaCluster, south: KafkaCluster, services_
     """Each flow's clusters under aliases of its own, with its configuration written."""
     made = {}
     for name, extra in FLOWS.items():
-        target = south if name == "outage" else west
+        target = south if name in ("outage", "beating") else west
         pair = ClusterPair(f"{name}-from", f"{name}-to", east.bootstrap, target.bootstrap, f"of-{name}", services_directory)
         pair.properties(extra=extra, file=f"{name}.properties")
         made[name] = pair
@@ -150,7 +157,11 @@ def pairs(east: KafkaCluster, west: KafkaCluster, south: KafkaCluster, services_
 
 @pytest.fixture(scope="module")
 def airflow(
-    pairs: dict[str, ClusterPair], make_airflow: Callable[..., AirflowServices], services_directory: Path, east: KafkaCluster
+    pairs: dict[str, ClusterPair],
+    make_airflow: Callable[..., AirflowServices],
+    services_directory: Path,
+    east: KafkaCluster,
+    south: KafkaCluster,
 ) -> AirflowServices:
     """All flows' pools and copy DAGs; those that a test triggers have had their scheduled run of this week, without work."""
     files = [services_directory / f"{name}.properties" for name in pairs]
@@ -158,7 +169,8 @@ def airflow(
     api = running.api()
     api.import_pools(pools(load(files).flows))
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
-    copies = [f"{pair.source}-to-{pair.target}.copy" for pair in pairs.values()]
+    api.add_connection("kafka_target", "kafka", extra=json.dumps({"bootstrap.servers": south.bootstrap}))
+    copies = [flow.dag_id("copy") for flow in load(files).flows]
     api.wait_for_dags(copies)
     assert api.import_errors() == {}
     for dag in copies:
@@ -227,6 +239,39 @@ def test_trigger_without_a_logical_date_copies_what_is_new_by_an_airflow_connect
     assert triggered.states(run) == GREEN
     assert triggered.assert_mirrored(topic) == 300
     assert triggered.xcom(run, "verdict").startswith("done: 300 records")
+
+
+def test_the_triggerer_beats_every_second_from_one_run_into_the_next_until_it_is_stopped(
+    airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle
+) -> None:
+    pair, api = pairs["beating"], airflow.api()
+    dag = f"{pair.source}-to-{pair.target}.heartbeats"
+
+    def beats() -> list[int]:
+        if oracle.topic_id(pair.target_bootstrap, "heartbeats") is None:
+            return []
+        records = oracle.dump(pair.target_bootstrap, "heartbeats")
+        found = [decode(record.key, record.value) for record in records]
+        assert {(beat.source, beat.target) for beat in found} <= {(pair.source, pair.target)}
+        assert [beat.timestamp for beat in found] == [record.timestamp for record in records]
+        return [beat.timestamp for beat in found]
+
+    api.wait_for_dags([dag])
+    api.unpause(dag)
+    eventually(lambda: len(beats()) > 3, 60)
+    [first] = (run["dag_run_id"] for run in api.runs(dag))
+    second = api.trigger(dag)
+    assert api.wait_for_run(dag, first)["state"] == "success", "it ends when the next run beats"
+    done = api.xcom(dag, first, "heartbeats")
+    eventually(lambda: beats()[-1] > done["last"] + 3000, 30)
+
+    seconds = [moment // 1000 for moment in beats()]
+    assert seconds == list(range(seconds[0], seconds[-1] + 1))
+    assert beats()[: done["beats"]][-1] == done["last"]
+    api.pause(dag)
+    api.call("PATCH", f"dags/{dag}/dagRuns/{second}", json={"state": "failed"})
+    eventually(lambda: time.time() * 1000 > beats()[-1] + 3000, 30)
+    api.close()
 
 
 def test_run_goes_on_by_itself_after_a_broker_outage(flow: Callable[[str], InAirflow], south: KafkaCluster) -> None:
