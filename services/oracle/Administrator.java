@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.Config;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.ListOffsetsResult;
 import org.apache.kafka.clients.admin.ListTopicsOptions;
@@ -97,17 +98,30 @@ final class Administrator {
         });
     }
 
-    /** `resource`: a topic's name, or a broker's id with type BROKER. A config of null goes back to its default. */
+    /** `resource`: a topic's name, or a broker's id with type BROKER. A config of null goes back to its default. A topic's are shown then. */
     static JsonNode alterConfigs(JsonNode request) throws Exception {
         ConfigResource.Type type = ConfigResource.Type.valueOf(request.path("type").asText("TOPIC"));
         List<AlterConfigOp> changes = new ArrayList<>();
         request.required("configs").properties().forEach(entry -> changes.add(new AlterConfigOp(
             new ConfigEntry(entry.getKey(), entry.getValue().isNull() ? null : entry.getValue().asText()),
             entry.getValue().isNull() ? AlterConfigOp.OpType.DELETE : AlterConfigOp.OpType.SET)));
-        Map<ConfigResource, Collection<AlterConfigOp>> wanted = Map.of(new ConfigResource(type, request.required("resource").asText()), changes);
+        ConfigResource resource = new ConfigResource(type, request.required("resource").asText());
+        Deadline deadline = new Deadline(request);
         return with(request, admin -> {
-            admin.incrementalAlterConfigs(wanted).all().get();
+            admin.incrementalAlterConfigs(Map.of(resource, changes)).all().get();
+            while (type == ConfigResource.Type.TOPIC && !shows(admin.describeConfigs(List.of(resource)).all().get().get(resource), changes)) {
+                deadline.check(() -> "the configs of " + resource.name() + " are not shown");
+                Thread.sleep(10);
+            }
             return Oracle.JSON.createObjectNode();
+        });
+    }
+
+    private static boolean shows(Config config, Collection<AlterConfigOp> changes) {
+        return changes.stream().allMatch(change -> {
+            ConfigEntry entry = config.get(change.configEntry().name());
+            boolean own = entry != null && entry.source() == ConfigEntry.ConfigSource.DYNAMIC_TOPIC_CONFIG;
+            return change.opType() == AlterConfigOp.OpType.DELETE ? !own : own && entry.value().equals(change.configEntry().value());
         });
     }
 
