@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mirror.config import flatten
 from mirror.config.catalogue import TOP_LEVEL
 from mirror.config.client_keys import CLIENT_KEYS
-from mirror.config.file import ConfigurationFile, enabled_pairs
+from mirror.config.file import ConfigurationFile, beating_pairs, enabled_pairs
 from mirror.config.properties import parse_bytes
 from mirror.config.references import references
 from mirror.config.setting import Setting
@@ -46,13 +46,16 @@ def test_a_file_becomes_the_maps_that_mirrormaker_2_makes_of_it(peer: Peer, data
 
     file = ConfigurationFile("", raw, references(raw, {}), tuple(clusters))
     assert set(theirs["clusters"]) == set(clusters)
-    assert {f"{pair.source}->{pair.target}" for pair in enabled_pairs(file)[0] if not pair.problems} == set(theirs["enabled"])
+    enabled = {f"{pair.source}->{pair.target}" for pair in enabled_pairs(file)[0] if not pair.problems}
+    beating = {f"{pair.source}->{pair.target}" for pair in beating_pairs(file)[0] if not pair.problems}
+    assert (enabled, enabled | beating) == (set(theirs["enabled"]), set(theirs["pairs"]))
     for source, target in flows:
         peer.cases["flattened flows"] += 1
         expected: dict[str, Any] = theirs["flows"][f"{source}->{target}"]
         connector = flatten.connector_properties(raw, source, target, THEIR_TOP_LEVEL)
         assert texts(flatten.worker_properties(raw, source, target)) == expected["worker"]
         assert texts(connector) == expected["connector"]
+        assert expected["alike"], "no file gives one of the three connectors a setting that the others do not get"
         for name, settings in (expected["clients"] or {}).items():
             found = client(connector, *name.split())
             assert found | {"client.id": settings["client.id"]} == settings, name

@@ -7,7 +7,7 @@ topics, neither knows the other's again, and what was mirrored is mirrored back.
 from collections.abc import Iterable, Iterator
 
 from mirror.config.flow import Flow
-from mirror.config.overlap import may_share
+from mirror.config.overlap import Choice, may_share
 from mirror.config.setting import DEFAULT
 
 _NAMING = ("replication.policy.class", "replication.policy.separator")
@@ -21,7 +21,7 @@ def naming_disagreements(flows: Iterable[Flow]) -> Iterator[tuple[Flow, Flow, st
         if other is None or source > target:
             continue
         different = [name for name in _NAMING if one.value(name) != other.value(name)]
-        if different and may_share([one, other]):
+        if different and may_share([Choice.of(one), Choice.of(other)]):
             values = " and ".join(f"{_shown(one, name)}, but {_shown(other, name)}" for name in different)
             yield (
                 one,

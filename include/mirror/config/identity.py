@@ -4,20 +4,21 @@ With the IdentityReplicationPolicy nothing says where a record comes from, so in
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mirror.config.catalogue_connectors import IDENTITY_POLICY
 from mirror.config.flow import Flow
-from mirror.config.overlap import may_share
+from mirror.config.overlap import Choice, may_share
 
 
 def identity_cycles(flows: Iterable[Flow]) -> dict[str, str]:
     """Name of each flow that is part of such a cycle -> the cycle, written out ('east -> west -> east'); of several the shortest."""
     able = _on_circles([flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY])
+    choices = {flow: Choice.of(flow) for flow in able}
     found: dict[str, str] = {}
     for start in able:
         if start.name not in found:
-            cycle = _shortest_cycle(start, able)
+            cycle = _shortest_cycle(start, choices)
             text = " -> ".join([start.source, *(flow.target for flow in cycle)])
             for flow in cycle:
                 found.setdefault(flow.name, text)
@@ -37,16 +38,19 @@ def _on_circles(flows: Sequence[Flow]) -> list[Flow]:
     return [flow for flow in flows if flow.source in beyond.get(flow.target, ())]
 
 
-def _shortest_cycle(start: Flow, flows: Sequence[Flow]) -> list[Flow]:
+def _shortest_cycle(start: Flow, choices: Mapping[Flow, Choice]) -> list[Flow]:
     """The flows of the shortest way round that begins with `start` and that one topic may take; empty if there is none."""
+    onwards: dict[str, list[Flow]] = {}
+    for flow in choices:
+        onwards.setdefault(flow.source, []).append(flow)
     paths = deque([[start]])
     while paths:
         path = paths.popleft()
         if path[-1].target == start.source:
             return path
         been = {flow.target for flow in path}
-        for following in flows:
+        for following in onwards[path[-1].target]:
             longer = [*path, following]
-            if following.source == path[-1].target and following.target not in been and may_share(longer):
+            if following.target not in been and may_share([choices[flow] for flow in longer]):
                 paths.append(longer)
     return []

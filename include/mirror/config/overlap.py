@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 from mirror.config.flow import Flow
@@ -12,41 +14,55 @@ _QUANTIFIERS = ("*", "+", "?", "{")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def may_share(flows: Sequence[Flow]) -> bool:
-    """Whether one topic may be chosen by all of them.
+@dataclass(frozen=True)
+class Choice:
+    """What a flow chooses among the topics of its source."""
 
-    Exact where one of the flows lists plain names. Otherwise each two are compared, and only what is certain counts as no: different
+    included: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    @classmethod
+    def of(cls, flow: Flow) -> "Choice":
+        """By `topics` and `topics.exclude`."""
+        return cls(flow.value("topics"), flow.value("topics.exclude"))
+
+    @property
+    def names(self) -> set[str]:
+        """What of it is a plain name. It may hold dots: as a pattern it matches more, but the name is what is meant."""
+        return {member for member in self.included if _NAME.fullmatch(member)}
+
+    def takes(self, name: str) -> bool:
+        """Whether a topic is chosen."""
+        return (name in self.included or _matches(self.included, name)) and not self.refuses(name)
+
+    def refuses(self, member: str) -> bool:
+        """Whether a member of another choice is excluded here, as far as that is plain to see."""
+        return member in self.excluded or (_NAME.fullmatch(member) is not None and _matches(self.excluded, member))
+
+
+def may_share(choices: Sequence[Choice]) -> bool:
+    """Whether one topic may be in all of them.
+
+    Exact where one of them lists plain names. Otherwise each two are compared, and only what is certain counts as no: different
     beginnings, one's choice excluded by the other.
     """
-    if any(all(map(_NAME.fullmatch, flow.value("topics"))) for flow in flows):
-        names = {member for flow in flows for member in flow.value("topics") if _NAME.fullmatch(member)}
-        return any(all(_chooses(flow, name) for flow in flows) for name in names)
-    return all(_overlap(one, other) for one, other in combinations(flows, 2))
+    if any(len(each.names) == len(each.included) for each in choices):
+        names = set().union(*(each.names for each in choices))
+        return any(all(each.takes(name) for each in choices) for name in names)
+    return all(_overlap(one, other) for one, other in combinations(choices, 2))
 
 
-def _chooses(flow: Flow, name: str) -> bool:
-    """Whether a plain name is chosen. It may hold dots: as a pattern it matches more, but the name is what is meant."""
-    included, excluded = flow.value("topics"), flow.value("topics.exclude")
-    return name not in excluded and (name in included or _matches(included, name)) and not _matches(excluded, name)
+@lru_cache(maxsize=10_000)
+def _overlap(one: Choice, other: Choice) -> bool:
+    return any(
+        _members_overlap(mine, theirs) and not any(choice.refuses(member) for choice in (one, other) for member in (mine, theirs))
+        for mine in one.included
+        for theirs in other.included
+    )
 
 
 def _matches(patterns: Iterable[str], name: str) -> bool:
     return any(compile_pattern(pattern).matches(name) for pattern in patterns)
-
-
-def _overlap(one: Flow, other: Flow) -> bool:
-    return any(
-        _members_overlap(mine, theirs) and not _excluded(mine, theirs, one, other)
-        for mine in one.value("topics")
-        for theirs in other.value("topics")
-    )
-
-
-def _excluded(mine: str, theirs: str, one: Flow, other: Flow) -> bool:
-    excluded = (*one.value("topics.exclude"), *other.value("topics.exclude"))
-    if mine in excluded or theirs in excluded:
-        return True
-    return any(_matches(excluded, member) for member in (mine, theirs) if _NAME.fullmatch(member))
 
 
 def _members_overlap(mine: str, theirs: str) -> bool:

@@ -49,7 +49,15 @@ final class Configurations {
         Map<String, String> source = config.connectorBaseConfig(flow, MirrorSourceConnector.class);
         answer.set("connector", Peer.JSON.valueToTree(source));
         answer.set("clients", clients(source));
+        answer.put("alike", CONNECTORS.stream().map(each -> ofAny(config, flow, each)).distinct().count() == 1);
         return answer;
+    }
+
+    /** A connector's map without what names the connector. */
+    private static Map<String, String> ofAny(MirrorMakerConfig config, SourceAndTarget flow, Connector connector) {
+        Map<String, String> map = new HashMap<>(config.connectorBaseConfig(flow, connector.getClass()));
+        map.keySet().removeAll(List.of("name", "connector.class"));
+        return map;
     }
 
     /** Null where the connector's map itself is not valid. */

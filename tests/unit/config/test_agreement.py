@@ -1,6 +1,12 @@
-"""Flows of opposite directions that name remote topics differently."""
+"""What has to agree: between the connectors of a flow, which no file can set apart, and between flows of opposite directions."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.config import flatten
+from mirror.config.catalogue import TOP_LEVEL
+from mirror.config.setting import Setting
 
 HEAD = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\nb->a.enabled = true\n"
 
@@ -45,3 +51,30 @@ def test_flows_that_agree_or_mirror_different_topics_are_left_in_peace(told, lin
 def test_flows_that_do_not_lead_back_may_name_as_they_like(configuration):
     text = HEAD.replace("a, b", "a, b, c").replace("b->a", "b->c") + "c.bootstrap.servers = h:3\na->b.replication.policy.separator = _\n"
     assert [flow.notices for flow in configuration(text).flows] == [(), ()]
+
+
+AGREED = (
+    *("topics", "topics.exclude", "topic.filter.class", "offset-syncs.topic.location", "emit.offset-syncs.enabled"),
+    *("replication.policy.class", "replication.policy.separator", "replication.policy.internal.topic.separator.enabled"),
+)
+CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
+PREFIXES = (
+    *("", "a->b.", "a.", "b.", "source.", "target.", "checkpoint.", "heartbeat.", "source.connector.", "checkpointConnector."),
+    *(f"{before}{name}." for name in CONNECTORS for before in ("", "a->b.", "b.")),
+)
+
+
+@given(st.dictionaries(st.builds(str.__add__, st.sampled_from(PREFIXES), st.sampled_from(AGREED)), st.sampled_from(["x", "y", "_"])))
+def test_no_file_gives_one_connector_of_a_flow_what_the_others_do_not_get(file):
+    """What the connectors have to agree upon is one object of the flow, so a disagreement could not even be read from a file."""
+    raw = {key: Setting(text, key) for key, text in file.items()}
+    maps = [flatten.connector_properties(raw, "a", "b", TOP_LEVEL, connector) for connector in CONNECTORS]
+    agreed = [{key: value for key, value in each.items() if key not in ("name", "connector.class")} for each in maps]
+    assert agreed[0] == agreed[1] == agreed[2]
+
+
+@pytest.mark.parametrize("key", ["MirrorCheckpointConnector.topics", "a->b.checkpoint.offset-syncs.topic.location"])
+def test_a_key_for_one_connector_alone_is_told_to_have_no_effect(configuration, key):
+    found = configuration(HEAD + f"{key} = x\n")
+    told = [*found.notices, *(notice for flow in found.flows for notice in flow.notices)]
+    assert [f"{key} has no effect, in MirrorMaker 2 neither" in notice for notice in told] == [True]
