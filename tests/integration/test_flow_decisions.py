@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from mirror.copy.run import copy_in_process
-from mirror.errors import ControlUnreadable, LanesChanged, LedgerMissing, LedgerUnsuitable, OtherCluster
+from mirror.errors import ControlMissing, ControlUnreadable, LanesChanged, LedgerMissing, LedgerUnsuitable, OtherCluster
 from mirror.kafka.connect import clusters, control_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
@@ -73,6 +73,25 @@ def test_another_installation_is_let_in_by_a_decision(mirroring, make_topic, mak
     assert (record.writer.installation, record.decided.decision) == ("second", "take-ownership")
     mirroring.oracle.produce(mirroring.source, topic, 10, seed=20)
     assert {error.code for error in first.copy().errors} == {"ForeignWriter"}, "now the first one is kept out"
+
+
+def test_a_lost_control_topic_stops_the_flow_until_somebody_decided_anew(mirroring, make_topic, decide, answer):
+    paused, other = make_topic("orders"), make_topic("payments")
+    mirroring.copy()
+    flow = ("--flow", mirroring.pair.flow, "--reason", WHY)
+    decide("pause", *flow, "--topic", paused)
+    mirroring.oracle.delete_topic(mirroring.target, f"mm2-control.{mirroring.pair.source}.internal")
+    for topic in (paused, other):
+        mirroring.oracle.produce(mirroring.source, topic, 10, seed=31)
+    with pytest.raises(ControlMissing) as lost:
+        mirroring.copy()
+    assert decide("pause", *flow, "--topic", paused)[0] == 0, "what has to hold is decided first"
+    with pytest.raises(ControlMissing):
+        mirroring.plan()
+    answer(lost.value)
+    assert mirroring.copy().records == 10
+    mirroring.assert_mirrored(other)
+    assert decide("begin-control", *flow)[0] == 1, "nothing is lost now"
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["deleted", "created anew"])

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from mirror.decide.model import Made, Request
 from mirror.errors import NothingToDecide, UsageError
-from mirror.formats.control import Decision
+from mirror.formats.control import LEDGER, Decision
 from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord
 from mirror.plan.checks import foreign
@@ -45,6 +45,15 @@ def take_ownership(
     names = ", ".join(sorted({f"'{writer.installation}' on {writer.host}" for writer in others}))
     made = Decision(request.decision, request.who, when, request.why, installation=installation, until=until)
     return [Made(made, f"'{installation}' writes on behind what {names} wrote until {moment_text(until)}")]
+
+
+def begin_control(request: Request, known: str | None, found: str | None, when: datetime) -> list[Made]:
+    """The control topic, of which decisions were lost, is whole as it is now."""
+    if known is not None or found is None:
+        state = "the control topic names the flow's ledger." if known else "the flow has no ledger yet; the first plan begins both."
+        raise NothingToDecide(request.decision, state)
+    made = Decision(LEDGER, request.who, when, request.why, ledger_id=found)
+    return [Made(made, "what the control topic says now is all that was decided")]
 
 
 def begin_ledger(request: Request, ledger: str, known: str | None, found: str | None, when: datetime) -> list[Made]:

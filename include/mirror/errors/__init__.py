@@ -7,8 +7,10 @@ from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, T
 from mirror.errors.base import ErrorReport, MirrorError
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.errors.configuration import ConfigurationError, Problem, UsageError
+from mirror.errors.groups import CheckpointUnwritable, GroupOffsetsRefused, NoGroupOffsets
 from mirror.errors.internal_topics import InternalRecordDamaged
 from mirror.errors.ledger import (
+    ControlMissing,
     ControlUnreadable,
     ForeignWriter,
     LanesChanged,
@@ -48,16 +50,19 @@ __all__ = [
     "AuthenticationFailed",
     "AuthorizationRefused",
     "BlockedByOpenTransaction",
+    "CheckpointUnwritable",
     "CheckpointsMissing",
     "ClusterUnreachable",
     "ConfigurationError",
     "ConnectOffsetsMissing",
     "ConnectOffsetsUnreadable",
+    "ControlMissing",
     "ControlUnreadable",
     "CopyUnderWay",
     "DeadlineExceeded",
     "ErrorReport",
     "ForeignWriter",
+    "GroupOffsetsRefused",
     "HandedBack",
     "InternalRecordDamaged",
     "JobFailed",
@@ -70,6 +75,7 @@ __all__ = [
     "LedgerUnsuitable",
     "MirrorError",
     "MirrorMakerRunning",
+    "NoGroupOffsets",
     "NothingMoved",
     "NothingToDecide",
     "NothingToHandBack",

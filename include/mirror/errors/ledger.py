@@ -108,6 +108,18 @@ class LedgerMissing(MirrorError):
         self.found_id = found_id
 
 
+class ControlMissing(MirrorError):
+    """Raised when the ledger holds partitions and the control topic, which every flow has from its first plan on, is gone or empty."""
+
+    def __init__(self, control: str, ledger: str, partitions: int) -> None:
+        super().__init__(
+            f"The control topic {control} is gone or was emptied, though {ledger} holds {partitions} partitions: pauses and other "
+            "decisions that people took are lost. Nothing was copied.",
+            topic=control,
+            next=f"Decide anew what has to hold, such as pauses; then say that nothing else does: {decide('begin-control')}",
+        )
+
+
 class ControlUnreadable(MirrorError):
     """Raised when a record of the control topic cannot be read: damaged, or written by a newer version of the mirror."""
 

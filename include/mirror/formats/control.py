@@ -20,6 +20,8 @@ VERSION = 1
 ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS = "accept-gap", "skip-record", "restart", "accept-records"
 PAUSE, RESUME = "pause", "resume"
 ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER = "adopt-cluster", "take-ownership", "begin-ledger"
+BEGIN_CONTROL = "begin-control"
+"""Taken by a person, and written as the record of which ledger is the flow's (LEDGER): with it the control topic is whole again."""
 LEDGER = "ledger"
 """Not a decision: which ledger is the flow's, written by the plan that began it."""
 

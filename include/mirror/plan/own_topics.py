@@ -4,7 +4,7 @@ import socket
 from datetime import UTC, datetime
 
 from mirror.config import Flow
-from mirror.errors import LedgerMissing
+from mirror.errors import ControlMissing, LedgerMissing
 from mirror.formats.control import LEDGER, Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import ledger_of
@@ -28,7 +28,8 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     """The ledger's topic id ('': a dry run found none) and what it says. Creates it where there is none, unless in a dry run.
 
     The control topic keeps the id, so that a ledger that was lost, or whose name follows another separator now, is not silently begun anew:
-    that raises LedgerMissing.
+    that raises LedgerMissing. A ledger that holds partitions without the control topic naming it says that decisions were lost: that raises
+    ControlMissing.
     """
     ledger = ledger_of(flow, target)
     known, found = decisions.ledger_id, ledger.topic_id()
@@ -41,6 +42,8 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     view = LedgerView()
     if found is not None:
         view = ledger.read()
+        if known is None and view.records:
+            raise ControlMissing(control.topic, ledger.topic, len(view.records))
     elif dry_run:
         return "", view
     else:
