@@ -64,7 +64,8 @@ def mirroring(guarded, make_pair, make_mirroring):
     source, target = guarded
     return make_mirroring(
         make_pair(source, target),
-        {
+        {"offset-syncs.topic.location": "target"}
+        | {
             f"{side}.{name}": value
             for side, cluster in zip(("source", "target"), guarded, strict=True)
             for name, value in {"bootstrap.servers": cluster.secure_bootstrap, **login("mirror")}.items()
@@ -87,7 +88,7 @@ def allow_the_mirror(allow, guarded, pair):
     ]
     own = [
         acl("mirror", f"mm2-{kind}.{pair.source}.internal", each)
-        for kind in ("ledger", "control")
+        for kind in ("ledger", "control", "offset-syncs")
         for each in ("READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")
     ]
     transactions = acl("mirror", "mirror.", "WRITE", kind="TRANSACTIONAL_ID", pattern="PREFIXED")
@@ -132,7 +133,8 @@ def test_readers_of_a_topic_may_read_its_mirror_and_only_the_mirror_writes_it(gu
         acl("owner", topic, "ALL"),
         acl("stranger", topic, "READ", "DENY"),
     )
-    assert mirroring.copy().state == "done"
+    judged = mirroring.copy()
+    assert judged.state == "done", judged.errors
     assert {reads(oracle, target, user, remote) for user in ("reader", "writer", "owner", "stranger")} == {"TopicAuthorizationException"}
 
     done = run_step("topic-acls", mirroring.flow)
