@@ -1,6 +1,7 @@
 """The `copy` DAG with a core and a Spark that answer as told: retries, other attempts, large plans, the Spark connection."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from mirror.config import load
 from mirror.copy.job_files import read_plan, write_failure, write_results
 from mirror.copy.model import LaneResult, Watermark
-from mirror.errors import ClusterUnreachable, OtherCluster, Overtaken, PlanMismatch, RecordRefused
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, OtherCluster, Overtaken, PlanMismatch, RecordRefused
 from mirror.plan.model import Plan, Range
 from mirror.report.publish import Published
+from mirror.sync.offset_syncs import Emitted
 
 COPY = "east-to-west.copy"
 FLOW = (
@@ -34,6 +36,8 @@ class Core:
         self.jobs: list[Any] = []
         self.plans = 0
         self.files: list[Path] = []
+        self.syncs = Emitted()
+        self.whole: list[bool] = []
 
     def plan(self, flow: Any, dry_run: bool = False) -> Plan:
         self.plans += 1
@@ -58,7 +62,11 @@ class Core:
         marks = () if error else tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in self.ranges)
         write_results(result_file, [LaneResult(3, marks, (error.report(),) if error else ())])
 
-    def publish(self, flow: Any, plan: Plan, results: Any = ()) -> Published:
+    def publish(self, flow: Any, plan: Plan, results: Any = (), whole: bool = False) -> Published:
+        self.whole.append(whole)
+        return replace(self.reached(flow, plan, results), syncs=self.syncs)
+
+    def reached(self, flow: Any, plan: Plan, results: Any = ()) -> Published:
         return Published(tuple(Watermark(r.topic, r.partition, self.watermark, self.watermark, 4, 7) for r in plan.ranges))
 
 
@@ -69,6 +77,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     core = Core()
     monkeypatch.setattr("mirror.plan.run.plan", core.plan)
     monkeypatch.setattr("mirror.report.publish.publish", core.publish)
+    monkeypatch.setattr("mirror.report.publish.reached", core.reached)
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
     yield core
     assert not [path for path in core.files if path.exists()]
@@ -134,11 +143,27 @@ def test_large_plans_travel_packed_and_the_largest_are_made_again(
     assert (run.state, core.plans) == ("success", plans)
     assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0}
     assert ("zlib+base64" in run.xcom["plan"]) == (plans == 1)
+    assert core.whole == [plans > 1], "without the plan, nobody knows any more of which partitions offset syncs are due"
     core.watermark, core.lane_errors = 5, [RecordRefused("orders", 0, 5, "east.orders", "too large")]
     run = run_dag(COPY)
     assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
     core.watermark, core.silent = 5, True
     assert run_dag(COPY).state == "failed"
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_was_copied(
+    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], large: bool
+) -> None:
+    if large:
+        monkeypatch.setattr("mirror.airflow.xcom.PLAIN_BYTES", 10)
+        monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", 10)
+    core.syncs = Emitted(3, 2, ("one is damaged",), (AuthorizationRefused("east", "WRITE", "topic mm2-offset-syncs").report(),))
+    run = run_dag(COPY)
+    assert run.tasks == {"plan": "success", "copy": "success", "publish": "success", "verdict": "failed"}
+    said = "".join(capfd.readouterr())
+    assert "4 records were copied, and this failed" in said
+    assert "AuthorizationRefused: Cluster 'east' refuses WRITE on topic mm2-offset-syncs." in said
 
 
 def test_an_unknown_spark_connection_is_one_clear_sentence(

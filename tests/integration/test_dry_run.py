@@ -28,7 +28,9 @@ OWN_TOPICS = ("__transaction_state", "__consumer_offsets")
 
 @pytest.fixture
 def mirror(pair, capsys):
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000"})
+    # With offset syncs on the target nothing at all is written to the source.
+    syncs = {"source->target.offset-syncs.topic.location": "target"}
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000", **syncs})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments, "--json"])

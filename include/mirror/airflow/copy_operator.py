@@ -107,10 +107,10 @@ class CopyOperator(BaseOperator):
 
 
 def _judge(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:
-    from mirror.report.publish import publish
+    from mirror.report.publish import reached
     from mirror.report.verdict import verdict
 
-    return verdict(plan, results, publish(flow, plan, results))
+    return verdict(plan, results, reached(flow, plan, results))
 
 
 def _of_the_lanes(verdict: Verdict, plan: Plan) -> list[Any]:

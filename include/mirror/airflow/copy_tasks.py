@@ -45,17 +45,22 @@ def plan(flow_name: str) -> dict[str, Any]:
 
 @task(task_id="publish", show_return_value_in_logs=False, trigger_rule=TriggerRule.ALL_DONE)
 def publish(flow_name: str) -> dict[str, Any]:
-    """The watermarks that the ledger has now, whatever became of the job; where the job said otherwise, the ledger counts."""
-    from mirror.report.publish import publish as read_ledger
+    """The watermarks that the ledger has now, whatever became of the job; where the job said otherwise, the ledger counts. Then the offset
+    syncs of what was copied: the verdict says which could not be written."""
+    from mirror.report.publish import publish as publish_run
 
     if is_dry_run():
         raise AirflowSkipException("A dry run changes nothing, so there is nothing to publish.")
     with as_airflow_errors():
         flow, made = load().flow(flow_name), pull("plan")
         planned = plan_from_xcom(flow, made, dry_run=True) if made is not None else Plan(flow_name)
-        published = read_ledger(flow, planned, results_from_xcom(pull("copy")))
-    for disagreement in published.disagreements:
-        log.warning("%s", disagreement)
+        whole = made is not None and from_xcom(made) is None
+        published = publish_run(flow, planned, results_from_xcom(pull("copy")), whole=whole)
+    for notice in (*published.disagreements, *published.syncs.notices):
+        log.warning("%s", notice)
+    for error in published.syncs.errors:
+        log.error("%s", error)
+    log.info("%d offset syncs of %d partitions were written.", published.syncs.pairs, published.syncs.partitions)
     return published_to_xcom(published)
 
 

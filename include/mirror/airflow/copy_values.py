@@ -16,6 +16,7 @@ from mirror.plan.model import Plan
 if TYPE_CHECKING:
     from mirror.report.publish import Published
     from mirror.report.verdict import Verdict
+    from mirror.sync.offset_syncs import Emitted
 
 KEPT_ERRORS = 200
 """How many errors a verdict keeps that stands in XCom for columns which are too large."""
@@ -51,9 +52,17 @@ def results_from_xcom(value: Value | None) -> list[LaneResult]:
 
 
 def published_to_xcom(published: Published) -> dict[str, Any]:
-    """The ledger's watermarks as columns."""
-    document = {"watermarks": watermarks_to_columns(published.watermarks), "disagreements": list(published.disagreements)}
-    return to_xcom(document, {"watermarks": len(published.watermarks), "disagreements": len(published.disagreements)})
+    """The ledger's watermarks as columns, and what became of the offset syncs."""
+    emitted = published.syncs
+    syncs = {
+        "pairs": emitted.pairs,
+        "partitions": emitted.partitions,
+        "notices": list(emitted.notices[:KEPT_ERRORS]),
+        "errors": [error.as_dict() for error in emitted.errors[:KEPT_ERRORS]],
+    }
+    marks, disagreements = published.watermarks, published.disagreements
+    document = {"watermarks": watermarks_to_columns(marks), "disagreements": list(disagreements), "offset_syncs": syncs}
+    return to_xcom(document, {"watermarks": len(marks), "disagreements": len(disagreements), "offset_syncs": syncs})
 
 
 def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
@@ -68,12 +77,22 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     from mirror.report.publish import Published
     from mirror.report.verdict import FAILED, Verdict, verdict
 
+    planned, ledger = from_xcom(plan), from_xcom(published)
+    syncs = _syncs(ledger if ledger is not None else published["totals"])
     if results is not None and "verdict" in results:
         made = results["verdict"]
-        return Verdict(**{**made, "errors": tuple(ErrorReport(**error) for error in made["errors"])})
-    planned, ledger = from_xcom(plan), from_xcom(published)
+        errors = (*(ErrorReport(**error) for error in made["errors"]), *syncs.errors)
+        return Verdict(**{**made, "state": FAILED if errors else made["state"], "errors": errors}, notices=syncs.notices)
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
         return Verdict(FAILED, (ErrorReport("JobFailed", message, retriable=True, next="The next run goes on behind what was committed."),))
-    marks = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]))
+    marks = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs)
     return verdict(from_columns(planned), results_from_xcom(results), marks)
+
+
+def _syncs(published: Value) -> Emitted:
+    from mirror.sync.offset_syncs import Emitted
+
+    value = published["offset_syncs"]
+    errors = tuple(ErrorReport(**error) for error in value["errors"])
+    return Emitted(value["pairs"], value["partitions"], tuple(value["notices"]), errors)

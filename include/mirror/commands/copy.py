@@ -27,6 +27,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         "bytes": judged.bytes,
         "owed": judged.owed,
         "watermarks": watermarks_to_columns(published.watermarks),
+        "offset_syncs": published.syncs.pairs,
         "notices": list(judged.notices),
     }
     return Answer(judged.state, result, judged.errors, _text(judged, published))

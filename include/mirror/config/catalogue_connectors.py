@@ -107,7 +107,12 @@ SOURCE = (
         one_of("source", "target"),
     ),
     Property(
-        "offset.lag.max", "LONG", 100, "How many records apart two offset syncs are at least; 0: one for every record.", SYNCS, between(0)
+        "offset.lag.max",
+        "LONG",
+        100,
+        "How many records lie between two offset syncs at least; 0: one for every record, up to 64 of a partition in one run.",
+        SYNCS,
+        between(0),
     ),
     _switch(
         "heartbeats.replication.enabled",

@@ -6,7 +6,6 @@ This is the one place that says so; the README's table and the notices follow it
 from collections.abc import Mapping
 
 _REASONS = {
-    "offset syncs are not built yet": "emit.offset-syncs.enabled offset-syncs.topic.location offset.lag.max",
     "the translation of group offsets is not built yet": (
         "groups groups.exclude group.filter.class refresh.groups.enabled refresh.groups.interval.seconds "
         "emit.checkpoints.enabled emit.checkpoints.interval.seconds checkpoints.topic.replication.factor"

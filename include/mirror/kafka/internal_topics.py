@@ -1,6 +1,7 @@
 """The topics of MirrorMaker 2's own that others read too: offset syncs, checkpoints, heartbeats."""
 
 import time
+from collections.abc import Mapping
 
 from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
@@ -9,15 +10,16 @@ from mirror.kafka.model import NewTopic
 CONFIGS = {"cleanup.policy": "compact"}
 
 
-def ensure(cluster: Cluster, name: str, replication_factor: int) -> None:
-    """Creates the topic as MirrorMaker 2 does (one partition, compacted) where it is missing, and waits until it has a leader.
+def ensure(cluster: Cluster, name: str, replication_factor: int, more: Mapping[str, str] | None = None) -> None:
+    """Creates the topic as MirrorMaker 2 does (one partition, compacted; `more` are further configs) where it is missing, and waits until
+    it has a leader.
 
     Who may not create topics finds one that another made, as in MirrorMaker 2. The settings of a topic that is there are left alone.
     Raises what the brokers say if it is missing and cannot be created.
     """
     if _led(cluster, name):
         return
-    failure = cluster.create_topics([NewTopic(name, 1, replication_factor, CONFIGS)])[name]
+    failure = cluster.create_topics([NewTopic(name, 1, replication_factor, {**CONFIGS, **(more or {})})])[name]
     overtaken = isinstance(failure, KafkaFailure) and failure.reason == "TOPIC_ALREADY_EXISTS"
     deadline = time.monotonic() + cluster.timeout
     while not _led(cluster, name):

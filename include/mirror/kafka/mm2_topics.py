@@ -3,7 +3,7 @@
 As MirrorMaker 2 reads them: partition 0 alone, from its beginning to its end as of now, uncommitted records included.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -17,8 +17,10 @@ from mirror.formats.offset_sync import OffsetSync
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
+from mirror.offsets.sync_store import Pair
 
 READ_SECONDS = 60.0
+_LEAST_STEP = 2000
 
 Record = TypeVar("Record")
 Decode = Callable[[bytes | None, bytes | None], Record]
@@ -49,6 +51,45 @@ def read_checkpoints(cluster: Cluster, settings: Mapping[str, Any], topic: str) 
 def read_heartbeats(cluster: Cluster, settings: Mapping[str, Any], topic: str) -> TopicContent[Heartbeat]:
     """All heartbeats of the topic, a mirrored one or not; otherwise as `read_offset_syncs`."""
     return _read(cluster, settings, topic, heartbeat.decode)
+
+
+@dataclass(frozen=True)
+class NewestSyncs:
+    """The newest pair of each partition that was asked for and has one, the records that could not be read, and how many were read."""
+
+    pairs: Mapping[TopicPartition, Pair]
+    damaged: tuple[MirrorError, ...] = ()
+    read: int = 0
+
+
+def newest_offset_syncs(
+    cluster: Cluster, settings: Mapping[str, Any], topic: str, partitions: Collection[TopicPartition]
+) -> NewestSyncs | None:
+    """The newest pair of each of these partitions; None if there is no such topic. Otherwise as `read_offset_syncs`.
+
+    The topic is read backwards, in steps that get larger: what was written a moment ago stands at its end, and brokers may compact the
+    rest only after a week.
+    """
+    end = end_of(cluster, topic)
+    if end is None:
+        return None
+    wanted, pairs, read = set(partitions), dict[TopicPartition, Pair](), 0
+    damaged: list[MirrorError] = []
+    step = max(_LEAST_STEP, 4 * len(wanted))
+    while wanted and end > 0:
+        start = max(0, end - step)
+        content = read_between(cluster, settings, topic, start, end, offset_sync.decode)
+        found = {tp: Pair(sync.upstream, sync.downstream) for sync in content.records if (tp := _source_of(sync)) in wanted}
+        pairs |= found
+        wanted -= found.keys()
+        damaged += content.damaged
+        read += len(content.records)
+        end, step = start, 8 * step
+    return NewestSyncs(pairs, tuple(damaged), read)
+
+
+def _source_of(sync: OffsetSync) -> TopicPartition:
+    return TopicPartition(sync.topic, sync.partition)
 
 
 def end_of(cluster: Cluster, topic: str) -> int | None:

@@ -1,7 +1,10 @@
-"""What the ledger says after a copy. The ledger is the truth; what the job reported is only compared with it."""
+"""What the ledger says after a copy, and the offset syncs that follow from it.
+
+The ledger is the truth; what the job reported is only compared with it.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirror.config import Flow
 from mirror.copy.model import LaneResult, Watermark
@@ -9,6 +12,7 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters, ledger_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
+from mirror.sync.offset_syncs import NO_SYNCS, Emitted, emit
 
 
 @dataclass(frozen=True)
@@ -18,17 +22,29 @@ class Published:
 
     watermarks: tuple[Watermark, ...] = ()
     disagreements: tuple[str, ...] = ()
+    syncs: Emitted = NO_SYNCS
 
     def watermark(self, tp: TopicPartition) -> int | None:
         """The next source offset of a partition; None if the ledger does not know it."""
         return next((mark.source_offset for mark in self.watermarks if (mark.topic, mark.partition) == tp), None)
 
 
-def publish(flow: Flow, plan: Plan, results: Iterable[LaneResult] = ()) -> Published:
+def publish(flow: Flow, plan: Plan, results: Iterable[LaneResult] = (), *, whole: bool = False) -> Published:
+    """As `reached`; and writes the offset syncs of what was copied, an error of which is in the answer.
+
+    With `whole` those of every partition that has some due: for a run whose plan was not kept.
+    """
+    with clusters(flow) as (source, target):
+        records = ledger_of(flow, target).read().records
+        published = compared(plan, results, records)
+        copied = _mapped(records) if whole else _copied(plan, published)
+        return replace(published, syncs=emit(flow, source, target, records, copied))
+
+
+def reached(flow: Flow, plan: Plan, results: Iterable[LaneResult] = ()) -> Published:
     """Reads the ledger and compares it with what the job reported. Works as well when the job ended without a result."""
     with clusters(flow) as (_, target):
-        records = ledger_of(flow, target).read().records
-    return compared(plan, results, records)
+        return compared(plan, results, ledger_of(flow, target).read().records)
 
 
 def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> Published:
@@ -51,3 +67,13 @@ def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPa
         if said is not None and said.source_offset != ledger_says:
             disagreements.append(f"{tp}: the job reported {said.source_offset}, the ledger says {ledger_says}; the ledger counts.")
     return Published(tuple(marks), tuple(disagreements))
+
+
+def _copied(plan: Plan, published: Published) -> dict[TopicPartition, int]:
+    """The partitions of which records were copied since the plan, with the source offset that their copy began at."""
+    moved = {TopicPartition(mark.topic, mark.partition) for mark in published.watermarks if mark.records}
+    return {planned.topic_partition: planned.start for planned in plan.ranges if planned.topic_partition in moved}
+
+
+def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
+    return {tp: record.watermark for tp, record in records.items() if record.offset_map.runs}

@@ -42,7 +42,7 @@ def verdict(plan: Plan, results: Iterable[LaneResult], published: Published) -> 
     results = list(results)
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     left = [planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end]
-    errors = [*plan.errors, *_still_true(results, plan, left)]
+    errors = [*plan.errors, *_still_true(results, plan, left), *published.syncs.errors]
     records = sum(mark.records for mark in published.watermarks)
     moved = any(reached.get(p.topic_partition, p.start) > p.start for p in plan.ranges)
     if left and not moved and not errors:
@@ -52,7 +52,7 @@ def verdict(plan: Plan, results: Iterable[LaneResult], published: Published) -> 
     return Verdict(
         state=state,
         errors=tuple(dict.fromkeys(errors)),
-        notices=(*plan.notices, *published.disagreements, *_skipped_notice(skipped)),
+        notices=(*plan.notices, *published.disagreements, *published.syncs.notices, *_skipped_notice(skipped)),
         records=records,
         bytes=sum(mark.bytes for mark in published.watermarks),
         owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in left),

@@ -1,11 +1,14 @@
 """Whether a run was good, judged by the ledger."""
 
+from dataclasses import replace
+
 from mirror.copy.model import LaneResult, SkippedRecords, Watermark
 from mirror.errors import ErrorReport, Overtaken
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
 from mirror.report.publish import Published, compared
 from mirror.report.verdict import verdict
+from mirror.sync.offset_syncs import Emitted
 from tests.unit.ledger_records import ledger_record
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"), Range("orders", 1, "id", 5, 9, "behind")))
@@ -66,6 +69,13 @@ def test_skipped_records_leave_a_run_green_and_are_counted_with_the_first_of_the
     assert "42 records of 2 partitions" in notice
     assert "orders-0@17 (RecordNotCarried: its timestamp is 0)" in notice
     assert "42 records skipped" in str(judged)
+
+
+def test_offset_syncs_that_were_not_written_make_the_run_red_and_do_not_hide_what_was_copied():
+    unwritten = ErrorReport("KafkaFailure", "no leader", retriable=True)
+    judged = verdict(PLAN, [], replace(published(20, 9), syncs=Emitted(notices=("many",), errors=(unwritten,))))
+    assert (judged.state, judged.errors, judged.records, judged.owed, judged.retriable) == ("failed", (unwritten,), 2, 0, True)
+    assert "many" in judged.notices
 
 
 def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():

@@ -1,0 +1,106 @@
+"""Offset syncs: pairs of the ledger's offset maps in MirrorMaker 2's bytes, for its checkpoints and for a way back to it.
+
+They are written after a copy. Our own translation goes by the ledger and does not need them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mirror.errors import ErrorReport, MirrorError
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.offset_sync import OffsetSync
+from mirror.kafka.internal_topics import ensure
+from mirror.kafka.mm2_topics import newest_offset_syncs
+from mirror.kafka.writing import Outgoing, RecordWriter
+from mirror.offsets.partition import TopicPartition
+from mirror.offsets.sync_pairs import pairs_to_write
+from mirror.policy import replication_policy
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+    from mirror.config.flow import Side
+    from mirror.kafka.cluster import Cluster
+
+CONFIGS = {"segment.ms": str(60 * 60 * 1000)}
+"""Beyond what MirrorMaker 2 gives its topic: by default a week of pairs would stand uncompacted, and be read to find an old one."""
+
+MANY_READ = 500_000
+"""From so many records on a run says that reading them back takes its time."""
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """How many pairs of how many partitions were written; what to tell people; and why some are not written, if so."""
+
+    pairs: int = 0
+    partitions: int = 0
+    notices: tuple[str, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+
+
+NO_SYNCS = Emitted()
+
+
+def place(flow: "Flow") -> "tuple[Side, str]":
+    """The side that holds the offset syncs of a flow, and the topic. Its name carries the alias of the cluster at the other end."""
+    side: Side = flow.value("offset-syncs.topic.location")
+    return side, replication_policy(flow).offset_syncs_topic(flow.target if side == "source" else flow.source)
+
+
+def emit(
+    flow: "Flow",
+    source: "Cluster",
+    target: "Cluster",
+    records: Mapping[TopicPartition, LedgerRecord],
+    copied: Mapping[TopicPartition, int],
+) -> Emitted:
+    """Writes the pairs that a run made due. `copied`: the partitions that it copied records of, with the source offset it began at.
+
+    What an earlier run could not write of these partitions is written too. An error is in the answer and never raised, for the records are
+    copied whatever becomes of their pairs. Where nothing was copied, no broker is asked.
+    """
+    if not copied or not flow.value("emit.offset-syncs.enabled"):
+        return NO_SYNCS
+    side, topic = place(flow)
+    try:
+        return _emit(flow, side, source if side == "source" else target, topic, records, copied)
+    except MirrorError as failure:
+        return Emitted(errors=(_explained(failure, side),))
+
+
+def _emit(
+    flow: "Flow",
+    side: "Side",
+    cluster: "Cluster",
+    topic: str,
+    records: Mapping[TopicPartition, LedgerRecord],
+    copied: Mapping[TopicPartition, int],
+) -> Emitted:
+    found = newest_offset_syncs(cluster, flow.client(side, "consumer"), topic, copied.keys())
+    newest, lag_max = found.pairs if found else {}, flow.value("offset.lag.max")
+    due = {tp: pairs_to_write(records[tp].offset_map, newest.get(tp), lag_max, start) for tp, start in copied.items()}
+    syncs = [OffsetSync(*tp, *pair) for tp, pairs in due.items() for pair in pairs]
+    if syncs:
+        if found is None:
+            ensure(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), CONFIGS)
+        writer = RecordWriter(cluster.alias, flow.client(side, "producer"), cluster.timeout)
+        writer.write((Outgoing(topic, sync.key, sync.value) for sync in syncs), "the offset syncs")
+    notices = [str(each) for each in found.damaged] if found else []
+    if found and found.read >= MANY_READ:
+        notices.append(
+            f"{found.read} records of {topic} on '{cluster.alias}' were read to find the newest pair of every partition. To have the "
+            f"topic compacted more often: kafka-configs.sh --alter --topic {topic} --add-config segment.ms={CONFIGS['segment.ms']}"
+        )
+    return Emitted(len(syncs), sum(map(bool, due.values())), tuple(notices))
+
+
+def _explained(failure: MirrorError, side: str) -> ErrorReport:
+    report = failure.report()
+    other = "" if side == "target" else "offset-syncs.topic.location=target keeps them off the source; "
+    return replace(
+        report,
+        message=f"The records are copied, but not all of their offset syncs are written. {report.message}",
+        next=f"{report.next} The next run that copies of these partitions writes what is missing. To do without: {other}"
+        "emit.offset-syncs.enabled=false writes none.",
+    )
