@@ -17,12 +17,16 @@ TWO_WAYS = (
     "west.bootstrap.servers = 127.0.0.1:1",
     "east->west.enabled = true",
     "west->east.enabled = true",
+    "sync.group.offsets.enabled = true",
 )
 
 
 KINDS = [
+    "checkpoints",
     "copy",
+    "group-offsets",
     "heartbeats",
+    "refresh-groups",
     "refresh-topics",
     "topic-acls",
     "topic-configs",
@@ -85,6 +89,9 @@ def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Calla
     ("switch", "kind"),
     [
         ("refresh.topics.enabled", "refresh-topics"),
+        ("refresh.groups.enabled", "refresh-groups"),
+        ("emit.checkpoints.enabled", "checkpoints"),
+        ("sync.group.offsets.enabled", "group-offsets"),
         ("emit.heartbeats.enabled", "heartbeats"),
         ("sync.topic.configs.enabled", "topic-configs"),
         ("sync.topic.acls.enabled", "topic-acls"),

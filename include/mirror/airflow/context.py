@@ -1,5 +1,6 @@
 """What a running task asks of its run."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import get_current_context
@@ -13,6 +14,23 @@ def is_dry_run() -> bool:
 def pull(task_id: str) -> Any:
     """What a task of this run left in XCom; None if it left nothing."""
     return get_current_context()["ti"].xcom_pull(task_ids=task_id)
+
+
+def newest(dag_id: str, task_id: str) -> Any:
+    """What a task of another DAG left in XCom in its newest run in which it succeeded; None if there is none.
+
+    Newest by logical date. A run without one, triggered by hand, does not count: PostgreSQL would take it for the newest for ever.
+    """
+    from airflow.sdk.api.datamodels._generated import TaskInstanceState
+    from airflow.sdk.execution_time import task_runner
+    from airflow.sdk.execution_time.comms import GetPreviousTI
+
+    before = datetime.now(UTC) + timedelta(days=1)
+    asked = GetPreviousTI(dag_id=dag_id, task_id=task_id, logical_date=before, state=TaskInstanceState.SUCCESS)
+    found = getattr(task_runner.SUPERVISOR_COMMS.send(asked), "task_instance", None)
+    if found is None:
+        return None
+    return get_current_context()["ti"].xcom_pull(dag_id=dag_id, task_ids=task_id, run_id=found.run_id)
 
 
 def leave(value: Any) -> None:

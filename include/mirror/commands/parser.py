@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import config, copy, decide, plan, pools, status, step
+from mirror.commands import config, copy, decide, handover, plan, pools, status, step, translate
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -45,6 +45,11 @@ def parser() -> Parser:
     _add(steps, "topic-configs", "give remote topics the configs of their source topics", step.run, writes=True)
     _add(steps, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)
     _add(steps, "heartbeats", "write one heartbeat for each pair of clusters that beats", step.run, writes=True)
+    _add(steps, "refresh-groups", "find the consumer groups whose offsets are translated; writes nothing", step.run)
+    _add(steps, "checkpoints", "translate group offsets and write checkpoints", step.run, writes=True)
+    _add(steps, "group-offsets", "commit translated offsets for groups that are idle on the target", step.run, writes=True)
+    translating = _add(steps, "translate", "say where a group would go on on the target; writes nothing", translate.run)
+    translate.add_arguments(translating)
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
@@ -52,6 +57,10 @@ def parser() -> Parser:
         steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
     )
     decide.add_arguments(deciding)
+    taking = _add(steps, "take-over", "go on where MirrorMaker 2 stopped with a flow", handover.take_over, writes=True)
+    handover.add_take_over_arguments(taking)
+    handing = _add(steps, "hand-back", "let MirrorMaker 2 go on where the mirror stopped with a flow", handover.hand_back, writes=True)
+    handover.add_arguments(handing)
     _add(steps, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False)
     return top
 

@@ -9,5 +9,5 @@ from mirror.sync.step import run_step
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs the step that is named as the command; with `--dry-run` it writes nothing."""
-    done = run_step(options.command, flow, options.dry_run)
+    done = run_step(options.command, flow, getattr(options, "dry_run", False))
     return Answer(FAILED if done.errors else DONE, done.result, done.errors, "\n".join(done.lines))

@@ -7,20 +7,30 @@ from mirror.config.catalogue import CATALOGUE, OF_THE_FILE
 from mirror.config.catalogue_clients import ALL, CLIENT_PROPERTIES, ClientProperty
 from mirror.config.catalogue_connect import WORKER_NAMES
 from mirror.config.catalogue_security import SECURITY_PROPERTIES
-from mirror.config.catalogue_unbuilt import NOT_BUILT
 from mirror.config.property import Property
 
 _TITLES = {"mirror": "The mirror's own (`mirror.*`)"}
 
 
 def markdown_table() -> str:
-    """One table a group, our own first, in the order of the catalogue; what has no effect comes last, as a list."""
+    """What becomes of each property, each in one place: honoured, one table a group, our own first, in the order of the catalogue; refused;
+    without effect."""
     parts = []
     known = (*CATALOGUE.values(), *OF_THE_FILE.values())
     for group in dict.fromkeys(each.group for each in known):
-        members = [each for each in known if each.group == group and not each.effect]
+        members = [each for each in known if each.group == group and not each.effect and not each.refused]
         parts.append("\n".join(_group(_TITLES.get(group, group[0].upper() + group[1:]), members)))
-    lines = ["**Accepted, without effect in batch** (with a notice)", "", "| properties | because |", "|---|---|"]
+    lines = [
+        "**Refused**, unless it says what is done anyway",
+        "",
+        "| property | type | possible | meaning | because |",
+        "|---|---|---|---|---|",
+    ]
+    refused = [each for each in known if each.refused]
+    lines += [
+        f"| `{each.name}` | {each.type} | {_default(each) or 'empty'} | {_cell(each.doc)} | {_cell(each.refused)} |" for each in refused
+    ]
+    lines += ["", "**Accepted, without effect in batch** (with a notice)", "", "| properties | because |", "|---|---|"]
     worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
     reasons = {each.name: each.effect for each in known if each.effect} | worker
     lines += _by_reason(reasons)
@@ -63,12 +73,7 @@ def _group(title: str, members: Iterable[Property]) -> Iterator[str]:
     yield "| property | type | default | allowed | meaning |"
     yield "|---|---|---|---|---|"
     for each in members:
-        yield f"| `{each.name}` | {each.type} | {_default(each)} | {_cell(each.valid.text if each.valid else '')} | {_meaning(each)} |"
-
-
-def _meaning(definition: Property) -> str:
-    reason = NOT_BUILT.get(definition.name)
-    return _cell(definition.doc) + (f" **No effect so far:** {reason}." if reason else "")
+        yield f"| `{each.name}` | {each.type} | {_default(each)} | {_cell(each.valid.text if each.valid else '')} | {_cell(each.doc)} |"
 
 
 def _default(definition: Property) -> str:

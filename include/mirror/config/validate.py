@@ -9,7 +9,6 @@ from mirror.config import heartbeats
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.catalogue_connect import WORKER_NAMES
 from mirror.config.catalogue_connectors import MIRROR_CLASSES
-from mirror.config.catalogue_unbuilt import NOT_BUILT
 from mirror.config.clients import client_settings
 from mirror.config.flow import CLIENTS, Flow, Role, Side
 from mirror.config.known import Unknown
@@ -126,10 +125,8 @@ def _values(found: Findings, settings: Mapping[str, Setting]) -> None:
         definition = CATALOGUE.get(name)
         if definition is None:
             continue
-        why = definition.effect or NOT_BUILT.get(name)
-        # How many replicas a topic has that nobody makes yet is missed by nobody.
-        if why and not name.endswith("replication.factor"):
-            found.without_effect(setting.origin, why)
+        if definition.effect:
+            found.without_effect(setting.origin, definition.effect)
         early = found.flow.references.while_parsing().check(setting)
         found.add(early)
         if not has_reference(setting.text):

@@ -75,7 +75,7 @@ class Groups:
         """`settings` are librdkafka's, of an admin client of that cluster."""
         self._cluster = cluster
         self._settings = settings
-        self._client: KafkaAdminClient | None = None
+        self._client: Any = None
         self._connecting = threading.Lock()
 
     def __enter__(self) -> "Groups":
@@ -195,7 +195,7 @@ class Groups:
                 )
             return self._client
 
-    def _drop(self, client: KafkaAdminClient | None) -> None:
+    def _drop(self, client: Any) -> None:
         """The next call connects anew; whoever still waits on this client is answered."""
         with self._connecting:
             if client is None or self._client is not client:

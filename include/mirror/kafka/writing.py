@@ -20,6 +20,7 @@ class Outgoing(NamedTuple):
     value: bytes
     timestamp: int = 0
     partition: int = 0
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class RecordWriter:
@@ -75,7 +76,15 @@ class RecordWriter:
     def _produce(self, producer: Producer, record: Outgoing, report: Any, complaints: Complaints, deadline: float, what: str) -> None:
         while True:
             try:
-                producer.produce(record.topic, record.value, record.key, record.partition, report, timestamp=record.timestamp)
+                producer.produce(
+                    record.topic,
+                    record.value,
+                    record.key,
+                    record.partition,
+                    report,
+                    timestamp=record.timestamp,
+                    headers=list(record.headers),
+                )
             except BufferError:
                 producer.poll(_FLUSH_SECONDS)
                 self._look(complaints, deadline, what, {record.topic})

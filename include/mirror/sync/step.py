@@ -15,6 +15,9 @@ MODULES: Mapping[str, str] = {
     "topic-configs": "mirror.sync.topic_configs",
     "topic-acls": "mirror.sync.topic_acls",
     "heartbeats": "mirror.sync.heartbeats",
+    "refresh-groups": "mirror.sync.groups",
+    "checkpoints": "mirror.sync.checkpoints",
+    "group-offsets": "mirror.sync.group_offsets",
 }
 """The steps by name, with the module whose `step` runs them."""
 

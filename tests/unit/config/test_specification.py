@@ -12,7 +12,6 @@ import pytest
 
 from mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, read_by
 from mirror.config.catalogue_connect import WORKER_NAMES
-from mirror.config.catalogue_unbuilt import NOT_BUILT
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -178,22 +177,7 @@ def asked_for() -> set[str]:
     return found
 
 
-def test_what_is_said_to_have_an_effect_is_used_and_what_is_not_built_is_not():
-    """Whoever builds one of these features takes its properties out of `catalogue_unbuilt.py`, and the README follows."""
-    by_their_check_alone = {"transforms", "predicates", "forwarding.admin.class", "offset-syncs.topic.replication.factor"}
-    effective = {name for name, each in CATALOGUE.items() if not each.effect} - set(NOT_BUILT) - by_their_check_alone
-    # The policies know them; nobody asks the policies yet.
-    in_policies_alone = {"groups", "groups.exclude", "group.filter.class"}
-    used = asked_for()
-    assert effective - used == set()
-    assert (set(NOT_BUILT) - in_policies_alone) & used == set()
-    assert set(NOT_BUILT) <= set(CATALOGUE)
-
-
-@pytest.mark.parametrize("name", ["emit.checkpoints.enabled", "sync.topic.acls.interval.seconds"])
-def test_setting_what_is_not_built_is_told(flow, name):
-    if name not in NOT_BUILT:
-        assert flow(f"{name} = {'1' if name.endswith('seconds') else 'true'}").notices == ()
-        return
-    (notice,) = flow(f"{name} = {'1' if name.endswith('seconds') else 'true'}").notices
-    assert notice == f"{name}: no effect here, because {NOT_BUILT[name]}."
+def test_what_is_said_to_have_an_effect_is_used():
+    by_their_check_alone = {"transforms", "predicates", "forwarding.admin.class"}
+    effective = {name for name, each in CATALOGUE.items() if not each.effect} - by_their_check_alone
+    assert effective - asked_for() == set()

@@ -1,0 +1,57 @@
+"""`translate`: where a group would go on on the target."""
+
+import argparse
+from typing import Any
+
+from mirror.commands.answer import DONE, FAILED, Answer, table
+from mirror.config import Flow
+from mirror.report.group import group_position
+from mirror.sync.translated_groups import GroupOffset
+
+_HEAD = ("topic", "partition", "offset", "remote topic", "position", "answer", "read again")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("--group", metavar="GROUP", required=True, help="the consumer group of the source")
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Translates the group's offsets now and writes nothing. A partition without an answer is no failure: the reason stands beside it."""
+    found = group_position(flow, options.group)
+    lines = table(_HEAD, [_row(each) for each in found.offsets])
+    lines += [f"{each.source}@{each.committed.offset}: {each.translated.reason}" for each in found.offsets if each.translated.reason]
+    result = {"group": options.group, "partitions": [_document(each) for each in found.offsets]}
+    return Answer(FAILED if found.errors else DONE, result, found.errors, "\n".join([*lines, _summary(found.offsets)]))
+
+
+def _row(each: GroupOffset) -> tuple[object, ...]:
+    answer = each.translated
+    numbers = ("-" if number is None else number for number in (answer.target, answer.reread))
+    position, reread = numbers
+    return (*each.source, each.committed.offset, each.remote.topic, position, answer.kind, reread)
+
+
+def _document(each: GroupOffset) -> dict[str, Any]:
+    answer = each.translated
+    return {
+        "topic": each.source.topic,
+        "partition": each.source.partition,
+        "offset": each.committed.offset,
+        "remote_topic": each.remote.topic,
+        "position": answer.target,
+        "answer": answer.kind,
+        "reread": answer.reread,
+        "reason": answer.reason,
+    }
+
+
+def _summary(offsets: tuple[GroupOffset, ...]) -> str:
+    answers = [each.translated for each in offsets]
+    known = sum(answer.reread or 0 for answer in answers)
+    open_ones = sum(1 for answer in answers if answer.target is not None and answer.reread is None)
+    missing = sum(1 for answer in answers if answer.target is None)
+    told = [f"Failed over now, it would read {f'at most {known:,} records' if known else 'no record'} again"]
+    told += [f"in {open_ones} partitions nobody knows how many"] if open_ones else []
+    told += [f"and {missing} of {len(answers)} partitions have no answer"] if missing else []
+    return ", ".join(told) + "."

@@ -1,0 +1,218 @@
+"""Commits translated offsets on the target for groups that are idle there (`group-offsets`, KIP-545)."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mirror.errors import ErrorReport, GroupOffsetsRefused, MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.groups import AT_ONCE, Committed, Group, Groups
+from mirror.offsets.group_offset_rules import ToCommit, to_commit
+from mirror.offsets.partition import TopicPartition
+from mirror.sync.group_work import GroupWork
+from mirror.sync.groups import with_offsets
+from mirror.sync.step import Done
+from mirror.sync.translated_groups import GroupOffset, translate_groups
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+SYNCED, UP_TO_DATE, SKIPPED, FAILED = "synced", "up to date", "skipped", "failed"
+
+_CAME_TO_LIFE = {
+    "UNKNOWN_MEMBER_ID",
+    "REBALANCE_IN_PROGRESS",
+    "ILLEGAL_GENERATION",
+    "STALE_MEMBER_EPOCH",
+    "FENCED_MEMBER_EPOCH",
+    "FENCED_INSTANCE_ID",
+    "UNRELEASED_INSTANCE_ID",
+}
+"""What a broker says of a commit without membership to a group that has members."""
+_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class GroupOutcome:
+    """What became of one group: how many partitions were committed, and why others, or all, were not."""
+
+    group: str
+    state: str
+    synced: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What was committed for some groups, or would be."""
+
+    groups: tuple[GroupOutcome, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+
+    def __add__(self, other: "Synced") -> "Synced":
+        return Synced(self.groups + other.groups, self.errors + tuple(error for error in other.errors if error not in self.errors))
+
+
+def step(flow: "Flow", dry_run: bool = False) -> Done:
+    """`group-offsets` as a step, for the groups that the source has now. Raises what concerns a cluster as a whole."""
+    from mirror.sync.group_steps import run_group_step
+
+    return run_group_step("group-offsets", flow, None, dry_run)
+
+
+def synchronise(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Synced:
+    """Commits for these groups. Raises what concerns a cluster as a whole."""
+    with (
+        Cluster(work.source, work.source_admin, work.seconds) as source,
+        Cluster(work.target, work.target_admin, work.seconds) as target,
+        Groups(source, work.source_admin) as groups,
+        Groups(target, work.target_admin) as target_groups,
+    ):
+        selected = with_offsets(groups, names, work.selection.topic_filter)
+        translated = translate_groups(work, selected.offsets, source, target)
+        outcome = _Target(target, target_groups, dry_run).sync(translated.offsets)
+    return Synced((), (*selected.errors, *translated.errors)) + outcome
+
+
+def done(synced: Synced, dry_run: bool) -> Done:
+    """The step's answer."""
+    groups = synced.groups
+    result = {
+        "group": [each.group for each in groups],
+        "state": [each.state for each in groups],
+        "synced": [each.synced for each in groups],
+        "reason": [each.reason for each in groups],
+    }
+    states = Counter(each.state for each in groups)
+    totals = {"groups": len(groups), "states": dict(sorted(states.items())), "synced": sum(each.synced for each in groups)}
+    return Done(result, totals, tuple(_lines(groups, states, dry_run)), synced.errors)
+
+
+@dataclass
+class _Wanted:
+    """What one group should have: positions by remote partition, what to commit with them, and partitions without an answer."""
+
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    metadata: dict[TopicPartition, str] = field(default_factory=dict)
+    unanswered: list[GroupOffset] = field(default_factory=list)
+
+
+class _Target:
+    """The target's groups, looked at directly before they are written to."""
+
+    def __init__(self, cluster: Cluster, groups: Groups, dry_run: bool) -> None:
+        self._cluster = cluster
+        self._groups = groups
+        self._dry_run = dry_run
+
+    def sync(self, offsets: Iterable[GroupOffset]) -> Synced:
+        """Some hundred groups at a time, so that little time lies between the look and the commit."""
+        wanted = _by_group(offsets)
+        logs = self._logs({tp for each in wanted.values() for tp in each.positions})
+        names, synced = sorted(wanted), Synced()
+        for first in range(0, len(names), AT_ONCE):
+            synced += self._sync({name: wanted[name] for name in names[first : first + AT_ONCE]}, logs)
+        return synced
+
+    def _logs(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+        topics = self._cluster.topics({tp.topic for tp in partitions})
+        there = [tp for tp in partitions if tp.topic in topics and tp.partition < len(topics[tp.topic].partitions)]
+        starts, ends = self._cluster.offsets(there, "earliest"), self._cluster.offsets(there, "latest")
+        return {tp: (starts[tp], ends[tp]) for tp in there if tp in starts and tp in ends}
+
+    def _sync(self, wanted: Mapping[str, _Wanted], logs: Mapping[TopicPartition, tuple[int, int]]) -> Synced:
+        # The state first: whoever joins and commits after it is found by the look at the offsets, or refused by the broker.
+        states = self._groups.listed()
+        errors: dict[str, MirrorError] = {}
+        idle = {name: each for name, each in wanted.items() if not _unfit(states.get(name))}
+        committed = self._groups.committed(idle, errors)
+        decided = {
+            name: to_commit(each.positions, {tp: found.offset for tp, found in committed[name].items()}, logs)
+            for name, each in idle.items()
+            if name in committed
+        }
+        refused = self._commit(decided, wanted, errors)
+        reports = [errors[name].report() for name in sorted(errors)]
+        outcomes = []
+        for name, each in wanted.items():
+            if name in errors:
+                outcomes.append(GroupOutcome(name, FAILED, 0, errors[name].message))
+            elif name not in decided:
+                outcomes.append(GroupOutcome(name, SKIPPED, 0, _unfit(states.get(name))))
+            else:
+                outcomes.append(_outcome(name, each, decided[name], refused.get(name, {})))
+                reports += _reports(name, refused.get(name, {}))
+        return Synced(tuple(outcomes), tuple(reports))
+
+    def _commit(
+        self, decided: Mapping[str, ToCommit], wanted: Mapping[str, _Wanted], errors: dict[str, MirrorError]
+    ) -> dict[str, dict[TopicPartition, str]]:
+        if self._dry_run:
+            return {}
+        writes = {
+            name: {tp: Committed(offset, wanted[name].metadata[tp]) for tp, offset in each.write.items()}
+            for name, each in decided.items()
+            if each.write
+        }
+        return self._groups.commit(writes, errors)
+
+
+def _by_group(offsets: Iterable[GroupOffset]) -> dict[str, _Wanted]:
+    wanted: dict[str, _Wanted] = {}
+    for each in offsets:
+        group = wanted.setdefault(each.group, _Wanted())
+        if each.translated.target is None:
+            group.unanswered.append(each)
+        else:
+            group.positions[each.remote] = each.translated.target
+            group.metadata[each.remote] = each.committed.metadata
+    return wanted
+
+
+def _unfit(group: Group | None) -> str:
+    """Why nothing may be committed for a group that looks like this on the target; empty if it may."""
+    if group is None:
+        return ""
+    if not group.has_offsets:
+        return f"the target has a group of this name of another kind ({group.protocol or group.type})"
+    return "" if group.is_idle else f"it is active on the target ({group.state})"
+
+
+def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[TopicPartition, str]) -> GroupOutcome:
+    alive = [tp for tp, why in refused.items() if why in _CAME_TO_LIFE]
+    gone = [*decided.missing, *(tp for tp, why in refused.items() if why == _GONE)]
+    other = [f"{tp}: {why}" for tp, why in refused.items() if why != _GONE and why not in _CAME_TO_LIFE]
+    reasons = [
+        "it came to life on the target and is left alone" if alive else "",
+        f"further on on the target in {_some(decided.ahead)}" if decided.ahead else "",
+        f"no remote partition for {_some(gone)}" if gone else "",
+        f"refused: {_some(other)}" if other else "",
+        *(f"no answer for {each.source}@{each.committed.offset}: {each.translated.reason}" for each in wanted.unanswered[:3]),
+        f"and {len(wanted.unanswered) - 3} more without an answer" if len(wanted.unanswered) > 3 else "",
+    ]
+    synced = len(decided.write) - len(refused)
+    state = FAILED if other else SYNCED if synced else UP_TO_DATE if decided.there and not alive else SKIPPED
+    return GroupOutcome(name, state, synced, "; ".join(filter(None, reasons)))
+
+
+def _reports(name: str, refused: Mapping[TopicPartition, str]) -> Iterator[ErrorReport]:
+    for tp, why in sorted(refused.items()):
+        if why != _GONE and why not in _CAME_TO_LIFE:
+            yield GroupOffsetsRefused(name, tp.topic, tp.partition, why).report()
+
+
+def _some(each: Sequence[object]) -> str:
+    return ", ".join(map(str, each[:3])) + (f" and {len(each) - 3} more" if len(each) > 3 else "")
+
+
+def _lines(groups: Sequence[GroupOutcome], states: Counter[str], dry_run: bool) -> Iterator[str]:
+    verb = "would be " if dry_run else ""
+    told = [each for each in groups if each.state != UP_TO_DATE or each.reason]
+    for each in told[:_SHOWN]:
+        count = f"{verb}synced in {each.synced} partitions" if each.state == SYNCED else each.state
+        yield f"{each.group}: {count}{'; ' + each.reason if each.reason else ''}"
+    if len(told) > _SHOWN:
+        yield f"… and {len(told) - _SHOWN:,} more."
+    yield f"{len(groups):,} groups: " + (", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "none") + "."

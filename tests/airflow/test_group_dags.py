@@ -1,0 +1,81 @@
+"""The DAGs of consumer groups with real brokers, in this process: `checkpoints` goes by what `refresh-groups` left in XCom."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pendulum
+import pytest
+
+from services.flows import ClusterPair
+from services.oracle import Oracle
+from tests.integration.consumers import committed, set_offsets
+
+
+@pytest.fixture
+def run(pair: ClusterPair, mm2_properties: Callable[..., Path], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs one of the pair's DAGs, the source's groups of this test alone."""
+    extra = {"groups": f".*-{pair.mark}", "source->target.sync.group.offsets.enabled": "true", "source->target.mirror.lanes": "4"}
+    monkeypatch.setenv("MIRROR_CONFIG", str(mm2_properties(extra=extra)))
+
+    def one(what: str, conf: dict[str, Any] | None = None) -> Any:
+        return run_dag(f"{pair.source}-to-{pair.target}.{what}", conf)
+
+    return one
+
+
+@pytest.fixture
+def refreshed(pair: ClusterPair, run: Any, dags: Callable[[], dict[str, Any]]) -> Callable[..., Any]:
+    """A run of `refresh-groups` with a logical date, as the scheduler makes it."""
+
+    def one(ago: timedelta = timedelta(0)) -> Any:
+        dag = dags()[f"{pair.source}-to-{pair.target}.refresh-groups"]
+        for task in dag.tasks:
+            task.retries = 0
+        return dag.test(logical_date=pendulum.now("UTC") - ago)
+
+    return one
+
+
+@pytest.fixture
+def copied(pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], run: Any) -> str:
+    """A mirrored topic of 20 records, and a group that stands in the middle of it."""
+    from mirror.__main__ import main
+
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce(pair.source_bootstrap, topic, 20, seed=1)
+    assert main(["--config", str(pair.directory / "mm2.properties"), "copy", "--without-spark"]) == 0
+    set_offsets(pair.source_bootstrap, f"first-{pair.mark}", {(topic, 0): 11})
+    return topic
+
+
+def test_a_fresh_flow_lists_its_groups_and_then_goes_by_the_newest_refresh(
+    pair: ClusterPair, run: Any, refreshed: Any, copied: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("checkpoints", {"dry_run": True}).xcom["checkpoints"]["written"] == 1
+    first = run("checkpoints")
+    assert (first.state, first.xcom["checkpoints"]["written"]) == ("success", 1)
+    assert "no fresh list of groups" in "".join(capfd.readouterr())
+
+    refreshed(timedelta(hours=1))
+    set_offsets(pair.source_bootstrap, f"second-{pair.mark}", {(copied, 0): 5})
+    assert str(refreshed().state) == "success"
+    set_offsets(pair.source_bootstrap, f"third-{pair.mark}", {(copied, 0): 6})
+    capfd.readouterr()
+    second = run("checkpoints").xcom["checkpoints"]
+    assert (second["groups"], second["written"], second["unchanged"]) == (2, 1, 1), "the third group is not known yet"
+    assert "no fresh list of groups" not in "".join(capfd.readouterr())
+
+
+def test_group_offsets_commits_for_idle_groups_and_says_what_became_of_each(pair: ClusterPair, run: Any, copied: str) -> None:
+    done = run("group-offsets")
+    assert (done.state, done.xcom["group_offsets"]) == (
+        "success",
+        {"group": [f"first-{pair.mark}"], "state": ["synced"], "synced": [1], "reason": [""]},
+    )
+    assert {tuple(tp): offset for tp, offset in committed(pair.target_bootstrap, f"first-{pair.mark}").items()} == {
+        (pair.remote(copied), 0): 11
+    }
+    assert run("group-offsets").xcom["group_offsets"]["state"] == ["up to date"]

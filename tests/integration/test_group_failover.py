@@ -1,0 +1,256 @@
+"""Groups whose offsets are translated, on real brokers: each situation gets the design's answer, never a late one."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from mirror.__main__ import main
+from mirror.formats import checkpoint
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.mm2_topics import read_checkpoints
+from mirror.sync.checkpoints import emit
+from mirror.sync.group_offsets import synchronise
+from mirror.sync.group_work import group_work
+from mirror.sync.groups import selected_groups
+from tests.integration.consumers import committed, member, read, set_offsets
+
+
+@pytest.fixture
+def mirror(pair, capsys):
+    """The command line on the pair's flow."""
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000"})
+
+    def run(*arguments):
+        code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])
+        (flow,) = json.loads(capsys.readouterr().out)["flows"]
+        return code, flow
+
+    return run
+
+
+@pytest.fixture
+def groups(pair):
+    """Names of groups that are this test's alone."""
+    return lambda name: f"{name}-{pair.mark}"
+
+
+def answers(mirror, group):
+    """What `translate` says of each partition: answer, position, records that are read again at most."""
+    code, flow = mirror("translate", "--group", group)
+    assert code == 0, flow
+    rows = flow["result"]["partitions"]
+    return {(row["topic"], row["partition"]): (row["answer"], row["position"], row["reread"]) for row in rows}
+
+
+def checkpoints(mirroring, names):
+    settings = {"bootstrap.servers": mirroring.target}
+    with Cluster("seen", settings) as target:
+        content = read_checkpoints(target, settings, group_work(mirroring.flow).checkpoints_topic)
+    assert not content.damaged
+    return [each for each in content.records if each.group in names]
+
+
+def emitted(mirroring):
+    done = emit(group_work(mirroring.flow), selected_groups(mirroring.flow).offsets)
+    assert not done.errors
+    return done
+
+
+def synced(mirroring, name):
+    found = synchronise(group_work(mirroring.flow), selected_groups(mirroring.flow).offsets)
+    assert not found.errors
+    return next((each.state, each.synced, each.reason) for each in found.groups if each.group == name)
+
+
+def unread(oracle, bootstrap, topic, position, partition=0):
+    """The values of the records that a reader finds from a position on."""
+    return [record.value for record in oracle.dump(bootstrap, topic) if record.partition == partition and record.offset >= position]
+
+
+def test_a_group_is_translated_exactly_with_markers_and_gaps_on_both_sides(mirroring, pair, oracle, topic, mirror, groups):
+    for seed in (2, 3, 4):
+        assert mirroring.refresh().errors == ()
+        mirroring.copy()
+        oracle.produce(
+            pair.source_bootstrap, topic, 30, seed=seed, transactions=7 if seed == 3 else 0, abort_percent=30 if seed == 3 else 0
+        )
+    mirroring.copy()
+    record = {tp.partition: each for tp, each in mirroring.ledger().items()}
+    for partition in (0, 1):
+        end = record[partition].watermark
+        for offset in sorted({0, 1, end // 3, end // 2, end - 1, end}):
+            set_offsets(pair.source_bootstrap, groups("reader"), {(topic, partition): offset})
+            answer, position, reread = answers(mirror, groups("reader"))[topic, partition]
+            assert (answer, reread) == ("exact", 0)
+            left = unread(oracle, pair.target_bootstrap, pair.remote(topic), position, partition)
+            assert left == unread(oracle, pair.source_bootstrap, topic, offset, partition)
+
+
+def test_each_situation_gets_its_answer(make_mirroring, pair, oracle, topic, mirror, groups):
+    """The mirror begins at the end of what is there, so there is something below everything mirrored."""
+    mirroring = make_mirroring(pair, {"source->target.mirror.start": "latest"})
+    mirroring.refresh()
+    mirroring.copy()
+    begun = {tp.partition: each.watermark for tp, each in mirroring.ledger().items()}
+    oracle.produce(pair.source_bootstrap, topic, 40, seed=2)
+    mirroring.copy()
+    record = {tp.partition: each for tp, each in mirroring.ledger().items()}
+    mark, first = record[0].watermark, begun[0]
+    oracle.produce(pair.source_bootstrap, topic, 20, seed=3)
+    with Cluster("seen", {"bootstrap.servers": pair.source_bootstrap}) as source:
+        end = next(found for tp, found in source.offsets(mirroring.ledger(), "latest").items() if tp.partition == 0)
+    positions = {"below": first - 1, "first": first, "watermark": mark, "behind": mark + 1, "end": end, "beyond": end + 5}
+    for name, offset in positions.items():
+        set_offsets(pair.source_bootstrap, groups(name), {(topic, 0): offset})
+    found = {name: answers(mirror, groups(name))[topic, 0] for name in positions}
+    last = record[0].target_next
+    assert found == {
+        "below": ("incomplete", 0, 0),
+        "first": ("exact", 0, 0),
+        "watermark": ("exact", last, 0),
+        "behind": ("exact", last, 0),
+        "end": ("exact", last, 0),
+        "beyond": ("none", None, None),
+    }
+    assert emitted(mirroring).written == 5
+    written = {each.group: each for each in checkpoints(mirroring, {groups(name) for name in positions})}
+    assert {name: (each.upstream, each.downstream) for name in positions if (each := written.get(groups(name)))} == {
+        name: (offset, found[name][1]) for name, offset in positions.items() if name != "beyond"
+    }
+    again = emitted(mirroring)
+    assert (again.written, again.unchanged) == (0, 5), "what did not move costs nothing"
+
+
+def test_a_recreated_topic_has_no_answer_until_the_mirror_has_gone_on_and_then_a_new_generation(
+    mirroring, pair, oracle, topic, mirror, groups, decide
+):
+    mirroring.refresh()
+    mirroring.copy()
+    set_offsets(pair.source_bootstrap, groups("old"), {(topic, 0): 20, (topic, 1): 20})
+    assert emitted(mirroring).written == 2
+    oracle.delete_topic(pair.source_bootstrap, topic)
+    oracle.create_topic(pair.source_bootstrap, topic, 2)
+    oracle.produce(pair.source_bootstrap, topic, 60, seed=9)
+    set_offsets(pair.source_bootstrap, groups("old"), {(topic, 0): 20, (topic, 1): 999})
+    assert {each[0] for each in answers(mirror, groups("old")).values()} == {"none"}
+    done = emitted(mirroring)
+    assert (done.written, done.kinds) == (0, Counter(none=2))
+    assert mirroring.copy().errors
+    code, _, errors = decide("restart", "--flow", pair.flow, "--topic", topic, "--reason", "a test")
+    assert (code, errors) == (0, [])
+    assert not mirroring.copy().errors
+    found = answers(mirror, groups("old"))
+    assert (found[topic, 0][0], found[topic, 1][0]) == ("exact", "none")
+    left = unread(oracle, pair.target_bootstrap, pair.remote(topic), found[topic, 0][1])
+    assert left == unread(oracle, pair.source_bootstrap, topic, 20)
+    assert emitted(mirroring).written == 1, "the same source offset, in a new generation"
+    assert emitted(mirroring).written == 0
+
+
+def test_a_group_that_went_back_is_written_and_one_whose_position_moves_by_itself_is_not(mirroring, pair, oracle, topic, groups):
+    mirroring.refresh()
+    mirroring.copy()
+    name = groups("reader")
+    seen = []
+    for offset in (10, 20, 5, 5, 20):
+        set_offsets(pair.source_bootstrap, name, {(topic, 0): offset}, f"note {offset}")
+        seen.append(emitted(mirroring).written)
+    assert seen == [1, 1, 1, 0, 1]
+    assert [(each.upstream, each.metadata) for each in checkpoints(mirroring, {name})][-1] == (20, "note 20")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_idle_groups_go_on_on_the_target_and_active_ones_are_left_alone(protocol, mirroring, pair, oracle, topic, groups):
+    mirroring.refresh()
+    mirroring.copy()
+    name, remote = groups(f"shop-{protocol}"), pair.remote(topic)
+    with member(pair.source_bootstrap, name, topic, protocol) as consumer:
+        taken = read(consumer, 25)
+    position = Counter(partition for _, partition, _ in taken)
+    assert synced(mirroring, name)[:2] == ("synced", len(position))
+    assert synced(mirroring, name)[:2] == ("up to date", 0)
+    target = committed(pair.target_bootstrap, name)
+    assert {tp.partition: offset for tp, offset in target.items()} == dict(position)
+
+    with member(pair.target_bootstrap, name, remote, protocol) as consumer:
+        rest = read(consumer, 60 - 25)
+        assert not {(partition, offset) for _, partition, offset in rest} & {(partition, offset) for _, partition, offset in taken}
+        state, count, reason = synced(mirroring, name)
+        assert (state, count) == ("skipped", 0)
+        assert "active on the target" in reason
+    state, count, reason = synced(mirroring, name)
+    assert (state, count) in (("skipped", 0), ("up to date", 0))
+    assert "further on on the target" in reason
+    assert sum(committed(pair.target_bootstrap, name).values()) >= 60, "never backwards"
+
+
+def test_a_group_that_comes_to_life_between_look_and_commit_is_reported_and_left_alone(mirroring, pair, topic, groups, monkeypatch):
+    mirroring.refresh()
+    mirroring.copy()
+    name = groups("shop")
+    set_offsets(pair.source_bootstrap, name, {(topic, 0): 12, (topic, 1): 12})
+    with member(pair.target_bootstrap, name, pair.remote(topic)):
+        # What the look said a moment before.
+        monkeypatch.setattr("mirror.kafka.groups.Group.is_idle", True)
+        state, count, reason = synced(mirroring, name)
+    assert (state, count) == ("skipped", 0)
+    assert "came to life on the target" in reason
+    assert committed(pair.target_bootstrap, name) == {}
+
+
+def test_what_is_committed_lies_within_the_remote_log(mirroring, pair, oracle, topic, groups):
+    mirroring.refresh()
+    mirroring.copy()
+    name, remote = groups("slow"), pair.remote(topic)
+    set_offsets(pair.source_bootstrap, name, {(topic, 0): 2, (topic, 1): 2})
+    oracle.delete_records(pair.target_bootstrap, remote, {0: 7})
+    assert synced(mirroring, name)[:2] == ("synced", 2)
+    assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, name).items()} == {0: 7, 1: 2}
+
+
+def test_the_groups_are_those_of_the_filters_with_a_topic_that_the_filter_takes(make_mirroring, pair, topic, groups):
+    mirroring = make_mirroring(pair, {"groups": f".*-{pair.mark}", "groups.exclude": "not-.*"})
+    other = pair.topic("other")
+    mirroring.oracle.create_topic(pair.source_bootstrap, other)
+    flow = make_mirroring(pair, {"groups": f".*-{pair.mark}", "groups.exclude": "not-.*", "source->target.topics.exclude": "other-.*"}).flow
+    for name in ("taken", "not-taken", "elsewhere"):
+        set_offsets(pair.source_bootstrap, groups(name), {(other if name == "elsewhere" else topic, 0): 1})
+    set_offsets(pair.source_bootstrap, "unmarked", {(topic, 0): 1})
+    assert sorted(selected_groups(flow).offsets) == [groups("taken")]
+    assert sorted(selected_groups(mirroring.flow).offsets) == sorted([groups("taken"), groups("elsewhere")])
+
+
+def test_readers_of_remote_topics_are_sent_to_the_topic_itself(make_pair, make_mirroring, east, west, oracle, groups, tmp_path):
+    """KIP-1098: a group on the source reads a topic that was mirrored from the target."""
+    there = make_pair(east, west)
+    back = type(there)(there.target, there.source, there.target_bootstrap, there.source_bootstrap, there.mark, tmp_path / "back")
+    back.directory.mkdir()
+    origin = there.topic("origin")
+    oracle.create_topic(there.target_bootstrap, origin, 1)
+    for seed in (1, 2):
+        oracle.produce(there.target_bootstrap, origin, 20, seed=seed, transactions=7)
+    patterns = rf".*{there.mark}"
+    backward, forward = make_mirroring(back, topics=patterns), make_mirroring(there, topics=patterns)
+    backward.refresh()
+    assert not backward.copy().errors
+    mirrored = back.remote(origin)
+    name = f"reader-{there.mark}"
+    end = sum(each.records for each in oracle.count(there.source_bootstrap, mirrored))
+    for offset in (0, end // 2, end):
+        set_offsets(there.source_bootstrap, name, {(mirrored, 0): offset})
+        done = emitted(forward)
+        assert done.kinds["exact"] == 1, done
+        written = checkpoints(forward, {name})[-1]
+        assert (written.topic, written.upstream) == (origin, offset)
+        left = unread(oracle, there.target_bootstrap, origin, written.downstream)
+        assert left == unread(oracle, there.source_bootstrap, mirrored, offset)
+
+
+def test_nothing_but_the_record_of_mirrormaker_2_is_in_key_and_value(mirroring, pair, topic, groups):
+    mirroring.refresh()
+    mirroring.copy()
+    set_offsets(pair.source_bootstrap, groups("reader"), {(topic, 0): 3}, "ä")
+    emitted(mirroring)
+    (found,) = checkpoints(mirroring, {groups("reader")})
+    assert checkpoint.decode(found.key, found.value) == checkpoint.Checkpoint(groups("reader"), pair.remote(topic), 0, 3, 3, "ä")

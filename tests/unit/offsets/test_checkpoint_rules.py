@@ -1,0 +1,43 @@
+"""Which checkpoints are written: MirrorMaker 2's rules within a generation, and what goes beyond them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.formats.checkpoint import Checkpoint
+from mirror.offsets.checkpoint_rules import Candidate, Stored, due, is_due, key_of
+from mirror.offsets.partition import TopicPartition
+
+offsets = st.integers(0, 5)
+
+
+def at(upstream, downstream, metadata=""):
+    return Checkpoint("group", "east.orders", 0, upstream, downstream, metadata)
+
+
+@given(offsets, offsets, offsets, offsets)
+def test_within_a_generation_it_is_written_if_the_group_went_back_or_its_position_moved_on(upstream, downstream, before, there):
+    for generations in (("one", "one"), (None, "one"), ("one", None), (None, None)):
+        written = is_due(Candidate(at(upstream, downstream), generations[0]), Stored(at(before, there), generations[1]))
+        assert written == (upstream < before or downstream > there)
+
+
+@given(offsets, offsets, offsets, offsets)
+def test_in_another_generation_it_is_always_written(upstream, downstream, before, there):
+    assert is_due(Candidate(at(upstream, downstream), "two"), Stored(at(before, there), "one"))
+
+
+def test_one_that_is_late_for_sure_is_written_over_whoever_wrote_it():
+    assert is_due(Candidate(at(10, 20), "one", at_most=25), Stored(at(10, 26), None))
+    assert not is_due(Candidate(at(10, 20), "one", at_most=25), Stored(at(10, 25), None)), "it may be the exact one"
+    assert not is_due(Candidate(at(10, 20), "one"), Stored(at(10, 26), "one"))
+
+
+def test_metadata_alone_is_no_reason():
+    assert not is_due(Candidate(at(10, 20, "new"), "one"), Stored(at(10, 20, "old"), "one"))
+
+
+def test_each_remote_partition_of_each_group_is_looked_at_by_itself():
+    known, moved, new = at(10, 20), at(11, 21)._replace(partition=1), at(1, 1)._replace(group="other")
+    stored = {key_of(each): Stored(each._replace(downstream=20), None) for each in (known, moved)}
+    assert [each.checkpoint for each in due(map(Candidate, (known, moved, new)), stored)] == [moved, new]
+    assert key_of(new) == ("other", TopicPartition("east.orders", 0))
