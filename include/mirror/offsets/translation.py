@@ -45,6 +45,8 @@ class SourcePartition:
     leader_epoch: int | None = None
 
 
+_NOT_MIRRORED = "records before the first that was mirrored are not on the target"
+
 Sync = Callable[[int], int | None]
 """What MirrorMaker 2's offset syncs say of a source offset: an offset of the target that is not late, −1 for one older than they know, None
 where there are none."""
@@ -135,8 +137,12 @@ def _not_of(source: SourcePartition | None, offset: int, leader_epoch: int | Non
 def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> TranslatedOffset:
     runs = record.offset_map.runs
     begun = min((*(start for start, _ in record.covered[:1]), *(run.source for run in runs[:1]), record.watermark))
+    if runs and runs[0].thinned and offset < runs[0].source:
+        # Others wrote in front of the first run that the ledger knows: MirrorMaker 2, from which the flow was taken over.
+        return _filled_in(offset, runs[0].target, sync) or TranslatedOffset(EARLY, 0, runs[0].target, runs[0].target)
     if offset < begun:
-        return _below(offset, runs[0].target if runs else record.target_next, sync)
+        first = runs[0].target if runs else record.target_next
+        return _filled_in(offset, first, sync) or TranslatedOffset(INCOMPLETE, first, first, 0, _NOT_MIRRORED)
     if not runs:
         return TranslatedOffset(EXACT, record.target_next, record.target_next, 0)
     behind = runs[-1].target + runs[-1].length
@@ -148,10 +154,11 @@ def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> Translat
     return TranslatedOffset(EARLY, behind, record.target_next, record.target_next - behind)
 
 
-def _below(offset: int, first: int, sync: Sync | None) -> TranslatedOffset:
+def _filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset | None:
+    """What offset syncs say of an offset in front of the `first` position that the ledger knows; None where they say nothing."""
     known = sync(offset) if sync else None
     if known is None or known < 0:
-        return TranslatedOffset(INCOMPLETE, first, first, 0, "records before the first that was mirrored are not on the target")
+        return None
     return TranslatedOffset(EARLY, min(known, first), first, first - min(known, first))
 
 

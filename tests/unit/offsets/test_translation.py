@@ -119,6 +119,13 @@ def test_offset_syncs_fill_in_what_the_ledger_does_not_know():
     assert at(100, None, sync=known).kind == at(100, None).kind == NONE
 
 
+def test_in_front_of_where_a_flow_was_taken_over_nothing_is_missed():
+    record = ledger_record(watermark=900, target_next=500, offset_map=OffsetMap((Run(800, 400, 100, True),)), covered=((0, 900),))
+    assert at(700, record) == TranslatedOffset(EARLY, 0, 400, 400)
+    assert at(700, record, sync={700: 350}.get) == TranslatedOffset(EARLY, 350, 400, 50)
+    assert at(800, record) == TranslatedOffset(EXACT, 400, 400, 0)
+
+
 @given(steps)
 def test_a_reader_of_a_mirror_goes_on_upstream_where_it_was_and_never_later(gaps):
     sources, targets = pairs_of(gaps)
