@@ -1,7 +1,7 @@
 """The properties of the Connect framework: read and checked, so that a file of MirrorMaker 2 stays valid; most mean nothing in batch."""
 
 from mirror.config.property import Property
-from mirror.config.values import Valid, any_case, between, one_of
+from mirror.config.values import Type, Valid, any_case, between, one_of
 
 GROUP = "Kafka Connect"
 _BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -13,45 +13,41 @@ _NO_ERRORS_TOLERATED = "a record that the target refuses stops its partition and
 _NO_PLUGINS = "no Connect plugins are loaded"
 
 
-def _only(default: object, complaint: str) -> Valid:
-    text = f"only {default}" if default else "only empty"
-    return Valid(text, lambda value: None if value == default else complaint)
+def _refused(name: str, type_: Type, default: object, doc: str, why: str) -> Property:
+    return Property(name, type_, default, doc, GROUP, refused=why)
 
 
-def _ignored(name: str, type_: str, default: object, doc: str, why: str, valid: Valid | None = None, top_level: bool = True) -> Property:
-    return Property(name, type_, default, doc, GROUP, valid, top_level=top_level, effect=why)  # type: ignore[arg-type]
+def _ignored(name: str, type_: Type, default: object, doc: str, why: str, valid: Valid | None = None, top_level: bool = True) -> Property:
+    return Property(name, type_, default, doc, GROUP, valid, top_level=top_level, effect=why)
 
 
 CONNECT = (
     *(
-        Property(
+        _refused(
             f"{part}.converter",
             "CLASS",
             _BYTE_ARRAY,
-            f"The converter of the {part}s; bytes are mirrored as they are.",
-            GROUP,
-            _only(_BYTE_ARRAY, "only the ByteArrayConverter is possible: records are mirrored byte for byte"),
+            f"The converter of the {part}s.",
+            "only the ByteArrayConverter is possible: records are mirrored byte for byte",
         )
         for part in ("key", "value", "header")
     ),
     *(
-        Property(
+        _refused(
             name,
             "LIST",
             (),
-            "Changes of records on their way; not possible.",
-            GROUP,
-            _only((), "records are mirrored byte for byte, so nothing can change or drop them on the way; remove it"),
+            "Changes of records on their way.",
+            "records are mirrored byte for byte, so nothing can change or drop them on the way; remove it",
         )
         for name in ("transforms", "predicates")
     ),
-    Property(
+    _refused(
         "forwarding.admin.class",
         "CLASS",
         "org.apache.kafka.clients.admin.ForwardingAdmin",
-        "The class through which administrative calls go (KIP-787); another Java class cannot be loaded.",
-        GROUP,
-        one_of("org.apache.kafka.clients.admin.ForwardingAdmin"),
+        "The class through which administrative calls go (KIP-787).",
+        "a Java class cannot be loaded here",
     ),
     _ignored("name", "STRING", None, "The connector's name; by default that of its class.", _NO_CONNECTORS),
     _ignored("connector.class", "STRING", None, "The connector's class.", _NO_CONNECTORS),

@@ -23,11 +23,15 @@ class Property:
     """Whether the top level of the file reaches it; otherwise only `S->T.<name>` does."""
     effect: str = ""
     """Why the property has no meaning in a batch mirror; empty: it has one."""
+    refused: str = ""
+    """Why every value but the default is refused; empty: `valid` says what is possible."""
 
     def parse(self, text: str) -> Any:
         """The typed, valid value of a text. Raises ValueError that says what is allowed."""
         value = parse_value(self.type, text)
         complaint = self.valid.check(value) if self.valid else None
+        if self.refused and value != self.default:
+            complaint = self.refused
         if complaint:
             raise ValueError(complaint)
         return value

@@ -1,0 +1,75 @@
+"""Every property of the catalogue is read somewhere, or refused, or says why it has no effect: by the syntax trees of the code."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mirror.config.catalogue import CATALOGUE
+
+ROOT = Path(__file__).resolve().parents[3]
+READERS = {"value", "per_topic", "text"}
+"""The methods of a flow that read a property."""
+
+KEYWORDS = {"every", "enabled"}
+"""How a DAG names the property of its interval, and the one that says whether it exists."""
+
+READ_OTHERWISE = {
+    "mirror.strict": "by the validation, before there is a valid flow",
+    "enabled": "which flows there are depends on it, before there is one",
+    "source.cluster.alias": "the flow's own name; any other is refused",
+    "target.cluster.alias": "likewise",
+    "replication.policy.separator": "policies get the text unparsed, as in MirrorMaker 2",
+    "replication.policy.internal.topic.separator.enabled": "likewise",
+    "topic.filter.class": "by what makes the object that it names",
+    "group.filter.class": "likewise",
+    "config.property.filter.class": "likewise",
+}
+
+
+def read() -> set[str]:
+    """Every text that is asked of a flow by name, but for the checks of a configuration, which judge and use nothing."""
+    found: set[str] = set()
+    for folder in ("include/mirror", "dags", "jobs", "plugins"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    found |= _read_by(node)
+    return found
+
+
+def _read_by(call: ast.Call) -> set[str]:
+    given = [each.value for each in call.keywords if each.arg in KEYWORDS]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in READERS:
+        given += call.args[:1]
+    return {each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+
+
+HONOURED = {name for name, each in CATALOGUE.items() if not each.effect and not each.refused}
+
+
+def test_every_property_that_is_honoured_is_read() -> None:
+    assert HONOURED - read() == set(READ_OTHERWISE)
+
+
+def test_what_is_said_to_have_no_effect_is_read_by_nothing() -> None:
+    assert read() & (set(CATALOGUE) - HONOURED) == set()
+
+
+@pytest.mark.parametrize("name", READ_OTHERWISE)
+def test_what_is_read_in_another_way_stands_in_the_code(name: str) -> None:
+    texts = set()
+    for path in (ROOT / "include/mirror").rglob("*.py"):
+        if not path.name.startswith("catalogue"):
+            tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            texts |= {node.value for node in tree if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    assert name in texts
+
+
+@pytest.mark.parametrize("name", [name for name, each in CATALOGUE.items() if each.refused])
+def test_what_is_refused_takes_its_default_alone_and_says_why(name: str) -> None:
+    definition = CATALOGUE[name]
+    default = ", ".join(definition.default) if isinstance(definition.default, tuple) else definition.default
+    assert definition.parse(default) == definition.default
+    with pytest.raises(ValueError, match=definition.refused.split(":")[0]):
+        definition.parse("org.example.Other")
