@@ -63,7 +63,7 @@ class OffsetSyncStore:
         pair = next((pair for pair in slots if pair.upstream <= offset), slots[-1])
         if pair.upstream > offset:
             return TOO_OLD
-        return pair.downstream if pair.upstream == offset else pair.downstream + 1
+        return pair.downstream if pair.upstream == offset else _long(pair.downstream + 1)
 
     def pairs(self, topic: str, partition: int) -> tuple[Pair, ...]:
         """What the slots of a partition hold, from the newest to the oldest; empty if there is nothing."""

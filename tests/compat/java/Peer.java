@@ -41,6 +41,11 @@ public final class Peer {
         Map.entry("client_topics", Clients::topics),
         Map.entry("translated", Clients::translated),
         Map.entry("translated_matching", Clients::translatedMatching),
+        Map.entry("internal_record", Syncs::record),
+        Map.entry("sync_store", Syncs::store),
+        Map.entry("emitted_syncs", Syncs::emitted),
+        Map.entry("emitted_checkpoints", Checkpoints::emitted),
+        Map.entry("synced_groups", Checkpoints::synced),
         Map.entry("references", Configurations::references));
 
     public static void main(String[] arguments) throws Exception {
