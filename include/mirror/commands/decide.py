@@ -70,7 +70,7 @@ def request(options: argparse.Namespace) -> Request:
     _require((options.alias is not None) == (word == ADOPT_CLUSTER), _wanted("--alias", word, word == ADOPT_CLUSTER))
     _require(options.start is None or word == RESTART, _wanted("--to-earliest, --to-latest or --to-offset", word, False))
     _require(not isinstance(options.start, int) or options.partition is not None, "--to-offset needs --partition")
-    who = (options.who or "").strip() or f"{_user()}@{socket.gethostname()}"
+    who = (options.who or "").strip() or whoever()
     return Request(word, who, reason, options.topic, options.partition, options.alias, options.start)
 
 
@@ -81,6 +81,11 @@ def _require(fulfilled: bool, otherwise: str) -> None:
 
 def _wanted(option: str, word: str, needed: bool) -> str:
     return f"decide {word} {'needs' if needed else 'has no use for'} {option}"
+
+
+def whoever() -> str:
+    """Who runs the command: `user@host`."""
+    return f"{_user()}@{socket.gethostname()}"
 
 
 def _user() -> str:

@@ -20,7 +20,7 @@ from mirror.kafka.ledger import Ledger
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_writer
-from mirror.plan.decisions import Decisions, Standing, acted_on, noted, records_accepted_until, rehomed
+from mirror.plan.decisions import Decisions, Standing, acted_on, handed_back, noted, records_accepted_until, rehomed
 from mirror.plan.model import Range
 
 _PATIENCE_SECONDS = 2.0
@@ -71,7 +71,9 @@ class Beginning:
             standing = _standing(planned, remote, starts.get(tp))
             record = self._as_decided(planned, records.get(tp), standing)
             error = (
-                self._view.refused.get(remote.remote) or availability(remote) or continuity(remote, record) or _source_id(planned, record)
+                (handed_back(tp, record) if record else None)
+                or self._view.refused.get(remote.remote)
+                or availability(remote) or continuity(remote, record) or _source_id(planned, record)
             )
             if error is None and tp.topic not in task.append_to:
                 error = hidden(remote, record)

@@ -31,6 +31,11 @@ def lane_tasks(flow: Flow, plan: Plan, run: str = "") -> list[LaneTask]:
     return [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
 
 
+def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
+    """The task of one lane without any work, for whoever writes its ledger in another way than by copying. Likewise."""
+    return _Common(flow, plan, run).task(lane, ())
+
+
 def copy_lane(task: LaneTask) -> LaneResult:
     """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
     result = _copied(task)

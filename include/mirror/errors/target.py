@@ -1,7 +1,9 @@
 """Errors of a remote topic or partition."""
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import decide
+from mirror.errors.next_step import FLOW, decide
+
+_MIRRORMAKER = f" Did MirrorMaker 2 mirror it before: python -m mirror take-over --flow '{FLOW}'"
 
 
 class UnexplainedTarget(MirrorError):
@@ -11,7 +13,7 @@ class UnexplainedTarget(MirrorError):
         what = "records beyond what this mirror wrote" if known else "records, and the ledger knows nothing of this partition"
         # A ledger partition that lost its end by an unclean election leaves our own records unexplained: merely accepted, they would be
         # copied a second time.
-        own = " Are they this flow's own, and the ledger forgot them, take `decide restart --to-offset` first." if known else ""
+        own = " Are they this flow's own, and the ledger forgot them, take `decide restart --to-offset` first." if known else _MIRRORMAKER
         super().__init__(
             f"{topic}-{partition}: the remote partition {remote}-{partition}@{first} holds {what} (it ends at {end}). "
             "Nothing was written to it.",

@@ -22,10 +22,15 @@ PAUSE, RESUME = "pause", "resume"
 ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER = "adopt-cluster", "take-ownership", "begin-ledger"
 BEGIN_CONTROL = "begin-control"
 """Taken by a person, and written as the record of which ledger is the flow's (LEDGER): with it the control topic is whole again."""
+HANDED_BACK, TAKEN_OVER = "handed-back", "taken-over"
+"""Who mirrors the flow since: MirrorMaker 2 again, or this mirror. Of a flow that was never handed back nothing stands here."""
 LEDGER = "ledger"
 """Not a decision: which ledger is the flow's, written by the plan that began it."""
 
 Key = tuple[str, str | None, int | None]
+
+_OPPOSITES = {RESUME: PAUSE, TAKEN_OVER: HANDED_BACK}
+"""Decisions that stand under the key of what they take back."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ class Decision:
     @property
     def key(self) -> Key:
         """What the decision is about: a newer one with the same key replaces it."""
-        return (PAUSE if self.decision == RESUME else self.decision, self.alias if self.topic is None else self.topic, self.partition)
+        word = _OPPOSITES.get(self.decision, self.decision)
+        return (word, self.alias if self.topic is None else self.topic, self.partition)
 
     def __str__(self) -> str:
         return f"{self.decision} by {self.who} at {moment_text(self.when)}: {self.why}"
@@ -92,6 +98,8 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     ADOPT_CLUSTER: {"alias": string, "cluster_id": string},
     TAKE_OWNERSHIP: {"installation": string, "until": moment},
     BEGIN_LEDGER: {"ledger_id": string, "found_id": _or_none(string)},
+    HANDED_BACK: {},
+    TAKEN_OVER: {},
     LEDGER: {"ledger_id": string},
 }
 _OF_A_PARTITION = {ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS}

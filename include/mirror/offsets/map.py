@@ -56,13 +56,15 @@ class OffsetMap:
     def translate(self, source: int) -> Translation | None:
         """The target position of the first mirrored record at or behind a source offset; None for an empty map.
 
-        Behind the last run: the position right behind its last record. In front of the first run: the first record.
+        Behind the last run: the position right behind its last record. In front of the first run: the first record; or, if others were in
+        front of it (a flow that was taken over), the beginning of the remote partition.
         """
         if not self.runs:
             return None
         index = bisect_right(self.runs, source, key=lambda run: run.source) - 1
         if index < 0:
-            return Translation(self.runs[0].target, True)
+            first = self.runs[0]
+            return Translation(0, False) if first.thinned else Translation(first.target, True)
         run = self.runs[index]
         if source < run.source + run.length:
             return Translation(run.target + source - run.source, True)
@@ -85,7 +87,7 @@ class OffsetMap:
             return None
         index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
         if index < 0:
-            return self.runs[0].source
+            return 0 if self.runs[0].thinned else self.runs[0].source
         run = self.runs[index]
         if target < run.target + run.length or index + 1 == len(self.runs):
             return run.source + min(target - run.target, run.length)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from mirror.errors import ForeignWriter, OtherCluster
+from mirror.errors import ForeignWriter, HandedBack, OtherCluster
+from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord
 from mirror.plan.decisions import NO_DECISIONS, Decisions, taken
 
@@ -22,6 +23,13 @@ def check_clusters(
             raise OtherCluster(source, record.source_cluster_id, source_id)
         if record.target_cluster_id != target_id and target_adopted is None:
             raise OtherCluster(target, record.target_cluster_id, target_id)
+
+
+def check_handed_back(decisions: Decisions) -> None:
+    """Raises HandedBack if MirrorMaker 2 mirrors the flow again."""
+    found = decisions.handed_back
+    if found is not None:
+        raise HandedBack(found.who, moment_text(found.when))
 
 
 def check_writer(

@@ -8,11 +8,13 @@ read late, twice, or beside a running copy does no harm.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from mirror.errors import HandedBack
 from mirror.formats.control import (
     ACCEPT_GAP,
     ACCEPT_RECORDS,
     ADOPT_CLUSTER,
     BEGIN_LEDGER,
+    HANDED_BACK,
     LEDGER,
     PAUSE,
     RESTART,
@@ -62,6 +64,12 @@ class Decisions:
         found = self._by_key.get((TAKE_OWNERSHIP, None, None))
         return found if found is not None and found.installation == installation else None
 
+    @property
+    def handed_back(self) -> Decision | None:
+        """The decision by which MirrorMaker 2 mirrors the flow again, unless it was taken over since."""
+        found = self._by_key.get((HANDED_BACK, None, None))
+        return found if found is not None and found.decision == HANDED_BACK else None
+
     def begins_ledger(self, found_id: str | None, gone_id: str | None = None) -> bool:
         """Whether the ledger that is gone (`gone_id`, else the flow's own) may be replaced by the one that stands there now, or by one to
         be created (None)."""
@@ -87,15 +95,24 @@ class Standing:
 def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing) -> tuple[LedgerRecord, tuple[Decision, ...]]:
     """The record as the decisions in force make it, and those decisions; the same record and none if all are used up."""
     last = record.decided.when if record.decided else None
+    left = record.decided is not None and record.decided.decision == HANDED_BACK
     applied: list[Decision] = []
     for decision in decisions:
-        if last is not None and decision.when <= last:
+        if (last is not None and decision.when <= last) or (left and decision.decision != RESTART):
             continue
         changed = _ACTIONS[decision.decision](record, decision, now)
         if changed is not None:
             record = changed
             applied.append(decision)
     return noted(record, applied), tuple(applied)
+
+
+def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
+    """Why a lane leaves a partition alone that MirrorMaker 2 mirrors again. The ledger says so itself: an old plan may be copied late."""
+    decided = record.decided
+    if decided is None or decided.decision != HANDED_BACK:
+        return None
+    return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
 
 
 def noted(record: LedgerRecord, applied: Iterable[Decision]) -> LedgerRecord:

@@ -15,9 +15,9 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_clusters
+from mirror.plan.checks import check_clusters, check_handed_back
 from mirror.plan.choose import SourcePartition, first_sight, next_range
-from mirror.plan.decisions import NO_DECISIONS, Decisions, Standing, acted_on, records_accepted_until
+from mirror.plan.decisions import NO_DECISIONS, Decisions, Standing, acted_on, handed_back, records_accepted_until
 from mirror.plan.eligible import Eligible, eligible
 from mirror.plan.model import BLOCKED, DECIDED, Plan, Range
 from mirror.plan.own_topics import read_decisions, read_ledger
@@ -70,6 +70,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     source_id, target_id = source.cluster_id(), target.cluster_id()
     control = control_of(flow, target)
     decisions = read_decisions(flow, control, dry_run)
+    check_handed_back(decisions)
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
     planning = _Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, dry_run)
@@ -179,6 +180,9 @@ class _Planning:
         tp = partition.tp
         known = record
         record, applied = acted_on(record, self._decisions.of(tp), self._standing(partition))
+        if (left := handed_back(tp, record)) is not None:
+            self.errors.append(left.report())
+            return
         if record.watermark != known.watermark:
             # What was asked for is where the old watermark's epoch ends.
             partition = replace(partition, epoch_end=None)

@@ -1,0 +1,191 @@
+"""`hand-back`: MirrorMaker 2 goes on where the mirror stopped."""
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from mirror.config import Flow
+from mirror.config.readable import check_readable
+from mirror.copy.run import LANES_AT_ONCE, lane_task
+from mirror.errors import CopyUnderWay, DeadlineExceeded, KafkaFailure, MirrorError, NothingToHandBack
+from mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
+from mirror.formats.control import HANDED_BACK, Decision
+from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.handover.lanes import Records, write_lane
+from mirror.handover.mirrormaker import MirrorMaker, require_stopped, stored_offsets
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import clusters, control_of, ledger_of
+from mirror.kafka.model import NewTopic
+from mirror.kafka.writing import Outgoing, RecordWriter
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.checks import check_clusters
+from mirror.plan.model import Plan
+from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.sync.offset_syncs import emit
+from mirror.sync.step import Done
+
+_REPLICATION_FACTOR = "3"
+_FROM_THE_START = -1
+"""What MirrorMaker 2 takes for no offset: it then begins where auto.offset.reset says."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Who hands the flow back, and why."""
+
+    who: str
+    why: str = "handed back to MirrorMaker 2"
+    maker: MirrorMaker | None = None
+
+
+def hand_back(flow: Flow, request: Request, dry_run: bool = False) -> Done:
+    """Writes Kafka Connect's offsets for every partition of the ledger, after an end was put to every copy. With `dry_run` nothing is
+    written or fenced. Running it again is harmless as long as MirrorMaker 2 is not started.
+
+    Raises MirrorMakerRunning, CopyUnderWay, NothingToHandBack, and what the brokers say. If it ends half-way, the flow counts as handed
+    back and MirrorMaker 2 may not have been told: run it again.
+    """
+    check_readable(flow)
+    with clusters(flow) as (source, target):
+        try:
+            return _HandBack(flow, source, target, request).run(dry_run)
+        except MirrorError as error:
+            error.of_flow(flow.name)
+            raise
+
+
+class _HandBack:
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: Request) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._maker = request.maker or MirrorMaker.of(flow)
+        self._control = control_of(flow, target)
+        self._decision = Decision(HANDED_BACK, request.who, datetime.now(UTC), request.why)
+
+    def run(self, dry_run: bool) -> Done:
+        """Looks, ends our own copies, tells MirrorMaker 2."""
+        flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
+        require_stopped(flow, self._maker)
+        decisions = read_decisions(flow, self._control, dry_run=True)
+        records: Records = {}
+        ledger_id = ""
+        if ledger_of(flow, self._target).topic_id() is not None:
+            ledger_id, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
+            check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
+            for unreadable in view.unreadable.values():
+                raise unreadable
+            records = view.records
+        if not records:
+            raise NothingToHandBack(flow.name)
+        self._require_silence(records)
+        notices: tuple[str, ...] = ()
+        if not dry_run:
+            plan = Plan(
+                flow.name, config_hash=flow.config_hash, source_cluster_id=source_id, target_cluster_id=target_id, ledger_id=ledger_id
+            )
+            records, notices = self._handed_back(plan)
+        return self._done(records, notices, dry_run)
+
+    def _handed_back(self, plan: Plan) -> tuple[Records, tuple[str, ...]]:
+        self._control.write(self._decision)  # first of all: from now on nothing is planned
+        records = self._fenced(plan)
+        require_stopped(self._flow, self._maker)
+        self._write_offsets(records)
+        emitted = emit(self._flow, self._source, self._target, records, {tp: each.watermark for tp, each in records.items()})
+        return records, (*emitted.notices, *(str(error) for error in emitted.errors))
+
+    def _require_silence(self, records: Records) -> None:
+        """Raises CopyUnderWay while a transaction is open where a copy writes."""
+        ledger = ledger_of(self._flow, self._target)
+        partitions = [TopicPartition(ledger.topic, lane) for lane in range(ledger.lanes)]
+        partitions += [TopicPartition(record.target_topic, tp.partition) for tp, record in records.items()]
+        stable = self._target.offsets(partitions, "latest", committed=True)
+        ends = self._target.offsets(partitions, "latest")
+        if not any(stable.get(tp, end) < end for tp, end in ends.items()):
+            return
+        time.sleep(1.0)  # the marker of a transaction that was just committed
+        stable = self._target.offsets(partitions, "latest", committed=True)
+        for tp, end in ends.items():
+            if stable.get(tp, end) < end:
+                raise CopyUnderWay(*tp, stable[tp], end)
+
+    def _fenced(self, plan: Plan) -> Records:
+        """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, and gives what it says then."""
+        decided = Decided(HANDED_BACK, self._decision.who, self._decision.when, self._decision.why)
+
+        def change(known: Records, writer: Writer) -> Records:
+            return {tp: replace(record, writer=writer, decided=decided) for tp, record in known.items()}
+
+        def one(lane: int) -> Records:
+            return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change)
+
+        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+            return {tp: record for records in threads.map(one, range(self._flow.value("mirror.lanes"))) for tp, record in records.items()}
+
+    # ------------------------------------------------------------ Connect's offsets
+
+    def _write_offsets(self, records: Records) -> None:
+        partitions = self._offsets_topic()
+        kept = stored_offsets(self._flow, self._target, self._maker).offsets
+        outgoing = [self._offset(tp, offset, partitions) for tp, offset in _offsets(records, kept).items()]
+        writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)
+        writer.write(outgoing, "Kafka Connect's offsets")
+
+    def _offset(self, tp: TopicPartition, offset: int, partitions: int) -> Outgoing:
+        key = SourcePartition(self._maker.connector, self._flow.source, *tp).key
+        return Outgoing(self._maker.offsets_topic, key, encode_offset(offset), partition=partition_of(key, partitions))
+
+    def _offsets_topic(self) -> int:
+        """How many partitions the offsets topic has. Creates it as Connect does where it is missing."""
+        name, target = self._maker.offsets_topic, self._target
+        deadline, failure = time.monotonic() + target.timeout, None
+        while True:
+            topic = target.topics([name]).get(name)
+            if topic is not None and all(partition.leader is not None for partition in topic.partitions):
+                return len(topic.partitions)
+            if topic is None and failure is None:
+                configs = {"cleanup.policy": "compact"}
+                new = NewTopic(
+                    name,
+                    int(self._worker("partitions", str(PARTITIONS))),
+                    int(self._worker("replication.factor", _REPLICATION_FACTOR)),
+                    configs,
+                )
+                failure = target.create_topics([new])[name]
+                if failure is not None and not (isinstance(failure, KafkaFailure) and failure.reason == "TOPIC_ALREADY_EXISTS"):
+                    raise failure
+            if time.monotonic() > deadline:
+                raise DeadlineExceeded(
+                    f"The topic {name} has partitions without a leader after {target.timeout:g} s.",
+                    topic=name,
+                    next="Look at the target's brokers, then run hand-back again.",
+                )
+            time.sleep(0.05)
+
+    def _worker(self, name: str, default: str) -> str:
+        setting = self._flow.worker_settings.get(f"offset.storage.{name}")
+        return default if setting is None else self._flow.references.resolve(setting)
+
+    def _done(self, records: Records, notices: tuple[str, ...], dry_run: bool) -> Done:
+        rows = sorted(records)
+        result = {
+            "topic": [tp.topic for tp in rows],
+            "partition": [tp.partition for tp in rows],
+            "watermark": [records[tp].watermark for tp in rows],
+        }
+        verb = "would be" if dry_run else "were"
+        lines = [f"{tp}: MirrorMaker 2 goes on at source offset {records[tp].watermark}." for tp in rows]
+        lines.append(
+            f"{len(rows)} partitions {verb} handed back, in {self._maker.offsets_topic}, to the connector {self._maker.connector}."
+        )
+        return Done(result, {"handed_back": len(rows)}, (*lines, *notices))
+
+
+def _offsets(records: Mapping[TopicPartition, LedgerRecord], kept: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
+    """The offsets to write: of the last record, for MirrorMaker 2 goes on behind it. Where nothing was mirrored there is nothing to say,
+    unless an offset of another topic of this name stands there."""
+    found = {tp: record.watermark - 1 for tp, record in records.items()}
+    return {tp: max(offset, _FROM_THE_START) for tp, offset in found.items() if offset >= 0 or kept.get(tp) is not None}

@@ -1,0 +1,204 @@
+"""The partitions that MirrorMaker 2 left: how both sides of each stand, and which of them cannot be taken over as they are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mirror.config import Flow
+from mirror.errors import ErrorReport, MirrorError, TakeOverRefused
+from mirror.formats.ledger import LedgerRecord
+from mirror.handover.evidence import Left, reads_committed
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.ledger import LedgerView
+from mirror.kafka.mm2_topics import read_offset_syncs
+from mirror.kafka.model import Topic
+from mirror.offsets.lanes import lane_of
+from mirror.offsets.partition import TopicPartition
+from mirror.offsets.sync_store import Pair
+from mirror.plan.choose import SourcePartition
+from mirror.plan.decisions import handed_back
+from mirror.plan.sources import source_partitions
+from mirror.policy import topic_selection
+from mirror.sync.offset_syncs import place
+
+_ANEW = "If that was meant, nothing else is to be done: refresh-topics creates what is missing, and the copy begins at mirror.start."
+
+
+@dataclass
+class Found:
+    """What is to be looked at, and what not. `sources` and `remotes`: both sides of what is looked at."""
+
+    left: list[Left] = field(default_factory=list)
+    sources: Mapping[TopicPartition, SourcePartition] = field(default_factory=dict)
+    remotes: Mapping[str, Topic] = field(default_factory=dict)
+    ours: list[TopicPartition] = field(default_factory=list)
+    """Partitions that the ledger has already: nothing is to be done for them."""
+    errors: list[ErrorReport] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def look(
+    flow: Flow,
+    source: Cluster,
+    target: Cluster,
+    stored: Mapping[TopicPartition, int | None],
+    ledger: LedgerView,
+    topics: Iterable[str],
+) -> Found:
+    """Looks at every partition that the flow mirrors; only at those of `topics` if any are named."""
+    return _Looking(flow, source, target, stored, ledger, frozenset(topics)).run()
+
+
+class _Looking:
+    def __init__(
+        self,
+        flow: Flow,
+        source: Cluster,
+        target: Cluster,
+        stored: Mapping[TopicPartition, int | None],
+        ledger: LedgerView,
+        only: frozenset[str],
+    ) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._stored = stored
+        self._ledger = ledger
+        self._only = only
+        self._selection = topic_selection(flow)
+        self._found = Found()
+
+    def run(self) -> Found:
+        """Fills what is found."""
+        refused: dict[str, MirrorError] = {}
+        names = {*self._source.names(), *(tp.topic for tp in self._stored)}
+        mirrored = {name for name in names if self._selection.should_replicate(name) and (not self._only or name in self._only)}
+        topics = self._source.topics(mirrored, refused)
+        remotes = self._target.topics({self._selection.remote(name) for name in topics}, refused)
+        self._found.remotes = {name: remotes[remote] for name in topics if (remote := self._selection.remote(name)) in remotes}
+        self._note_what_is_left_out(topics, refused)
+        wanted = [tp for name, topic in topics.items() for p in topic.partitions if self._is_open(tp := TopicPartition(name, p.number))]
+        self._found.sources = source_partitions(self._source, topics, wanted, reads_committed(self._flow), refused)
+        self._add(wanted, refused)
+        self._found.errors.extend(error.report() for error in refused.values())
+        self._found.errors.extend(error.report() for error in self._ledger.unreadable.values())
+        return self._found
+
+    def _note_what_is_left_out(self, topics: Mapping[str, Topic], refused: Mapping[str, MirrorError]) -> None:
+        gone = sorted(
+            {tp.topic for tp, offset in self._stored.items() if offset is not None} - set(topics) - set(refused) - set(self._only)
+        )
+        if gone and not self._only:
+            shown = ", ".join(gone[:10]) + (" …" if len(gone) > 10 else "")
+            self._found.notices.append(
+                f"Kafka Connect has offsets of {len(gone)} topics that the source no longer has or the flow does not mirror: {shown}."
+            )
+
+    def _is_open(self, tp: TopicPartition) -> bool:
+        if lane_of(*tp, self._flow.value("mirror.lanes")) in self._ledger.unreadable:
+            return False
+        record = self._ledger.records.get(tp)
+        if record is not None and handed_back(tp, record) is None:
+            self._found.ours.append(tp)
+            return False
+        return True
+
+    def _add(self, wanted: list[TopicPartition], refused: dict[str, MirrorError]) -> None:
+        there = [tp for tp in wanted if (topic := self._found.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
+        remote = {tp: TopicPartition(self._selection.remote(tp.topic), tp.partition) for tp in wanted}
+        asked = [remote[tp] for tp in there]
+        starts, stable, ends = (
+            self._target.offsets(asked, at, committed, refused)
+            for at, committed in (("earliest", False), ("latest", True), ("latest", False))
+        )
+        compacted = self._compacted({tp.topic for tp in there})
+        syncs = self._syncs()
+        for tp in wanted:
+            stored = self._stored.get(tp)
+            offsets = tuple(each.get(remote[tp], -1) for each in (starts, stable, ends))
+            if tp in there and stored is None and offsets[0] == offsets[2] >= 0 and self._ours(tp) is None:
+                continue  # never mirrored
+            if tp not in there and stored is None:
+                continue
+            refusal = self._refusal(tp, remote[tp], stored, tp in there, offsets, syncs.get(tp, []))
+            if refusal is not None:
+                self._found.errors.append(refusal.report())
+                continue
+            found = self._found.sources[tp]
+            end = found.readable_end
+            ours = self._ours(tp)
+            known = Pair(ours.watermark, ours.target_next) if ours else None
+            self._found.left.append(
+                Left(
+                    tp,
+                    remote[tp],
+                    stored,
+                    found.log_start,
+                    end,
+                    offsets[0],
+                    offsets[2],
+                    tp.topic in compacted,
+                    tuple(syncs.get(tp, ())),
+                    known,
+                )
+            )
+
+    def _ours(self, tp: TopicPartition) -> LedgerRecord | None:
+        """What our ledger says of a partition that was handed back, if both topics are still the same."""
+        record, remote, source = self._ledger.records.get(tp), self._found.remotes.get(tp.topic), self._found.sources.get(tp)
+        if record is None or remote is None or source is None:
+            return None
+        return record if (record.source_topic_id, record.target_topic_id) == (source.topic_id, remote.id) else None
+
+    def _refusal(
+        self, tp: TopicPartition, remote: TopicPartition, stored: int | None, there: bool, offsets: tuple[int, ...], syncs: list[Pair]
+    ) -> MirrorError | None:
+        start, stable, end = offsets
+        source = self._found.sources.get(tp)
+        if not there:
+            return TakeOverRefused(*tp, f"Kafka Connect kept the offset {stored} of it, and its remote partition {remote} is gone.", _ANEW)
+        if source is None or min(offsets) < 0:
+            return TakeOverRefused(*tp, "it has no leader on one of the clusters.", "Bring the brokers back, then run take-over again.")
+        if stable < end:
+            return TakeOverRefused(
+                *tp,
+                f"a transaction is open in {remote}@[{stable}, {end}).",
+                f"Find it with kafka-transactions.sh --bootstrap-server <target> find-hanging --topic {remote.topic}, then again.",
+            )
+        if stored is not None and stored >= source.end:
+            return TakeOverRefused(
+                *tp,
+                f"the source ends at {source.end}, in front of the offset {stored} that was mirrored: it lost records or was created anew.",
+                f"Move {remote.topic} out of the way, or let the copy follow what it holds: then decide accept-records.",
+            )
+        newest = syncs[-1].downstream if syncs else -1
+        if (stored is not None and end == 0) or newest >= end > start:
+            what = f"the newest offset sync names its offset {newest}" if newest >= end else f"Kafka Connect kept the offset {stored}"
+            return TakeOverRefused(
+                *tp, f"{what}, and the remote partition {remote} ends at {end}: it lost records or was created anew.", _ANEW
+            )
+        return None
+
+    def _compacted(self, topics: set[str]) -> set[str]:
+        """The source topics of which records may be gone in between, on either side."""
+        remote = {self._selection.remote(name): name for name in topics}
+        sides = ((self._source, {name: name for name in topics}), (self._target, remote))
+        found: set[str] = set()
+        for cluster, names in sides:
+            for name, configs in cluster.configs(names).items():
+                policy = configs.get("cleanup.policy")
+                if policy is not None and "compact" in (policy.value or ""):
+                    found.add(names[name])
+        return found
+
+    def _syncs(self) -> dict[TopicPartition, list[Pair]]:
+        side, topic = place(self._flow)
+        cluster = self._source if side == "source" else self._target
+        try:
+            content = read_offset_syncs(cluster, self._flow.client(side, "consumer"), topic)
+        except MirrorError as failure:
+            self._found.notices.append(f"The offset syncs cannot be read, so offsets translate less exactly: {failure.message}")
+            return {}
+        found: dict[TopicPartition, list[Pair]] = {}
+        for sync in content.records:
+            found.setdefault(TopicPartition(sync.topic, sync.partition), []).append(Pair(sync.upstream, sync.downstream))
+        return found

@@ -1,0 +1,235 @@
+"""`take-over`: the mirror goes on where MirrorMaker 2 stopped."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from mirror.config import Flow
+from mirror.config.readable import check_readable
+from mirror.copy.run import LANES_AT_ONCE, lane_task
+from mirror.errors import ErrorReport, MirrorError, TailInDoubt, TakeOverRefused
+from mirror.formats.control import HANDED_BACK, TAKEN_OVER, Decision
+from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.handover.evidence import Left, locate
+from mirror.handover.lanes import Records, write_lane
+from mirror.handover.left import Found, look
+from mirror.handover.maps import taken_map
+from mirror.handover.mirrormaker import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
+from mirror.handover.tail import Doubt, Position
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import clusters, control_of
+from mirror.offsets.intervals import merged
+from mirror.offsets.lanes import lane_of
+from mirror.offsets.map import OffsetMap
+from mirror.offsets.partition import TopicPartition
+from mirror.offsets.sync_store import Pair
+from mirror.plan.checks import check_clusters
+from mirror.plan.model import Plan
+from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.sync.step import Done
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, by whom. `topics`: only these, by their names on the source. `at_stored`: where the tail leaves a doubt, go on
+    behind the offset that Connect kept."""
+
+    who: str
+    why: str = "taken over from MirrorMaker 2"
+    maker: MirrorMaker | None = None
+    topics: tuple[str, ...] = ()
+    at_stored: bool = False
+
+
+def take_over(flow: Flow, request: Request, dry_run: bool = False) -> Done:
+    """Writes ledger records for every partition that MirrorMaker 2 mirrored. With `dry_run` nothing is written or fenced.
+
+    What concerns one partition is in the errors, and the others are taken over. Raises what concerns the whole flow: MirrorMakerRunning,
+    ConnectOffsetsMissing, LedgerMissing …
+    """
+    check_readable(flow)
+    with clusters(flow) as (source, target):
+        try:
+            return _TakeOver(flow, source, target, request, dry_run).run()
+        except MirrorError as error:
+            error.of_flow(flow.name)
+            raise
+
+
+class _TakeOver:
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: Request, dry_run: bool) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._request = request
+        self._dry_run = dry_run
+        self._maker = request.maker or MirrorMaker.of(flow)
+        self._control = control_of(flow, target)
+        self._errors: list[ErrorReport] = []
+        self._when = datetime.now(UTC)
+
+    def run(self) -> Done:
+        """Looks, matches, and writes."""
+        flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
+        require_stopped(flow, self._maker)
+        fenced = [] if self._dry_run else fence_tasks(flow, self._target, self._maker)
+        stored = stored_offsets(flow, self._target, self._maker)
+        require_offsets(flow, self._maker, stored)
+        decisions = read_decisions(flow, self._control, self._dry_run)
+        ledger_id, view = read_ledger(flow, self._target, self._control, decisions, self._dry_run)
+        check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
+        found = look(flow, self._source, self._target, stored.offsets, view, self._request.topics)
+        self._errors += found.errors
+        positions = self._positions(found)
+        plan = Plan(flow.name, config_hash=flow.config_hash, source_cluster_id=source_id, target_cluster_id=target_id, ledger_id=ledger_id)
+        taken = self._written(plan, found, positions) if not self._dry_run else dict.fromkeys(positions)
+        if decisions.handed_back and not self._dry_run:
+            self._control.write(Decision(TAKEN_OVER, self._request.who, self._when, self._request.why))
+        return self._done(found, {tp: position for tp, position in positions.items() if tp in taken}, fenced)
+
+    def _positions(self, found: Found) -> dict[TopicPartition, Position]:
+        by_partition = {left.tp: left for left in found.left}
+        positions: dict[TopicPartition, Position] = {}
+        for tp, where in locate(self._flow, found.left).items():
+            left = by_partition[tp]
+            if isinstance(where, Position):
+                positions[tp] = where
+            elif self._request.at_stored and left.stored is not None:
+                positions[tp] = Position(left.stored + 1)
+            else:
+                self._errors.append(_in_doubt(left, where).report())
+        return positions
+
+    # ------------------------------------------------------------ writing
+
+    def _written(self, plan: Plan, found: Found, positions: Mapping[TopicPartition, Position]) -> Records:
+        lanes = self._flow.value("mirror.lanes")
+        by_lane: dict[int, dict[TopicPartition, Left]] = {}
+        for left in found.left:
+            if left.tp in positions:
+                by_lane.setdefault(lane_of(*left.tp, lanes), {})[left.tp] = left
+        require_stopped(self._flow, self._maker)  # reading may have taken its time
+
+        def one(lane: int) -> Records:
+            task = lane_task(self._flow, plan, lane, "take-over")
+            made = _Lane(self._target, plan, lanes, found, by_lane[lane], positions, self._decided())
+            try:
+                return write_lane(task, made.change)
+            except MirrorError as error:
+                self._errors.append(error.report())
+                return {}
+            finally:
+                self._errors += made.errors
+
+        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+            return {tp: record for records in threads.map(one, by_lane) for tp, record in records.items()}
+
+    def _decided(self) -> Decided:
+        return Decided(TAKEN_OVER, self._request.who, self._when, self._request.why)
+
+    # ------------------------------------------------------------ the answer
+
+    def _done(self, found: Found, taken: Mapping[TopicPartition, Position], fenced: Iterable[str]) -> Done:
+        left = {each.tp: each for each in found.left}
+        rows = sorted(taken)
+        result = {
+            "topic": [tp.topic for tp in rows],
+            "partition": [tp.partition for tp in rows],
+            "stored": [left[tp].stored for tp in rows],
+            "watermark": [taken[tp].watermark for tp in rows],
+            "target_offset": [left[tp].target_end for tp in rows],
+        }
+        verb = "would be" if self._dry_run else "were"
+        lines = [_line(left[tp], taken[tp]) for tp in rows]
+        lines.append(f"{len(rows)} partitions {verb} taken over, {len(found.ours)} are the mirror's already.")
+        lines += [f"Fenced: {transactional_id}." for transactional_id in fenced]
+        errors = tuple(error.of_flow(self._flow.name) for error in self._errors)
+        totals = {"taken": len(rows), "ours": len(found.ours)}
+        return Done({**result, "ours": len(found.ours)}, totals, (*lines, *found.notices), errors)
+
+
+class _Lane:
+    """The partitions of one lane, once it is fenced: what was read before must still be so."""
+
+    def __init__(
+        self,
+        target: Cluster,
+        plan: Plan,
+        lanes: int,
+        found: Found,
+        left: Mapping[TopicPartition, Left],
+        positions: Mapping[TopicPartition, Position],
+        decided: Decided,
+    ) -> None:
+        self._target = target
+        self._plan = plan
+        self._lanes = lanes
+        self._found = found
+        self._left = left
+        self._positions = positions
+        self._decided = decided
+        self.errors: list[ErrorReport] = []
+
+    def change(self, known: Records, writer: Writer) -> Records:
+        """The records to write; what has changed meanwhile is an error."""
+        remotes = [left.remote for left in self._left.values()]
+        ends = self._target.offsets(remotes, "latest")
+        ids = {name: topic.id for name, topic in self._target.topics({remote.topic for remote in remotes}).items()}
+        changed: dict[TopicPartition, LedgerRecord] = {}
+        for tp, left in self._left.items():
+            before = known.get(tp)
+            if before is not None and _is_ours(before):
+                self._moved(tp, "another run took it over meanwhile.")
+            elif ends.get(left.remote) != left.target_end or ids.get(left.remote.topic) != self._found.remotes[tp.topic].id:
+                self._moved(
+                    tp, f"somebody wrote to {left.remote} meanwhile: it ended at {left.target_end}, and ends at {ends.get(left.remote)}."
+                )
+            else:
+                changed[tp] = self._record(left, before, writer)
+        return changed
+
+    def _moved(self, tp: TopicPartition, detail: str) -> None:
+        error = TakeOverRefused(*tp, detail, "Find out who writes, and stop it; then run take-over again.")
+        self.errors.append(error.report())
+
+    def _record(self, left: Left, before: LedgerRecord | None, writer: Writer) -> LedgerRecord:
+        source, remote = self._found.sources[left.tp], self._found.remotes[left.tp.topic]
+        position = self._positions[left.tp]
+        ours = before if before is not None and left.known is not None else None
+        syncs = [sync for sync in left.syncs if sync.upstream < position.watermark and sync.downstream < left.target_end]
+        record = LedgerRecord(
+            watermark=position.watermark,
+            leader_epoch=source.leader_epoch,
+            source_topic_id=source.topic_id,
+            target_topic=left.remote.topic,
+            target_topic_id=remote.id,
+            target_next=left.target_end,
+            source_cluster_id=self._plan.source_cluster_id,
+            target_cluster_id=self._plan.target_cluster_id,
+            lanes=self._lanes,
+            offset_map=taken_map(
+                ours.offset_map if ours else OffsetMap(), syncs, position.pairs, Pair(position.watermark, left.target_end)
+            ),
+            writer=writer,
+            decided=self._decided,
+        )
+        if ours is None:
+            return record
+        covered = merged((*ours.covered, (ours.watermark, position.watermark)))
+        return replace(record, covered=covered, skipped=ours.skipped, history=ours.history)
+
+
+def _is_ours(record: LedgerRecord) -> bool:
+    return record.decided is None or record.decided.decision != HANDED_BACK
+
+
+def _in_doubt(left: Left, doubt: Doubt) -> TailInDoubt:
+    first = left.source_start if left.stored is None else left.stored + 1
+    source, target = (first, left.source_end), (doubt.target, left.target_end)
+    return TailInDoubt(*left.tp, left.remote.topic, source, target, left.stored, doubt.why)
+
+
+def _line(left: Left, position: Position) -> str:
+    kept = "Connect kept no offset" if left.stored is None else f"Connect kept {left.stored}"
+    return f"{left.tp}: goes on at source offset {position.watermark} ({kept}), behind {left.remote}@{left.target_end}."
