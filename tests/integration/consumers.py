@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Message
 
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed, Groups
@@ -36,8 +37,16 @@ def committed(bootstrap: str, group: str) -> dict[TopicPartition, int]:
     return {tp: each.offset for tp, each in found[group].items()}
 
 
+@dataclass
+class Member:
+    """A consumer in a group, and the records that came while it waited for its partitions."""
+
+    consumer: Consumer
+    waiting: list[Message] = field(default_factory=list)
+
+
 @contextmanager
-def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") -> Iterator[Consumer]:
+def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") -> Iterator[Member]:
     """A member of the group that has its partitions, or at least one of them."""
     consumer = Consumer(
         {
@@ -49,25 +58,27 @@ def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") ->
             "fetch.wait.max.ms": 20,
         }
     )
+    joined = Member(consumer)
     try:
         consumer.subscribe([topic])
         deadline = time.monotonic() + SECONDS
         while not consumer.assignment():
             assert time.monotonic() < deadline, "no partition was assigned"
-            consumer.poll(0.05)
-        yield consumer
+            joined.waiting += consumer.consume(1, 0.05)
+        yield joined
     finally:
         consumer.close()
 
 
-def read(consumer: Consumer, count: int) -> list[tuple[str, int, int]]:
+def read(member: Member, count: int) -> list[tuple[str, int, int]]:
     """The next records of a member, as topic, partition and offset; they are committed."""
     found: list[tuple[str, int, int]] = []
     deadline = time.monotonic() + SECONDS
     while len(found) < count:
         assert time.monotonic() < deadline, f"only {len(found)} of {count} records came"
-        for message in consumer.consume(count - len(found), 0.1):
+        messages, member.waiting = member.waiting or member.consumer.consume(count - len(found), 0.1), []
+        for message in messages:
             assert message.error() is None, message.error()
             found.append((message.topic(), message.partition(), message.offset()))
-    consumer.commit(asynchronous=False)
+    member.consumer.commit(asynchronous=False)
     return found
