@@ -117,7 +117,8 @@ def with_user(pair, sides, cluster, password=PASSWORD, extra=None):
         "sasl.jaas.config": JAAS.format(password),
     }
     named = {f"{side}.{name}": value for side in sides.split() for name, value in login.items()}
-    return pair.properties(extra={**named, "source->target.mirror.lanes": "2", **(extra or {})})
+    ours = {"source->target.mirror.lanes": "2", "source->target.offset-syncs.topic.location": "target"}
+    return pair.properties(extra={**named, **ours, **(extra or {})})
 
 
 @pytest.mark.parametrize("command", [["plan"], ["copy", "--without-spark"], ["refresh-topics"]])
@@ -186,12 +187,18 @@ def allow_everything(oracle, cluster, pair, *topics):
     allow(oracle, cluster, "TOPIC", f"{pair.source}.", "READ", "WRITE", "CREATE", "ALTER", "DESCRIBE_CONFIGS", pattern="PREFIXED")
     for own in own_topics(pair):
         allow(oracle, cluster, "TOPIC", own, "READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")
+    allow(oracle, cluster, "TOPIC", syncs_topic(pair), "READ", "WRITE", "CREATE")
     allow(oracle, cluster, "TRANSACTIONAL_ID", "mirror.", "WRITE", pattern="PREFIXED")
 
 
 def own_topics(pair):
     """The ledger and the control topic."""
     return f"mm2-ledger.{pair.source}.internal", f"mm2-control.{pair.source}.internal"
+
+
+def syncs_topic(pair):
+    """Where offset syncs go, on the target."""
+    return f"mm2-offset-syncs.{pair.source}.internal"
 
 
 def refusal(error):
@@ -247,7 +254,7 @@ def test_a_source_topic_that_is_hidden_is_named_if_it_is_spelled_out(source_pair
     assert code == 1
     assert refusal(only_error(flow)) == (f"Cluster '{pair.source}' refuses DESCRIBE on topic {hidden}.", hidden)
     assert flow["result"]["records"] == 30
-    assert topics_of(pair.target_bootstrap, pair) == {pair.remote(visible), *own_topics(pair)}
+    assert topics_of(pair.target_bootstrap, pair) == {pair.remote(visible), syncs_topic(pair), *own_topics(pair)}
 
 
 def test_a_topic_that_was_mirrored_and_is_hidden_now_does_not_silently_fall_out(source_pair, run, secure, oracle):
@@ -305,6 +312,22 @@ def test_a_topic_of_our_own_that_may_not_be_used_stops_the_flow_and_nothing_is_c
     assert seconds < 20
     if pair.remote(topic) in topics_of(secure.bootstrap, pair):
         assert sum(count.records for count in oracle.count(secure.bootstrap, pair.remote(topic))) == 0
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "DESCRIBE", "WRITE"])
+def test_offset_syncs_that_may_not_be_written_are_named_and_the_records_are_copied(target_pair, run, secure, oracle, operation):
+    pair = target_pair
+    topic = source_topic(pair, oracle, "orders")
+    allow_everything(oracle, secure, pair)
+    forbid(oracle, secure, "TOPIC", syncs_topic(pair), operation)
+    code, flow, _, seconds = run(with_user(pair, "target", secure), "copy", "--without-spark")
+    message, named = refusal(only_error(flow))
+    assert (code, named, flow["result"]["records"], flow["result"]["owed"]) == (1, syncs_topic(pair), 30, 0)
+    assert message.startswith("The records are copied, but not all of their offset syncs are written. ")
+    assert message.endswith(f"Cluster '{pair.target}' refuses {operation} on topic {named}.")
+    assert "emit.offset-syncs.enabled=false writes none." in only_error(flow)["next"]
+    assert seconds < 20
+    assert sum(count.records for count in oracle.count(secure.bootstrap, pair.remote(topic))) == 30
 
 
 def test_transactional_ids_that_may_not_be_used_are_named_once_for_all_lanes(target_pair, run, secure, oracle):
