@@ -118,7 +118,7 @@ class Mesh:
         return Cluster(alias, {"bootstrap.servers": self.bootstraps[alias]}, 15)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def three_clusters(services_directory: Path) -> Iterator[list[KafkaCluster]]:
     """Three clusters of one broker, launched together."""
     mark = uuid.uuid4().hex[:6]

@@ -1,0 +1,1 @@
+"""Scenarios on clusters of their own, which all files here share."""
