@@ -90,10 +90,11 @@ class _HandBack:
         return self._done(records, notices, dry_run)
 
     def _handed_back(self, plan: Plan) -> tuple[Records, tuple[str, ...]]:
-        self._control.write(self._decision)  # first of all: from now on nothing is planned
+        partitions = self._offsets_topic()
+        self._control.write(self._decision)  # before anything is told to MirrorMaker 2: from now on nothing is planned
         records = self._fenced(plan)
         require_stopped(self._flow, self._maker)
-        self._write_offsets(records)
+        self._write_offsets(records, partitions)
         emitted = emit(self._flow, self._source, self._target, records, {tp: each.watermark for tp, each in records.items()})
         return records, (*emitted.notices, *(str(error) for error in emitted.errors))
 
@@ -127,8 +128,7 @@ class _HandBack:
 
     # ------------------------------------------------------------ Connect's offsets
 
-    def _write_offsets(self, records: Records) -> None:
-        partitions = self._offsets_topic()
+    def _write_offsets(self, records: Records, partitions: int) -> None:
         kept = stored_offsets(self._flow, self._target, self._maker).offsets
         outgoing = [self._offset(tp, offset, partitions) for tp, offset in _offsets(records, kept).items()]
         writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)
@@ -156,6 +156,9 @@ class _HandBack:
                 )
                 failure = target.create_topics([new])[name]
                 if failure is not None and not (isinstance(failure, KafkaFailure) and failure.reason == "TOPIC_ALREADY_EXISTS"):
+                    failure.next = (
+                        f"Set {self._flow.target}.offset.storage.* as the workers have it, or let a worker create the topic. {failure.next}"
+                    )
                     raise failure
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
