@@ -7,7 +7,7 @@ from mirror.copy.engine import Progress
 from mirror.copy.model import LaneTask
 from mirror.formats.ledger import Blocked, LedgerRecord, Writer, joined
 from mirror.offsets.intervals import merged
-from mirror.offsets.map import OffsetMap
+from mirror.offsets.map import OffsetMap, Run
 from mirror.plan.decisions import passed_over
 from mirror.plan.model import Range
 
@@ -47,13 +47,18 @@ def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) ->
         watermark=progress.next_offset,
         leader_epoch=max(epochs, default=None),
         target_next=record.target_next if progress.target_next is None else progress.target_next,
-        offset_map=record.offset_map.extended(progress.runs),
+        offset_map=record.offset_map.extended(_behind_unmapped(progress.runs) if record.is_unmapped_at_its_end else progress.runs),
         covered=merged((*record.covered, (record.watermark, progress.next_offset))),
         records=record.records + progress.records,
         bytes=record.bytes + progress.bytes,
         skipped=joined((*record.skipped, *progress.skipped)) if progress.skipped else record.skipped,
         blocked=record.blocked if record.blocked and record.blocked.offset >= progress.next_offset else None,
     )
+
+
+def _behind_unmapped(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The runs as they follow records that nobody knows: as if others had been dropped in front of them."""
+    return tuple(run._replace(thinned=True) if number == 0 else run for number, run in enumerate(runs))
 
 
 def stuck(record: LedgerRecord, offset: int, error: str, now: datetime) -> LedgerRecord:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
+from mirror.formats.control import TAKEN_OVER
 from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, decoded
@@ -99,6 +100,14 @@ class LedgerRecord:
     bytes: int = 0
     blocked: Blocked | None = None
     decided: Decided | None = None
+
+    @property
+    def is_unmapped_at_its_end(self) -> bool:
+        """Whether records of MirrorMaker 2 stand behind the end of the offset map, of which nobody knows what they are copies of."""
+        if self.records or self.decided is None or self.decided.decision != TAKEN_OVER:
+            return False
+        runs = self.offset_map.runs
+        return self.target_next > (runs[-1].target + runs[-1].length if runs else 0)
 
 
 def joined(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:

@@ -158,6 +158,8 @@ def _from_stored(evidence: Evidence, restart: int) -> Position | Doubt:
         return track.follow(tail, restart)
     stored = _record_at(evidence.source, evidence.stored)
     if stored is None:
+        if evidence.source_read < min(restart, evidence.source_end):
+            raise MoreSource
         if evidence.source_end <= restart:
             return Position(restart)  # the source has nothing behind it, so nothing else can have been mirrored
         return Doubt(evidence.tail_start, f"the source does not have the record {evidence.stored} any more.")

@@ -140,6 +140,8 @@ def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> Translat
     if runs and runs[0].thinned and offset < runs[0].source:
         # Others wrote in front of the first run that the ledger knows: MirrorMaker 2, from which the flow was taken over.
         return _filled_in(offset, runs[0].target, sync) or TranslatedOffset(EARLY, 0, runs[0].target, runs[0].target)
+    if not runs and record.is_unmapped_at_its_end and offset < record.watermark:
+        return _filled_in(offset, record.target_next, sync) or TranslatedOffset(EARLY, 0, record.target_next, record.target_next)
     if offset < begun:
         first = runs[0].target if runs else record.target_next
         return _filled_in(offset, first, sync) or TranslatedOffset(INCOMPLETE, first, first, 0, _NOT_MIRRORED)

@@ -1,15 +1,24 @@
 """The offset map of a partition that was taken over: whatever syncs there are, a translation is early and never late."""
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.copy.engine import Progress
+from mirror.copy.recording import after
+from mirror.formats.control import TAKEN_OVER
+from mirror.formats.ledger import Decided
 from mirror.handover.maps import taken_map
-from mirror.offsets.map import OffsetMap, Run, Translation, decoded
+from mirror.handover.tail import Position
+from mirror.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
+from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair
+from mirror.offsets.translation import SourcePartition, translate
 from tests.unit.handover.mirror_maker import World, found
 from tests.unit.handover.test_tail import STEPS
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 
 def test_what_lies_in_front_of_all_syncs_begins_at_the_beginning():
@@ -37,8 +46,8 @@ def test_without_anything_known_the_map_is_empty():
     assert taken_map(OffsetMap(), [], [], Pair(5, 7)) == OffsetMap()
 
 
-@given(st.integers(0, 2**32).map(Random), STEPS)
-def test_a_translation_is_never_late(random, steps):
+@given(st.integers(0, 2**32).map(Random), STEPS, st.booleans())
+def test_a_translation_is_never_late(random, steps, at_stored):
     world = World()
     world.produce(random, 5)
     for step in steps:
@@ -53,17 +62,39 @@ def test_a_translation_is_never_late(random, steps):
                 world.start_again()
             case "produce":
                 world.produce(random, random.randint(1, 6))
-    made = taken_map(OffsetMap(), world.syncs, found(world).pairs, Pair(world.watermark, world.target_end))
+    position = found(world)
+    if at_stored and world.stored is not None:
+        position = Position(world.stored + 1)
+    syncs = [sync for sync in world.syncs if sync.upstream < position.watermark]
+    record = ledger_record(
+        watermark=position.watermark,
+        target_next=world.target_end,
+        offset_map=taken_map(OffsetMap(), syncs, position.pairs, Pair(position.watermark, world.target_end)),
+        records=0,
+        decided=Decided(TAKEN_OVER, "a test", WRITTEN_AT, "a test"),
+    )
+    never_late(world, record, world.pairs)
     # What the copy then does: the next record of the source goes right behind the end.
-    following = [record.offset for record in world.source if record.offset >= world.watermark]
+    following = [each.offset for each in world.source if each.offset >= position.watermark]
     behind = [Pair(offset, world.target_end + number) for number, offset in enumerate(following)]
-    made = decoded(made.extended([Run(pair.upstream, pair.downstream, 1) for pair in behind]).encoded())
-    pairs = [*world.pairs, *behind]
-    for group in range(world.source_end + 2):
-        translation = made.translate(group)
-        if translation is None:
-            assert not pairs
-            continue
-        needed = {pair.upstream for pair in pairs if pair.upstream >= group}
-        seen = {pair.upstream for pair in pairs if pair.downstream >= translation.target}
-        assert needed <= seen, (group, translation, made)
+    if not behind:
+        return
+    runs = runs_of([pair.upstream for pair in behind], [pair.downstream for pair in behind])
+    end = world.target_end + len(behind)
+    copied = after(record, Progress(TopicPartition("t", 0), world.source_end, 0, runs, len(behind), 1, end), 0)
+    assert not copied.is_unmapped_at_its_end
+    never_late(world, replace(copied, offset_map=decoded(copied.offset_map.encoded())), [*world.pairs, *behind])
+
+
+def never_late(world, record, pairs):
+    """Of what a group has not read, nothing stands in front of where it goes on and nowhere else."""
+    source = SourcePartition(record.source_topic_id, world.source_end)
+    for group in range(world.source_end + 1):
+        target = translate(group, record, source, record.target_topic_id).target
+        # What an earlier life of the worker mirrored behind the watermark is copied again.
+        needed = {pair.upstream for pair in pairs if group <= pair.upstream < record.watermark}
+        seen = {pair.upstream for pair in pairs if target is not None and pair.downstream >= target}
+        assert needed <= seen, (group, target, record.offset_map)
+        known = record.offset_map.translate(group)
+        if known is not None and group < record.watermark and not record.is_unmapped_at_its_end:
+            assert needed <= {pair.upstream for pair in pairs if pair.downstream >= known.target}
