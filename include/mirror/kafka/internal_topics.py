@@ -8,6 +8,10 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import NewTopic
 
 CONFIGS = {"cleanup.policy": "compact"}
+_FEWER_REPLICAS = (
+    "Set its replication factor (heartbeats.topic.replication.factor, and likewise checkpoints.… and offset-syncs.…) to no more than the "
+    "number of brokers, or to -1 for their default."
+)
 
 
 def ensure(cluster: Cluster, name: str, replication_factor: int, more: Mapping[str, str] | None = None) -> None:
@@ -24,6 +28,8 @@ def ensure(cluster: Cluster, name: str, replication_factor: int, more: Mapping[s
     deadline = time.monotonic() + cluster.timeout
     while not _led(cluster, name):
         if failure is not None and not overtaken:
+            if isinstance(failure, KafkaFailure) and failure.reason == "INVALID_REPLICATION_FACTOR":
+                failure.next = _FEWER_REPLICAS
             raise failure
         if time.monotonic() > deadline:
             raise DeadlineExceeded(

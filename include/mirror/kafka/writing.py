@@ -65,7 +65,7 @@ class RecordWriter:
             producer.purge()
         if failed:
             error, topic = failed[0]
-            raise self._translated(error, topic, complaints, what)
+            raise self._translated(KafkaException(error), topic, complaints, what)
         if not complaints.detail():  # what was complained of once would explain a later failure wrongly
             self._kept = producer, complaints
 
@@ -88,6 +88,8 @@ class RecordWriter:
             except BufferError:
                 producer.poll(_FLUSH_SECONDS)
                 self._look(complaints, deadline, what, {record.topic})
+            except KafkaException as failure:  # the client knows already that it may not, or that the topic is gone
+                raise self._translated(failure, record.topic, complaints, what) from None
             else:
                 producer.poll(0)
                 return
@@ -102,9 +104,9 @@ class RecordWriter:
                 next="Look at the brokers; writing it once more is harmless.",
             )
 
-    def _translated(self, error: KafkaError, topic: str, complaints: Complaints, what: str) -> MirrorError:
+    def _translated(self, failure: KafkaException, topic: str, complaints: Complaints, what: str) -> MirrorError:
         return translated(
-            KafkaException(error),
+            failure,
             cluster=self._alias,
             bootstrap=self._bootstrap,
             step=f"writing {what}",
