@@ -3,18 +3,22 @@
 import json
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer
+from confluent_kafka import TopicPartition as ClientTopicPartition
+from confluent_kafka.admin import AdminClient
 
 from mirror.__main__ import main
 from mirror.copy.run import copy_in_process
 from mirror.errors import ConnectOffsetsMissing, CopyUnderWay, HandedBack, MirrorError, NothingToHandBack
 from mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
+from mirror.handover import take_over as module
 from mirror.handover.hand_back import Request as HandBack
 from mirror.handover.hand_back import hand_back
 from mirror.handover.take_over import Request, take_over
 from mirror.kafka.connect import clusters
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
+from mirror.report.group import group_position
 from services.oracle import Record
 from tests.integration.test_dry_run import snapshot
 
@@ -148,6 +152,25 @@ def test_a_single_foreign_record_right_behind_the_end_is_seen_by_the_first_copy(
     assert {error.code for error in mirroring.copy().errors} == {"UnexplainedTarget"}
 
 
+def test_what_somebody_writes_while_it_is_taken_over_is_seen(mirroring, left, monkeypatch):
+    topic, other = left.topic("orders"), left.topic("payments")
+    for each in (topic, other):
+        left.copies(each, (0, 40))
+    left.stored({topic: 39, other: 39})
+    locate = module.locate
+
+    def then_written(flow, partitions):
+        found = locate(flow, partitions)
+        mirroring.oracle.produce(mirroring.target, mirroring.pair.remote(topic), 1, seed=99)
+        return found
+
+    monkeypatch.setattr(module, "locate", then_written)
+    done, watermarks = taken(mirroring)
+    assert watermarks == {other: 40}
+    assert [(error.code, error.topic) for error in done.errors] == [("TakeOverRefused", topic)]
+    assert "meanwhile" in done.errors[0].message
+
+
 def test_offsets_may_have_other_names_and_what_is_there_is_said(mirroring, left, capsys):
     topic, own = left.topic("orders"), f"connect-offsets-{mirroring.pair.mark}"
     left.copies(topic, (0, 40))
@@ -218,6 +241,14 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     assert (empty, 0) in list(zip(done.result["topic"], done.result["watermark"], strict=True))
     assert all(record.watermark == before[tp].watermark for tp, record in mirroring.ledger().items())
 
+    group = f"readers-{mirroring.pair.mark}"
+    admin = AdminClient({"bootstrap.servers": mirroring.source})
+    committed = [ClientTopicPartition(topic, 0, 10)]
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, committed)])[group].result(10)
+    (translated,) = group_position(mirroring.flow, group).offsets
+    assert (translated.translated.target, translated.translated.kind) == (None, "none")
+    assert "handed back" in translated.translated.reason
+
     results = copy_in_process(mirroring.flow, old)
     assert {error.code for result in results for error in result.errors} == {"HandedBack"}
     assert sum(result.transactions for result in results) == 0
@@ -228,5 +259,6 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     assert done.errors == ()
     assert len(done.result["topic"]) == 3
     assert {tp: record.watermark for tp, record in mirroring.ledger().items()} == {tp: each.watermark for tp, each in before.items()}
+    assert group_position(mirroring.flow, group).offsets[0].translated.target == 10
     assert mirroring.copy().records == 20
     mirroring.assert_mirrored(topic)
