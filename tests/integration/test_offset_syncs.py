@@ -1,6 +1,7 @@
 """Offset syncs on real brokers: what the topic holds after a copy, what a reader of it makes of them, and what a failure leaves."""
 
 import json
+import subprocess
 from bisect import bisect_left
 
 import pytest
@@ -14,6 +15,7 @@ from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import TOO_OLD, OffsetSyncStore, Pair
 from mirror.sync import offset_syncs
+from services.java import java_command
 from services.oracle import Record
 from tests.integration.decisions import errors_of, recreate
 
@@ -39,6 +41,16 @@ def write(mirroring, topic, *records):
 
 def pairs(mirroring, topic, partition=0, side="source"):
     return [(sync.upstream, sync.downstream) for sync in read(mirroring, side).records if sync[:2] == (topic, partition)]
+
+
+def shown(mirroring, count):
+    """The first so many records of the topic, as Kafka's own console consumer shows them with MirrorMaker 2's formatter."""
+    command = java_command(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--bootstrap-server", mirroring.source, "--topic", syncs_topic(mirroring), "--from-beginning", "--max-messages", str(count)),
+        *("--formatter", "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter", "--timeout-ms", "30000"),
+    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
 
 
 def positions(mirroring, topic, partition=0):
@@ -77,6 +89,11 @@ def test_a_copy_writes_pairs_of_what_it_copied_and_the_next_one_goes_on(mirrorin
         assert written[-1] == (source[-1], target[-1])
         assert set(written) < set(zip(source, target, strict=True))
     assert_never_late_and_exact_at_the_end(mirroring, topic, 2)
+    assert shown(mirroring, len(first[0]) + len(first[1])) == [
+        f"OffsetSync{{topicPartition={topic}-{partition}, upstreamOffset={upstream}, downstreamOffset={downstream}}}"
+        for partition in (0, 1)
+        for upstream, downstream in first[partition]
+    ]
 
     mirroring.oracle.produce(mirroring.source, topic, 300, seed=2, transactions=20, abort_percent=30)
     code = main(["--config", str(mirroring.pair.directory / "mm2.properties"), "copy", "--without-spark", "--json"])

@@ -79,7 +79,7 @@ def _emit(
 ) -> Emitted:
     found = newest_offset_syncs(cluster, flow.client(side, "consumer"), topic, copied.keys())
     newest, lag_max = found.pairs if found else {}, flow.value("offset.lag.max")
-    due = {tp: pairs_to_write(records[tp].offset_map, newest.get(tp), lag_max, start) for tp, start in copied.items()}
+    due = {tp: pairs_to_write(records[tp].offset_map, newest.get(tp), lag_max, start) for tp, start in sorted(copied.items())}
     syncs = [OffsetSync(*tp, *pair) for tp, pairs in due.items() for pair in pairs]
     if syncs:
         if found is None:
