@@ -46,6 +46,8 @@ public final class Peer {
         Map.entry("emitted_syncs", Syncs::emitted),
         Map.entry("emitted_checkpoints", Checkpoints::emitted),
         Map.entry("synced_groups", Checkpoints::synced),
+        Map.entry("topic_configs", TopicSync::configs),
+        Map.entry("topic_acls", TopicSync::acls),
         Map.entry("references", Configurations::references));
 
     public static void main(String[] arguments) throws Exception {

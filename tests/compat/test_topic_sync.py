@@ -1,0 +1,99 @@
+"""Which configs and ACLs remote topics get, decided by MirrorMaker 2's own MirrorSourceConnector and by the mirror."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.config.catalogue import CATALOGUE
+from mirror.kafka.model import Acl, ConfigEntry
+from mirror.policy import DefaultReplicationPolicy, TopicSelection
+from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
+from mirror.sync.acl_changes import remote_acls
+from mirror.sync.config_changes import configs_to_create, configs_to_sync
+from tests.compat.peer import Peer, compared
+
+EXCLUDE = CATALOGUE["config.properties.exclude"].default
+NAMES = st.sampled_from(
+    ["cleanup.policy", "retention.ms", "message.timestamp.before.max.ms", "log.message.timestamp.before.max.ms", *EXCLUDE[:4]]
+)
+SOURCES = st.sampled_from(
+    [
+        "DYNAMIC_TOPIC_CONFIG",
+        "DYNAMIC_BROKER_CONFIG",
+        "DYNAMIC_DEFAULT_BROKER_CONFIG",
+        "DYNAMIC_BROKER_LOGGER_CONFIG",
+        "STATIC_BROKER_CONFIG",
+        "DEFAULT_CONFIG",
+    ]
+)
+ENTRIES = st.lists(
+    st.builds(ConfigEntry, NAMES | st.text("abc.", min_size=1, max_size=6), st.text(max_size=5), SOURCES, st.booleans(), st.booleans()),
+    max_size=12,
+    unique_by=lambda entry: entry.name,
+)
+PROPERTIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "use.defaults.from": st.sampled_from(["source", "target", "Source", "other"]),
+        "config.properties.exclude": st.sampled_from(["", "retention.*", "a.*, min.insync.replicas", "cleanup.policy"]),
+    },
+)
+
+
+@compared(300)
+@given(ENTRIES, PROPERTIES)
+def test_the_same_entries_are_carried_when_a_topic_is_created_and_later(
+    peer: Peer, entries: list[ConfigEntry], properties: dict[str, str]
+) -> None:
+    peer.cases["topic configs"] += len(entries)
+    rows = [vars(entry) for entry in entries]
+    theirs = peer.ask("topic_configs", entries=rows, properties=properties)
+    value = {
+        name: CATALOGUE[name].parse(properties[name]) if name in properties else CATALOGUE[name].default
+        for name in ("config.properties.exclude", "use.defaults.from")
+    }
+    chosen = DefaultConfigPropertyFilter(value["config.properties.exclude"], value["use.defaults.from"])
+    source = {entry.name: entry for entry in entries}
+    assert configs_to_create(source, chosen) == theirs["created"]
+    assert configs_to_sync(source, chosen) == theirs["synced"]
+
+
+TOPICS = st.sampled_from(
+    ["orders", "*", "private", "west.orders", "east.orders", "north.orders", "mm2-offset-syncs.west.internal", "__x", "heartbeats"]
+)
+OPERATIONS = st.sampled_from(["READ", "WRITE", "ALL", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"])
+ACLS = st.lists(
+    st.builds(
+        Acl,
+        TOPICS,
+        st.sampled_from(["User:a", "User:CN=b, O=c", "Group:d"]),
+        st.sampled_from(["*", "10.0.0.1"]),
+        OPERATIONS,
+        st.sampled_from(["ALLOW", "DENY"]),
+    ),
+    max_size=12,
+)
+
+
+@compared(300)
+@given(ACLS, st.sampled_from([{}, {"topics": "orders, heartbeats"}, {"topics.exclude": "private"}]))
+def test_the_same_bindings_are_created(peer: Peer, acls: list[Acl], properties: dict[str, str]) -> None:
+    peer.cases["ACLs"] += len(acls)
+    theirs = {Acl(*row) for row in peer.ask("topic_acls", acls=acls, properties=properties)}
+    value = {
+        name: CATALOGUE[name].parse(properties[name]) if name in properties else CATALOGUE[name].default
+        for name in ("topics", "topics.exclude")
+    }
+    chosen = DefaultTopicFilter(value["topics"], value["topics.exclude"])
+    assert set(remote_acls(acls, TopicSelection("east", "west", DefaultReplicationPolicy({}), chosen))) == theirs
+
+
+def test_the_connectors_see_what_they_are_given(peer: Peer) -> None:
+    """That the cases above are decided at all: both sides could agree on nothing."""
+    entry = ConfigEntry("retention.ms", "1", "DYNAMIC_TOPIC_CONFIG", False, False)
+    assert peer.ask("topic_configs", entries=[vars(entry)], properties={}) == {
+        "created": {"retention.ms": "1"},
+        "synced": {"retention.ms": "1"},
+    }
+    assert peer.ask("topic_acls", acls=[Acl("orders", "User:a", "*", "ALL", "ALLOW")], properties={}) == [
+        ["east.orders", "User:a", "*", "READ", "ALLOW"]
+    ]
