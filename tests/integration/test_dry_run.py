@@ -115,6 +115,7 @@ def test_nothing_changes_on_either_cluster_on_a_fresh_flow_and_on_an_old_one(com
     oracle.produce(pair.source_bootstrap, topic, 20, seed=2)
     oracle.create_topic(pair.source_bootstrap, pair.topic("new"))
     oracle.create_partitions(pair.source_bootstrap, topic, 3)
+    oracle.alter_configs(pair.source_bootstrap, topic, {"segment.bytes": "2097152"})
     before = snapshot(pair)
     assert mirror(command, *options, "--dry-run")[0] == old
     assert snapshot(pair) == before
