@@ -29,6 +29,7 @@ _TARGET = {**PROPERTIES, **_ABORT_CHECK, "min.insync.replicas": "2"}
 _THREE_COPIES = {
     "replication.factor": "3",
     "offset-syncs.topic.replication.factor": "3",
+    "source->target.offset-syncs.topic.location": "target",
     "admin.timeout.ms": "15000",
     "source->target.mirror.transaction.timeout.ms": "15000",
 }
