@@ -1,5 +1,6 @@
 """The DAGs of consumer groups with real brokers, in this process: `checkpoints` goes by what `refresh-groups` left in XCom."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -79,3 +80,51 @@ def test_group_offsets_commits_for_idle_groups_and_says_what_became_of_each(pair
         (pair.remote(copied), 0): 11
     }
     assert run("group-offsets").xcom["group_offsets"]["state"] == ["up to date"]
+
+
+def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
+    configured: Callable[..., None], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from airflow.sdk.exceptions import AirflowException
+
+    from mirror.errors import ClusterUnreachable
+    from mirror.sync.group_job import write_done
+    from mirror.sync.groups import KnownGroups
+    from mirror.sync.step import Done
+
+    configured(
+        "clusters = east, west",
+        "east.bootstrap.servers = 127.0.0.1:1",
+        "west.bootstrap.servers = 127.0.0.1:1",
+        "east->west.enabled = true",
+    )
+    known = KnownGroups(("a", "b"), 20_001)
+    monkeypatch.setattr("mirror.airflow.group_operator.GroupOperator._known", lambda *_: known)
+    answers: list[Any] = [
+        Done({"written": 7}, {"written": 7}, ("seven",)),
+        Done({"written": 1}, {}, (), (_report(ClusterUnreachable),)),
+        None,
+    ]
+    asked = []
+
+    def submit(hook: Any, application: str, **_: Any) -> None:
+        work, result = (Path(each) for each in hook._application_args)
+        asked.append((Path(application).name, json.loads(work.read_text())))
+        answer = answers.pop(0)
+        if answer is None:
+            raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
+        write_done(result, answer)
+
+    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", submit)
+    done = run_dag("east-to-west.checkpoints")
+    assert (done.state, done.xcom["checkpoints"]) == ("success", {"written": 7})
+    name, work = asked[0]
+    assert (name, work["step"], work["names"], work["dry_run"]) == ("emit_checkpoints.py", "checkpoints", ["a", "b"], False)
+    failed = run_dag("east-to-west.checkpoints")
+    assert (failed.state, failed.xcom["checkpoints"]) == ("failed", {"written": 1})
+    assert run_dag("east-to-west.checkpoints").state == "failed"
+    assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in "".join(capfd.readouterr())
+
+
+def _report(kind: Any) -> Any:
+    return kind("west", "127.0.0.1:1", 30).report()

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from mirror.__main__ import main
+from mirror.config import load
 from mirror.formats import checkpoint
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.mm2_topics import read_checkpoints
@@ -254,3 +255,24 @@ def test_nothing_but_the_record_of_mirrormaker_2_is_in_key_and_value(mirroring, 
     emitted(mirroring)
     (found,) = checkpoints(mirroring, {groups("reader")})
     assert checkpoint.decode(found.key, found.value) == checkpoint.Checkpoint(groups("reader"), pair.remote(topic), 0, 3, 3, "ä")
+
+
+def test_very_many_groups_go_through_spark_with_the_same_outcome(pair, oracle, topic, capfd, groups):
+    extra = {"source->target.mirror.lanes": "4", "groups": f".*-{pair.mark}", "mirror.checkpoints.spark.threshold": "5"}
+    file = str(pair.properties(extra=extra))
+
+    def mirror(*arguments):
+        capfd.readouterr()
+        assert main(["--config", file, "--json", *arguments]) == 0
+        return json.loads(capfd.readouterr().out)["flows"][0]["result"]
+
+    mirror("copy", "--without-spark")
+    names = [groups(f"shop-{number}") for number in range(3)]
+    for number, name in enumerate(names):
+        set_offsets(pair.source_bootstrap, name, {(topic, 0): number, (topic, 1): 2 * number})
+    assert mirror("checkpoints")["written"] == 6
+    here = emit(group_work(load([file]).flow(pair.flow)), names)
+    assert (here.written, here.unchanged) == (0, 6), "what it wrote is what the task would have written"
+    found = mirror("group-offsets")
+    assert (found["group"], found["state"], found["synced"]) == (names, ["synced"] * 3, [2] * 3)
+    assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, names[2]).items()} == {0: 2, 1: 4}

@@ -1,8 +1,10 @@
 """The adapter for consumer groups on real brokers: what there is, what was committed, and what brokers refuse."""
 
+import time
+
 import pytest
 
-from mirror.errors import AuthorizationRefused, ClusterUnreachable
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed, Groups
 from mirror.kafka.reading import BoundedReader
@@ -78,6 +80,24 @@ def test_a_cluster_that_is_down_is_one_sentence_within_the_deadline():
     with Cluster("gone", settings, 3) as cluster, Groups(cluster, settings) as groups, pytest.raises(ClusterUnreachable) as raised:
         groups.listed()
     assert raised.value.retriable
+
+
+def test_a_network_that_falls_silent_ends_within_the_deadline_and_a_broken_connection_is_made_anew(east):
+    settings = {"bootstrap.servers": east.proxied_bootstrap}
+    with Cluster("far", settings, 3) as cluster, Groups(cluster, settings) as groups:
+        before = groups.listed()
+        east.network.drop()
+        assert groups.listed().keys() >= before.keys()
+        east.network.hold()
+        try:
+            began = time.monotonic()
+            with pytest.raises(MirrorError) as raised:
+                groups.listed()
+            assert time.monotonic() - began < 3 + 2
+        finally:
+            east.network.heal()
+        assert (raised.value.code, raised.value.retriable) == ("DeadlineExceeded", True)
+        assert groups.listed().keys() >= before.keys()
 
 
 def test_a_group_that_may_not_be_described_does_not_hide_the_others(make_cluster, oracle):

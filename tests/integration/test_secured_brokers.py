@@ -7,9 +7,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from mirror.__main__ import main
+from mirror.offsets.partition import TopicPartition
 from services.certificates import KEY_PASSWORD, PASSWORD, Authority
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
+from tests.integration.consumers import committed, set_offsets
 
 LOGIN, WRONG = "correct-horse-battery", "staple-battery"
 SECURITY = "org.apache.kafka.common.security."
@@ -132,6 +134,22 @@ def test_a_copy_runs_through_every_way_in_with_every_kind_of_store(make_pair, ru
     code, flow, said, _ = run(properties(pair, side, getattr(secured, way)(kind)), "copy", *how)
     assert (code, flow["errors"], flow["result"]["records"]) == (0, [], 40)
     oracle.assert_mirrored(Side(source.bootstrap, topic), Side(target.bootstrap, pair.remote(topic)))
+    assert not [secret for secret in (LOGIN, PASSWORD, KEY_PASSWORD) if secret in said]
+
+
+@pytest.mark.parametrize("way", ["scram", "plain", "mutual"])
+def test_groups_are_read_and_committed_for_through_every_way_in(make_pair, run, secured, east, oracle, way):
+    """Another client library talks to the group coordinators, with the same settings."""
+    pair = make_pair(east, secured.cluster)
+    topic, group = pair.topic("orders"), f"shop-{pair.mark}"
+    oracle.create_topic(east.bootstrap, topic, 1)
+    oracle.produce(east.bootstrap, topic, 20, seed=1)
+    set_offsets(east.bootstrap, group, {(topic, 0): 7})
+    file = properties(pair, "target", getattr(secured, way)("PKCS12") | {"groups": f".*-{pair.mark}"})
+    assert run(file, "copy", "--without-spark")[0] == 0
+    code, flow, said, _ = run(file, "group-offsets")
+    assert (code, flow["errors"]) == (0, [])
+    assert committed(secured.cluster.bootstrap, group) == {TopicPartition(pair.remote(topic), 0): 7}
     assert not [secret for secret in (LOGIN, PASSWORD, KEY_PASSWORD) if secret in said]
 
 

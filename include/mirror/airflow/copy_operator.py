@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -13,10 +12,8 @@ from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.xcom import is_plain
 from mirror.config import load
-from mirror.config.connections import handed_over
-from mirror.copy.job_files import JobFiles, job_files, read_results
-from mirror.copy.spark_start import environment, is_local, package, program, properties_file, tuned_spark
-from mirror.copy.spark_submit import JOB, arguments
+from mirror.copy.job_files import job_files, read_results
+from mirror.copy.spark_submit import JOB, Job, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +75,10 @@ class CopyOperator(BaseOperator):
 
     def _run_job(self, flow: Flow, plan: Plan, context: Context) -> list[LaneResult]:
         with job_files(plan) as files:
-            self._hook = self._job_hook(flow, files, str(context["run_id"]))
+            from mirror.airflow.spark_hook import job_hook
+
+            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, str(context["run_id"])))
+            self._hook = job_hook(flow, files, job)
             ended = ""
             try:
                 self._hook.submit(str(JOB))
@@ -86,24 +86,6 @@ class CopyOperator(BaseOperator):
                 # The exit code says nothing that the result does not say better; without a result, it is all there is.
                 ended = str(error)
             return read_results(files.result, ended)
-
-    def _job_hook(self, flow: Flow, files: JobFiles, run_id: str) -> JobHook:
-        from mirror.airflow.spark_hook import JobHook
-
-        connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
-        found = JobHook(connection)
-        local = is_local(found.master)
-        tuned = None if properties else tuned_spark()
-        return JobHook(
-            connection,
-            environment={**os.environ, **environment(found.master, "", tuned, files.directory), **handed_over(flow)},
-            inherited=(files.lock,),
-            name=f"mirror copy {flow.name}",
-            application_args=arguments(files, flow.name, run_id),
-            properties_file=properties_file(found.master, properties, tuned),
-            py_files=None if local else str(package(files.directory)),
-            spark_binary=program(found.master, str(found.spark_binary), tuned),
-        )
 
 
 def _judge(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:

@@ -13,12 +13,14 @@ from mirror.airflow.xcom import from_xcom, to_xcom
 from mirror.config import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from airflow.sdk import Context
 
+    from mirror.airflow.spark_hook import JobHook
     from mirror.config import Flow
     from mirror.sync.groups import KnownGroups
+    from mirror.sync.step import Done
 
 REFRESH = "refresh-groups"
 REFRESH_TASK = "refresh_groups"
@@ -35,6 +37,7 @@ class GroupOperator(BaseOperator):
         super().__init__(task_id=step.replace("-", "_"), **options)
         self.flow = flow
         self.step = step
+        self._hook: JobHook | None = None
 
     def execute(self, context: Context) -> Any:  # noqa: ARG002 — the name that Airflow calls
         """The whole task."""
@@ -45,7 +48,7 @@ class GroupOperator(BaseOperator):
             known = self._known(flow)
             if known is None:
                 self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
-            done = run_group_step(self.step, flow, known, is_dry_run())
+            done = run_group_step(self.step, flow, known, is_dry_run(), self._submit)
             for line in done.lines:
                 self.log.info("%s", line)
             value = to_xcom(done.result, done.totals)
@@ -53,6 +56,26 @@ class GroupOperator(BaseOperator):
                 leave(value)
             raise_errors(f"{self.flow}: {self.step} failed in part", done.errors)
         return value
+
+    def on_kill(self) -> None:
+        """Ends the Spark job, if there is one; the next run does what is left."""
+        if self._hook is not None:
+            self._hook.on_kill()
+
+    def _submit(self, flow: Flow, step: str, names: Collection[str], dry_run: bool) -> Done:
+        from airflow.sdk.exceptions import AirflowException
+
+        from mirror.airflow.spark_hook import job_hook
+        from mirror.sync.group_job import JOB, group_job, read_done
+
+        with group_job(flow, step, names, dry_run) as (files, job):
+            self._hook = job_hook(flow, files, job)
+            ended = ""
+            try:
+                self._hook.submit(str(JOB))
+            except AirflowException as error:
+                ended = str(error)
+            return read_done(files.result, ended)
 
     def _known(self, flow: Flow) -> KnownGroups | None:
         """The newest list, if it was made with this configuration and not too long ago."""

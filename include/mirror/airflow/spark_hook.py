@@ -1,12 +1,17 @@
 """The Spark connection of a job: local without any connection, and never another one than the configured."""
 
+import os
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from mirror.copy.spark_start import LOCAL_MASTER
+from mirror.config import Flow
+from mirror.config.connections import handed_over
+from mirror.copy.job_files import JobFiles
+from mirror.copy.spark_start import LOCAL_MASTER, environment, is_local, package, program, properties_file, tuned_spark
+from mirror.copy.spark_submit import Job
 from mirror.errors import ConfigurationError, Problem
 
 
@@ -42,3 +47,21 @@ class JobHook(SparkSubmitHook):
     def submit(self, application: str = "", **options: Any) -> str | None:
         """Runs the job and waits for it. Raises AirflowException, with the end of its output, if it ends badly."""
         return super().submit(application, env=self._environment, pass_fds=self._inherited, **options)
+
+
+def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
+    """The hook that submits a job for a flow, on the Spark cluster that the flow names. Raises ConfigurationError."""
+    connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
+    found = JobHook(connection)
+    local = is_local(found.master)
+    tuned = None if properties else tuned_spark()
+    return JobHook(
+        connection,
+        environment={**os.environ, **environment(found.master, "", tuned, files.directory), **handed_over(flow)},
+        inherited=(files.lock,),
+        name=job.name,
+        application_args=list(job.arguments),
+        properties_file=properties_file(found.master, properties, tuned),
+        py_files=None if local else str(package(files.directory)),
+        spark_binary=program(found.master, str(found.spark_binary), tuned),
+    )

@@ -97,5 +97,13 @@ MIRROR = (
         "The Airflow connection of the Spark cluster; empty: local[*,4], for which no connection is needed.",
         GROUP,
     ),
+    Property(
+        "mirror.checkpoints.spark.threshold",
+        "INT",
+        20000,
+        "With more group-partitions than these, group offsets are translated by a Spark job instead of in the task.",
+        GROUP,
+        between(0),
+    ),
     Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
 )

@@ -44,12 +44,19 @@ class JobFiles:
 
 @contextmanager
 def job_files(plan: Plan) -> Iterator[JobFiles]:
-    """A private temporary directory with the plan in it; deleted with all that is in it at the end. Those of copies that were killed go
-    before."""
+    """`job_directory` with a plan."""
+    with job_directory(to_columns(plan)) as files:
+        yield files
+
+
+@contextmanager
+def job_directory(work: Any) -> Iterator[JobFiles]:
+    """A private temporary directory with what the job shall do, as JSON; deleted with all that is in it at the end. Those of jobs that were
+    killed go before."""
     remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, in_use(Path(directory)) as lock:
         files = JobFiles(Path(directory), lock)
-        write_private(files.plan, to_columns(plan))
+        write_private(files.plan, work)
         yield files
 
 
@@ -69,6 +76,11 @@ def write_failure(path: Path, error: MirrorError) -> None:
 
 
 def read_results(path: Path, detail: str = "") -> list[LaneResult]:
+    """What the lanes did. Raises as `read_answer`."""
+    return results_from_columns(read_answer(path, detail)["results"])
+
+
+def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
     """What the job handed back.
 
     Raises ReportedError with the error that the job reported, and JobFailed (with `detail`, such as the end of its output) when it
@@ -79,10 +91,10 @@ def read_results(path: Path, detail: str = "") -> list[LaneResult]:
             f"The Spark job ended without a result{': ' + detail if detail else '.'}",
             next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
         )
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if "error" in document:
         raise ReportedError(ErrorReport(**document["error"]))
-    return results_from_columns(document["results"])
+    return document
 
 
 def write_private(path: Path, document: Any) -> None:

@@ -1,9 +1,11 @@
-"""A copy by hand: the Spark job through spark-submit on this host, without Airflow."""
+"""A Spark job by hand, that of a copy above all: through spark-submit on this host, without Airflow."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from mirror.copy.job_files import JobFiles, job_files, read_results
 from mirror.copy.model import LaneResult
@@ -11,6 +13,15 @@ from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, is_local
 from mirror.plan.model import Plan
 
 JOB = INCLUDE.parent / "jobs" / "copy_ranges.py"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A Spark job: its file in jobs/, its name on Spark's page, its own arguments."""
+
+    program: Path
+    name: str
+    arguments: Sequence[str]
 
 
 def arguments(files: JobFiles, flow: str, run: str) -> list[str]:
@@ -33,21 +44,34 @@ def copy_with_spark(
     have there), `connections` what it needs of Airflow's connections (`handed_over`). The job's output goes to our standard error. Raises
     what the job reports, and JobFailed when it ends without a result.
     """
+    with job_files(plan) as files:
+        job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run))
+        return read_results(files.result, submit(job, files, master, properties, config, connections))
+
+
+def submit(
+    job: Job,
+    files: JobFiles,
+    master: str = LOCAL_MASTER,
+    properties: str = "",
+    config: str = "",
+    connections: Mapping[str, str] | None = None,
+) -> str:
+    """Runs a job to its end and says how spark-submit ended; the rest as in `copy_with_spark`."""
     tuned = None if properties else tuned_spark()
     file = properties_file(master, properties, tuned)
-    with job_files(plan) as files:
-        command: Sequence[str] = [
-            program(master, "spark-submit", tuned),
-            *("--master", master),
-            *("--deploy-mode", "client"),
-            *("--name", f"mirror copy {plan.flow}"),
-            *(("--properties-file", file) if file else ()),
-            *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
-            str(JOB),
-            *arguments(files, plan.flow, run),
-        ]
-        code = _run(command, files.lock, {**os.environ, **environment(master, config, tuned, files.directory), **(connections or {})})
-        return read_results(files.result, f"spark-submit ended with exit code {code}.")
+    command: Sequence[str] = [
+        program(master, "spark-submit", tuned),
+        *("--master", master),
+        *("--deploy-mode", "client"),
+        *("--name", job.name),
+        *(("--properties-file", file) if file else ()),
+        *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
+        str(job.program),
+        *job.arguments,
+    ]
+    code = _run(command, files.lock, {**os.environ, **environment(master, config, tuned, files.directory), **(connections or {})})
+    return f"spark-submit ended with exit code {code}."
 
 
 def _run(command: Sequence[str], lock: int, variables: Mapping[str, str]) -> int:

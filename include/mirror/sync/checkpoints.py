@@ -49,9 +49,10 @@ class Emitted:
 
 def step(flow: "Flow", dry_run: bool = False) -> Done:
     """`checkpoints` as a step, for the groups that the source has now. Raises what concerns a cluster as a whole."""
+    from mirror.sync.group_job import submit_by_hand
     from mirror.sync.group_steps import run_group_step
 
-    return run_group_step("checkpoints", flow, None, dry_run)
+    return run_group_step("checkpoints", flow, None, dry_run, submit_by_hand)
 
 
 def emit(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Emitted:

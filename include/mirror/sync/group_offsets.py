@@ -57,9 +57,10 @@ class Synced:
 
 def step(flow: "Flow", dry_run: bool = False) -> Done:
     """`group-offsets` as a step, for the groups that the source has now. Raises what concerns a cluster as a whole."""
+    from mirror.sync.group_job import submit_by_hand
     from mirror.sync.group_steps import run_group_step
 
-    return run_group_step("group-offsets", flow, None, dry_run)
+    return run_group_step("group-offsets", flow, None, dry_run, submit_by_hand)
 
 
 def synchronise(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Synced:
@@ -78,7 +79,7 @@ def synchronise(work: GroupWork, names: Collection[str], dry_run: bool = False) 
 
 def done(synced: Synced, dry_run: bool) -> Done:
     """The step's answer."""
-    groups = synced.groups
+    groups = sorted(synced.groups, key=lambda each: each.group)
     result = {
         "group": [each.group for each in groups],
         "state": [each.state for each in groups],

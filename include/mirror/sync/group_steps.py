@@ -27,12 +27,20 @@ GROUP_STEPS: Mapping[str, GroupStep] = {
 }
 
 
-def run_group_step(name: str, flow: "Flow", known: KnownGroups | None, dry_run: bool = False) -> Done:
-    """Runs the step for the groups that are known, or for those that the source has now. Raises what concerns a cluster as a whole."""
+Submit = Callable[["Flow", str, Collection[str], bool], Done]
+"""Runs a step for these groups as a Spark job."""
+
+
+def run_group_step(name: str, flow: "Flow", known: KnownGroups | None, dry_run: bool, submit: Submit) -> Done:
+    """Runs the step for the groups that are known, or for those that the source has now: here, or, where they are many
+    (mirror.checkpoints.spark.threshold), by a Spark job. Raises what concerns a cluster as a whole."""
     if known is None:
         found = selected_groups(flow)
         known = KnownGroups(tuple(sorted(found.offsets)), found.partitions, found.errors)
-    step = GROUP_STEPS[name]
-    done = step.done(step.run(group_work(flow), known.names, dry_run), dry_run)
+    if known.partitions > flow.value("mirror.checkpoints.spark.threshold"):
+        done = submit(flow, name, known.names, dry_run)
+    else:
+        step = GROUP_STEPS[name]
+        done = step.done(step.run(group_work(flow), known.names, dry_run), dry_run)
     more = tuple(error for error in known.errors if error not in done.errors)
     return replace(done, errors=more + done.errors)
