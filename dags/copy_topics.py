@@ -16,7 +16,7 @@ Mirrors the records of the flow's topics from source to target, **exactly once**
 |---|---|
 | `plan` | compares the ledger's watermarks with the source's offsets |
 | `copy` | a Spark job, one task per lane that has work; skipped, without starting Spark, when there is none |
-| `publish` | reads from the ledger what was reached, whatever became of the job |
+| `publish` | reads from the ledger what was reached, whatever became of the job; writes the offset syncs of what was copied |
 | `verdict` | the run's colour: green if every planned offset was reached or lies in a later run's budget, red with all that failed |
 
 **When not to use it.** To copy a past range again (that is a backfill), or to get one topic out of the way: exclude it by `topics.exclude`.
