@@ -7,6 +7,7 @@ from bisect import bisect_left
 import pytest
 
 from mirror.__main__ import main
+from mirror.copy.run import copy_in_process
 from mirror.errors import KafkaFailure
 from mirror.formats.offset_sync import OffsetSync
 from mirror.kafka.connect import clusters
@@ -14,7 +15,11 @@ from mirror.kafka.mm2_topics import newest_offset_syncs, read_checkpoints, read_
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import TOO_OLD, OffsetSyncStore, Pair
+from mirror.plan.model import Plan
+from mirror.plan.run import plan
+from mirror.report.publish import publish
 from mirror.sync import offset_syncs
+from mirror.sync.offset_syncs import NO_SYNCS, Emitted
 from services.java import java_command
 from services.oracle import Record
 from tests.integration.decisions import errors_of, recreate
@@ -118,6 +123,15 @@ def test_where_nothing_was_copied_the_topic_is_not_even_looked_at(mirroring, mak
     make_topic("empty", records=0)
     mirroring.refresh()
     assert mirroring.copy().state == "done", "its start was committed, and no record"
+
+
+def test_a_run_whose_plan_was_not_kept_writes_what_is_due_of_every_partition(mirroring, make_topic):
+    make_topic("orders", 2)
+    copy_in_process(mirroring.flow, plan(mirroring.flow))
+    unknown = Plan(mirroring.flow.name)
+    assert publish(mirroring.flow, unknown).syncs == NO_SYNCS
+    assert publish(mirroring.flow, unknown, whole=True).syncs == Emitted(pairs=4, partitions=2)
+    assert publish(mirroring.flow, unknown, whole=True).syncs == NO_SYNCS
 
 
 def test_on_the_target_nothing_is_written_to_the_source(make_mirroring, pair, oracle, topic):
