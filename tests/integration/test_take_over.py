@@ -19,7 +19,7 @@ from mirror.kafka.connect import clusters
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from mirror.report.group import group_position
-from services.oracle import Record
+from services.oracle import OracleError, Record
 from tests.integration.test_dry_run import snapshot
 
 
@@ -105,14 +105,17 @@ def test_each_partition_is_taken_over_where_it_ends_or_refused_by_name(mirroring
     remote = mirroring.pair.remote(hung)
     mirroring.oracle.open_transaction(mirroring.target, remote, f"hung-{mirroring.pair.mark}", [Record(b"k", b"v")])
     left.copies(compacted, (0, 40), configs={"cleanup.policy": "compact"})
+    aborted = left.topic("aborted", 0)
+    mirroring.oracle.produce(mirroring.source, aborted, 60, seed=7, transactions=10, abort_percent=50)
+    offsets = left.copies(aborted, (0, 50))
     stored = dict.fromkeys((clean, foreign, gone, anew, other, hung, compacted), 39)
-    left.stored({**stored, trailing: 29, twice: 29, shorter: 200, mirroring.pair.topic("deleted"): 5})
+    left.stored({**stored, trailing: 29, twice: 29, aborted: offsets[29], shorter: 200, mirroring.pair.topic("deleted"): 5})
 
     before = snapshot(mirroring.pair)
     dry, positions = taken(mirroring, dry_run=True)
     assert snapshot(mirroring.pair) == before
     done, watermarks = taken(mirroring)
-    assert watermarks == positions == {clean: 40, trailing: 50, twice: 45, unflushed: 10, compacted: 40}
+    assert watermarks == positions == {clean: 40, trailing: 50, twice: 45, unflushed: 10, compacted: 40, aborted: offsets[49] + 1}
     assert done.errors == dry.errors
     found = {error.topic: error for error in done.errors}
     refused = dict.fromkeys((gone, anew, shorter, hung), "TakeOverRefused") | dict.fromkeys((foreign, other), "TailInDoubt")
@@ -140,7 +143,7 @@ def test_each_partition_is_taken_over_where_it_ends_or_refused_by_name(mirroring
     source = [record.value for record in mirroring.oracle.dump(mirroring.source, twice)]
     assert values == [*source[:50], *source[30:45], *source[45:]]
     done, watermarks = taken(mirroring)
-    assert (watermarks, done.result["ours"]) == ({hung: 40}, 8)
+    assert (watermarks, done.result["ours"]) == ({hung: 40}, 9)
 
 
 def test_a_single_foreign_record_right_behind_the_end_is_seen_by_the_first_copy(mirroring, left):
@@ -192,6 +195,26 @@ def test_offsets_may_have_other_names_and_what_is_there_is_said(mirroring, left,
     code, flow = run("--connector-name", "orders.MirrorSourceConnector", "--group", "connect")
     assert (code, flow["result"]["watermark"]) == (0, [40])
     assert run("--at-stored-offsets")[0] == 2
+
+
+def test_transactions_of_exactly_once_tasks_are_ended_and_the_tasks_fenced(mirroring, left):
+    topic, configs = left.topic("orders"), f"mm2-configs.{mirroring.pair.source}.internal"
+    left.copies(topic, (0, 40))
+    left.stored({topic: 39})
+    mirroring.oracle.create_topic(mirroring.target, configs, 1, {"cleanup.policy": "compact"})
+    count = Record(f"tasks-fencing-{SOURCE_CONNECTOR}".encode(), b'{"task-count":2}')
+    mirroring.oracle.produce_records(mirroring.target, configs, [count])
+    task = f"{mirroring.pair.source}-mm2-{SOURCE_CONNECTOR}-1"
+    mirroring.oracle.open_transaction(mirroring.target, mirroring.pair.remote(topic), task, [Record(b"k", b"v")])
+    dry, _ = taken(mirroring, dry_run=True)
+    assert [error.code for error in dry.errors] == ["TakeOverRefused"], "a dry run ends nothing"
+    done, watermarks = taken(mirroring)
+    assert (watermarks, done.errors) == ({topic: 40}, ())
+    assert f"Fenced: {task}." in done.lines
+    with pytest.raises(OracleError, match=r"Fenced|epoch"):
+        mirroring.oracle.end_transaction(task, "commit")
+    assert mirroring.copy().records == 20
+    mirroring.assert_mirrored(topic)
 
 
 def test_where_a_doubt_is_left_a_person_may_go_on_as_mirrormaker_2_would(mirroring, left):

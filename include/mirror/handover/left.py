@@ -1,7 +1,9 @@
 """The partitions that MirrorMaker 2 left: how both sides of each stand, and which of them cannot be taken over as they are."""
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mirror.config import Flow
 from mirror.errors import ErrorReport, MirrorError, TakeOverRefused
@@ -21,6 +23,19 @@ from mirror.policy import topic_selection
 from mirror.sync.offset_syncs import place
 
 _ANEW = "If that was meant, nothing else is to be done: refresh-topics creates what is missing, and the copy begins at mirror.start."
+
+_PATIENCE_SECONDS = 3.0
+
+
+class _Ends(NamedTuple):
+    """Log start, last stable offset and end of a remote partition."""
+
+    start: int
+    stable: int
+    end: int
+
+
+_NO_LEADER = _Ends(-1, -1, -1)
 
 
 @dataclass
@@ -105,42 +120,43 @@ class _Looking:
     def _add(self, wanted: list[TopicPartition], refused: dict[str, MirrorError]) -> None:
         there = [tp for tp in wanted if (topic := self._found.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
         remote = {tp: TopicPartition(self._selection.remote(tp.topic), tp.partition) for tp in wanted}
-        asked = [remote[tp] for tp in there]
-        starts, stable, ends = (
-            self._target.offsets(asked, at, committed, refused)
-            for at, committed in (("earliest", False), ("latest", True), ("latest", False))
-        )
+        ends = self._remote_ends([remote[tp] for tp in there], refused)
         compacted = self._compacted({tp.topic for tp in there})
         syncs = self._syncs()
         for tp in wanted:
-            stored = self._stored.get(tp)
-            offsets = tuple(each.get(remote[tp], -1) for each in (starts, stable, ends))
-            if tp in there and stored is None and offsets[0] == offsets[2] >= 0 and self._ours(tp) is None:
+            stored, found = self._stored.get(tp), ends.get(remote[tp], _NO_LEADER)
+            if stored is None and (tp not in there or (0 <= found.start == found.end and self._ours(tp) is None)):
                 continue  # never mirrored
-            if tp not in there and stored is None:
-                continue
-            refusal = self._refusal(tp, remote[tp], stored, tp in there, offsets, syncs.get(tp, []))
+            refusal = self._refusal(tp, remote[tp], stored, tp in there, found, syncs.get(tp, []))
             if refusal is not None:
                 self._found.errors.append(refusal.report())
                 continue
-            found = self._found.sources[tp]
-            end = found.readable_end
-            ours = self._ours(tp)
-            known = Pair(ours.watermark, ours.target_next) if ours else None
+            source, ours = self._found.sources[tp], self._ours(tp)
             self._found.left.append(
                 Left(
-                    tp,
-                    remote[tp],
-                    stored,
-                    found.log_start,
-                    end,
-                    offsets[0],
-                    offsets[2],
-                    tp.topic in compacted,
-                    tuple(syncs.get(tp, ())),
-                    known,
+                    tp=tp,
+                    remote=remote[tp],
+                    stored=stored,
+                    source_start=source.log_start,
+                    source_end=source.readable_end,
+                    target_start=found.start,
+                    target_end=found.end,
+                    compacted=tp.topic in compacted,
+                    syncs=tuple(syncs.get(tp, ())),
+                    known=Pair(ours.watermark, ours.target_next) if ours else None,
                 )
             )
+
+    def _remote_ends(self, partitions: list[TopicPartition], refused: dict[str, MirrorError]) -> dict[TopicPartition, _Ends]:
+        """The offsets of the remote partitions, with a moment of patience for transactions whose tasks were fenced just now."""
+        starts = self._target.offsets(partitions, "earliest", errors=refused)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            stable = self._target.offsets(partitions, "latest", True, refused)
+            ends = self._target.offsets(partitions, "latest", errors=refused)
+            if time.monotonic() > deadline or all(stable.get(tp, end) >= end for tp, end in ends.items()):
+                return {tp: _Ends(starts[tp], stable[tp], ends[tp]) for tp in partitions if tp in starts and tp in stable and tp in ends}
+            time.sleep(0.1)
 
     def _ours(self, tp: TopicPartition) -> LedgerRecord | None:
         """What our ledger says of a partition that was handed back, if both topics are still the same."""
@@ -150,13 +166,13 @@ class _Looking:
         return record if (record.source_topic_id, record.target_topic_id) == (source.topic_id, remote.id) else None
 
     def _refusal(
-        self, tp: TopicPartition, remote: TopicPartition, stored: int | None, there: bool, offsets: tuple[int, ...], syncs: list[Pair]
+        self, tp: TopicPartition, remote: TopicPartition, stored: int | None, there: bool, ends: _Ends, syncs: list[Pair]
     ) -> MirrorError | None:
-        start, stable, end = offsets
+        start, stable, end = ends
         source = self._found.sources.get(tp)
         if not there:
             return TakeOverRefused(*tp, f"Kafka Connect kept the offset {stored} of it, and its remote partition {remote} is gone.", _ANEW)
-        if source is None or min(offsets) < 0:
+        if source is None or ends == _NO_LEADER:
             return TakeOverRefused(*tp, "it has no leader on one of the clusters.", "Bring the brokers back, then run take-over again.")
         if stable < end:
             return TakeOverRefused(
