@@ -9,7 +9,7 @@ import time
 
 from services.flows import ClusterPair
 from services.oracle import Record, Side
-from tests.bench.mm2 import MirrorMaker
+from tests.bench.mm2 import MeasuredMirrorMaker
 from tests.bench.results import append, spread
 from tests.bench.stage import Stage, stage
 
@@ -56,7 +56,7 @@ def mirror_maker(stage: Stage, thousand: ThousandPartitions, minutes: int, minut
     pair = stage.pair()
     per_minute = []
     began = time.monotonic()
-    with MirrorMaker(pair, r"t\d+-bench") as running:
+    with MeasuredMirrorMaker(pair, r"t\d+-bench") as running:
         _wait(stage, thousand, pair)
         first, first_cpu = time.monotonic() - began, running.cpu
         for _ in range(minutes):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.bench.backlog import Backlog
-from tests.bench.mm2 import TUNED, MirrorMaker
+from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
 from tests.bench.results import append, median, spread
 from tests.bench.stage import Stage, stage
 
@@ -51,7 +51,7 @@ def mirror_maker(stage: Stage, backlog: Backlog, settings: Mapping[str, str]) ->
     pair = stage.pair()
     remote = pair.remote(backlog.topic)
     before, began = stage.broker_cpu(), time.monotonic()
-    with MirrorMaker(pair, backlog.topic, settings) as running:
+    with MeasuredMirrorMaker(pair, backlog.topic, settings) as running:
         quarter = _wait(stage, running, remote, backlog.partitions, backlog.records // 4)
         end = _wait(stage, running, remote, backlog.partitions, backlog.records)
         seconds = time.monotonic() - began
@@ -98,7 +98,7 @@ def rows(backlog: Backlog, figures: Mapping[str, list[Figures]]) -> Iterator[tup
         )
 
 
-def _wait(stage: Stage, running: MirrorMaker, topic: str, partitions: int, records: int) -> tuple[int, float]:
+def _wait(stage: Stage, running: MeasuredMirrorMaker, topic: str, partitions: int, records: int) -> tuple[int, float]:
     """Waits until so many records have arrived; gives how many there are then, and MirrorMaker 2's CPU seconds until then."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while True:

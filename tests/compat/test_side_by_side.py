@@ -14,7 +14,7 @@ import pytest
 from mirror.__main__ import main
 from mirror.commands.parser import parser
 from services.kafka import KafkaCluster
-from tests.bench.mm2 import MirrorMaker
+from services.mirrormaker import MirrorMaker
 from tests.integration.consumers import committed, groups_of, set_offsets
 
 COMMANDS = (
@@ -195,7 +195,7 @@ def test_both_leave_the_same_topics_configs_acls_and_groups(oracle, theirs, ours
     ]
     oracle.create_acls(source, given)
     try:
-        with MirrorMaker(theirs, f".*-{theirs.mark}", SETTINGS):
+        with MirrorMaker(theirs, SETTINGS):
             mirror()
             before = assert_same()
             assert {theirs.remote(name(each)) for each in configs} | {theirs.remote(f"north.{name('orders')}")} <= set(before["topics"])
