@@ -214,9 +214,9 @@ class Groups:
             return AuthorizationRefused(alias, operation, "the cluster")
         if isinstance(failure, errors.SaslAuthenticationFailedError):
             return AuthenticationFailed(alias, str(self._settings["bootstrap.servers"]), str(failure))
-        if isinstance(failure, (errors.KafkaTimeoutError, errors.RequestTimedOutError, errors.NodeNotReadyError)):
+        if failure.retriable:
             return DeadlineExceeded(
-                f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s.",
+                f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s: {failure}.",
                 next="Look at the brokers' load and the network; the next run goes on by itself.",
             )
         reason = str(getattr(failure, "message", "")) or type(failure).__name__
