@@ -8,8 +8,11 @@ import pytest
 from mirror.__main__ import main
 from mirror.config import load
 from mirror.formats import checkpoint
+from mirror.formats.offset_sync import OffsetSync
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.internal_topics import ensure
 from mirror.kafka.mm2_topics import read_checkpoints
+from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.sync.checkpoints import emit
 from mirror.sync.group_offsets import synchronise
 from mirror.sync.group_work import group_work
@@ -255,6 +258,24 @@ def test_nothing_but_the_record_of_mirrormaker_2_is_in_key_and_value(mirroring, 
     emitted(mirroring)
     (found,) = checkpoints(mirroring, {groups("reader")})
     assert checkpoint.decode(found.key, found.value) == checkpoint.Checkpoint(groups("reader"), pair.remote(topic), 0, 3, 3, "ä")
+
+
+def test_offset_syncs_of_mirrormaker_2_fill_in_what_the_ledger_does_not_know(make_mirroring, pair, oracle, topic, mirror, groups):
+    mirroring = make_mirroring(pair, {"source->target.mirror.start": "latest", "source->target.emit.offset-syncs.enabled": "false"})
+    mirroring.refresh()
+    oracle.produce(pair.target_bootstrap, pair.remote(topic), 60, seed=1)  # as if MirrorMaker 2 had
+    ends = {each.partition: each.end for each in oracle.count(pair.source_bootstrap, topic)}
+    work = group_work(mirroring.flow)
+    with Cluster("east", work.source_admin) as source:
+        ensure(source, work.offset_syncs_topic, 1)
+    syncs = [OffsetSync(topic, 0, upstream, upstream) for upstream in (5, ends[0] // 2)]
+    records = [Outgoing(work.offset_syncs_topic, each.key, each.value) for each in syncs]
+    RecordWriter("east", {"bootstrap.servers": pair.source_bootstrap}, 15).write(records, "offset syncs")
+    found = {}
+    for offset in (2, 5, 9, ends[0] // 2 + 1):
+        set_offsets(pair.source_bootstrap, groups("reader"), {(topic, 0): offset})
+        found[offset] = answers(mirror, groups("reader"))[topic, 0][:2]
+    assert found == {2: ("none", None), 5: ("early", 5), 9: ("early", 6), ends[0] // 2 + 1: ("early", ends[0] // 2 + 1)}
 
 
 def test_very_many_groups_go_through_spark_with_the_same_outcome(pair, oracle, topic, capfd, groups):
