@@ -176,7 +176,7 @@ def test_one_more_pair_drops_few_of_those_that_are_kept(spacing, dropped):
 
 
 offsets = st.integers(0, USUAL)
-rising_pairs = st.lists(st.tuples(offsets, offsets), min_size=1, max_size=20).map(
+rising_pairs = st.lists(st.tuples(offsets, offsets), min_size=1, max_size=20, unique_by=(lambda pair: pair[0], lambda pair: pair[1])).map(
     lambda pairs: list(zip(*map(sorted, zip(*pairs, strict=True)), strict=True))
 )
 
