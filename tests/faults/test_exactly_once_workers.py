@@ -20,7 +20,7 @@ def test_exactly_once_tasks_are_fenced_and_their_open_transaction_is_ended(pair,
         {"target.exactly.once.source.support": "enabled", "source.consumer.isolation.level": "read_committed", "tasks.max": "2"}
     )
     maker.start()
-    arrived(mirroring, topic, 100)
+    arrived(mirroring, topic, sum(each.records for each in mirroring.oracle.count(mirroring.source, topic)), "read_committed")
     mirroring.oracle.produce(mirroring.source, topic, 40_000, seed=2)
     arrived(mirroring, topic, 501)
     maker.kill()
@@ -34,6 +34,6 @@ def test_exactly_once_tasks_are_fenced_and_their_open_transaction_is_ended(pair,
     mirroring.oracle.produce(mirroring.source, topic, 200, seed=3)
     maker.start()
     committed = sum(each.records for each in mirroring.oracle.count(mirroring.source, topic))
-    arrived(mirroring, topic, committed)
+    arrived(mirroring, topic, committed, "read_committed")
     maker.stop()
     exact(mirroring, topic)

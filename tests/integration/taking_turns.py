@@ -36,12 +36,12 @@ def eventually(condition, seconds=90, what=""):
     return found
 
 
-def arrived(mirroring, topic, records):
+def arrived(mirroring, topic, records, isolation="read_uncommitted"):
     """Waits until so many records of the topic stand on the target."""
 
     def enough():
         try:
-            counted = mirroring.oracle.count(mirroring.target, mirroring.pair.remote(topic), "read_uncommitted")
+            counted = mirroring.oracle.count(mirroring.target, mirroring.pair.remote(topic), isolation)
         except Exception:  # noqa: BLE001 — the topic is not there yet
             return False
         return sum(each.records for each in counted) >= records

@@ -16,9 +16,11 @@ from mirror.handover.hand_back import Request as HandBack
 from mirror.handover.hand_back import hand_back
 from mirror.handover.take_over import Request, take_over
 from mirror.kafka.connect import clusters
+from mirror.kafka.mm2_topics import newest_offset_syncs
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from mirror.report.group import group_position
+from mirror.sync.offset_syncs import place
 from services.oracle import OracleError, Record
 from tests.integration.test_dry_run import snapshot
 
@@ -88,6 +90,11 @@ def refusal(kind, call):
 def test_each_partition_is_taken_over_where_it_ends_or_refused_by_name(mirroring, left):
     clean, trailing, twice, unflushed = (left.topic(name) for name in ("clean", "trailing", "twice", "unflushed"))
     foreign, gone, anew, shorter, other, hung = (left.topic(name) for name in ("foreign", "gone", "anew", "shorter", "other", "hung"))
+    aborted_copies = left.topic("aborted-copies")
+    left.copies(aborted_copies)
+    only = f"only-{mirroring.pair.mark}"
+    mirroring.oracle.open_transaction(mirroring.target, mirroring.pair.remote(aborted_copies), only, [Record(b"k", b"v")])
+    mirroring.oracle.end_transaction(only, "abort")
     compacted, never = left.topic("compacted", configs={"cleanup.policy": "compact"}), left.topic("never")
     left.copies(clean, (0, 40))
     left.copies(trailing, (0, 50))
@@ -134,7 +141,7 @@ def test_each_partition_is_taken_over_where_it_ends_or_refused_by_name(mirroring
     copied = mirroring.copy()
     codes = {error.topic: error.code for error in copied.errors}
     assert codes == dict.fromkeys((foreign, shorter, other, hung), "UnexplainedTarget")
-    for topic in (clean, trailing, compacted, never, gone):
+    for topic in (clean, trailing, compacted, never, aborted_copies, gone):
         mirroring.assert_mirrored(topic)
     records = mirroring.ledger()
     assert records[TopicPartition(trailing, 0)].offset_map.translate(45).target == 45
@@ -143,7 +150,7 @@ def test_each_partition_is_taken_over_where_it_ends_or_refused_by_name(mirroring
     source = [record.value for record in mirroring.oracle.dump(mirroring.source, twice)]
     assert values == [*source[:50], *source[30:45], *source[45:]]
     done, watermarks = taken(mirroring)
-    assert (watermarks, done.result["ours"]) == ({hung: 40}, 9)
+    assert (watermarks, done.result["ours"]) == ({hung: 40}, 10)
 
 
 def test_a_single_foreign_record_right_behind_the_end_is_seen_by_the_first_copy(mirroring, left):
@@ -261,6 +268,11 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     written = {(row.partition, row.key): row.value for row in mirroring.oracle.dump(mirroring.target, left.offsets_topic)}
     keys = {tp: SourcePartition(SOURCE_CONNECTOR, mirroring.pair.source, *tp).key for tp in before if tp.topic == topic}
     assert written == {(partition_of(key), key): encode_offset(before[tp].watermark - 1) for tp, key in keys.items()}
+    with clusters(mirroring.flow) as (source, _):
+        side, syncs = place(mirroring.flow)
+        newest = newest_offset_syncs(source, mirroring.flow.client(side, "consumer"), syncs, keys).pairs
+    ends = {tp: before[tp].offset_map.runs[-1] for tp in keys}
+    assert newest == {tp: (end.source + end.length - 1, end.target + end.length - 1) for tp, end in ends.items()}
     assert (empty, 0) in list(zip(done.result["topic"], done.result["watermark"], strict=True))
     assert all(record.watermark == before[tp].watermark for tp, record in mirroring.ledger().items())
 

@@ -94,7 +94,9 @@ class _TakeOver:
         for tp, where in locate(self._flow, found.left).items():
             left = by_partition[tp]
             if isinstance(where, Position):
-                positions[tp] = where
+                # Of one that Connect knows nothing of, and whose remote holds nothing that can be read, nothing was mirrored.
+                if left.stored is not None or where.pairs or left.known:
+                    positions[tp] = where
             elif self._request.at_stored and left.stored is not None:
                 positions[tp] = Position(left.stored + 1)
             else:
