@@ -20,8 +20,8 @@ demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being 
 stop: ## stop what `make demo` left running
 	@$(PY) -m services.demo stop
 
-test: lint ## all tests, on real brokers and a real Airflow
-	$(PYTEST) tests --durations=15
+test: lint ## all tests, on real brokers and a real Airflow, two files at a time: they mostly wait
+	$(PYTEST) tests -n 2 --dist loadfile --durations=25
 
 test-unit: install ## the tests that need no services
 	$(PYTEST) tests/unit
