@@ -73,7 +73,9 @@ class Beginning:
             error = (
                 (handed_back(tp, record) if record else None)
                 or self._view.refused.get(remote.remote)
-                or availability(remote) or continuity(remote, record) or _source_id(planned, record)
+                or availability(remote)
+                or continuity(remote, record)
+                or _source_id(planned, record)
             )
             if error is None and tp.topic not in task.append_to:
                 error = hidden(remote, record)
