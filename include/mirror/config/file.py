@@ -55,17 +55,9 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
         setting = file.raw.get(f"{source}->{target}.enabled")
         if setting is None:
             continue
-        try:
-            text = file.references.while_parsing().resolve(setting)
-        except ConfigurationError as error:
-            pairs.append(Pair(source, target, error.problems))
-            continue
-        if text.lower() == "true":
-            pairs.append(Pair(source, target))
-        elif text.lower() != "false":
-            notices.append(
-                f"{setting.origin} is '{text}', which is not the word true (blanks count), so the flow is off, as in MirrorMaker 2."
-            )
+        pair, near = _switched_on(file, source, target, setting)
+        pairs += pair
+        notices += [f"{near}, so the flow is off, as in MirrorMaker 2."] if near else []
     return [*pairs, *_impossible_pairs(file, known)], notices
 
 
@@ -79,16 +71,23 @@ def beating_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
     for source, target in _pairs(file):
         name = "emit.heartbeats.enabled"
         setting = file.raw.get(f"{source}->{target}.{name}", file.raw.get(name, Setting("true", name)))
-        try:
-            text = file.references.while_parsing().resolve(setting)
-        except ConfigurationError as error:
-            pairs.append(Pair(source, target, error.problems))
-            continue
-        if text.lower() == "true":
-            pairs.append(Pair(source, target))
-        elif text.lower() != "false":
-            notices[f"{setting.origin} is '{text}', which is not the word true (blanks count), so no pair beats by it alone."] = None
+        pair, near = _switched_on(file, source, target, setting)
+        pairs += pair
+        if near:
+            notices[f"{near}, so no pair beats by it alone."] = None
     return pairs, list(notices)
+
+
+def _switched_on(file: ConfigurationFile, source: str, target: str, setting: Setting) -> tuple[list[Pair], str]:
+    """The pair if the setting is the word true, or cannot be read; and what is to be said of a word that is neither true nor false."""
+    try:
+        text = file.references.while_parsing().resolve(setting)
+    except ConfigurationError as error:
+        return [Pair(source, target, error.problems)], ""
+    if text.lower() == "true":
+        return [Pair(source, target)], ""
+    near = f"{setting.origin} is '{text}', which is not the word true (blanks count)"
+    return [], near if text.lower() != "false" else ""
 
 
 def _pairs(file: ConfigurationFile) -> list[tuple[str, str]]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from random import Random
 
+from hypothesis import strategies as st
+
 from mirror.handover.tail import Doubt, Evidence, MoreSource, MoreTail, Position, Seen, position, tail_begin
 from mirror.offsets.sync_store import Pair
 
@@ -97,3 +99,26 @@ def found(world: World, window: int = 4) -> Position | Doubt:
         except MoreTail:
             assert begin > world.target_start
             places, records = [], records * 4
+
+
+def lived(random: Random, steps: list[str]) -> World:
+    """A world in which all of this happened."""
+    world = World()
+    world.produce(random, 5)
+    for step in steps:
+        match step:
+            case "copy" | "marker":
+                world.copy(random.randint(1, 4), step == "marker")
+            case "flush":
+                world.flush()
+            case "sync":
+                world.sync()
+            case "kill":
+                world.start_again()
+            case "produce":
+                world.produce(random, random.randint(1, 6))
+    return world
+
+
+STEPS = st.lists(st.sampled_from(["copy", "copy", "flush", "sync", "kill", "produce", "marker"]), min_size=1, max_size=40)
+WORLDS = st.builds(lived, st.integers(0, 2**32).map(Random), STEPS)

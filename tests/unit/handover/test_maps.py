@@ -1,7 +1,6 @@
 """The offset map of a partition that was taken over: whatever syncs there are, a translation is early and never late."""
 
 from dataclasses import replace
-from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +15,7 @@ from mirror.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair
 from mirror.offsets.translation import SourcePartition, translate
-from tests.unit.handover.mirror_maker import World, found
-from tests.unit.handover.test_tail import STEPS
+from tests.unit.handover.mirror_maker import WORLDS, found
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 
@@ -46,22 +44,8 @@ def test_without_anything_known_the_map_is_empty():
     assert taken_map(OffsetMap(), [], [], Pair(5, 7)) == OffsetMap()
 
 
-@given(st.integers(0, 2**32).map(Random), STEPS, st.booleans())
-def test_a_translation_is_never_late(random, steps, at_stored):
-    world = World()
-    world.produce(random, 5)
-    for step in steps:
-        match step:
-            case "copy" | "marker":
-                world.copy(random.randint(1, 4), step == "marker")
-            case "flush":
-                world.flush()
-            case "sync":
-                world.sync()
-            case "kill":
-                world.start_again()
-            case "produce":
-                world.produce(random, random.randint(1, 6))
+@given(WORLDS, st.booleans())
+def test_a_translation_is_never_late(world, at_stored):
     position = found(world)
     if at_stored and world.stored is not None:
         position = Position(world.stored + 1)

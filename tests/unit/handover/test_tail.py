@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mirror.handover.tail import Doubt, Position
 from mirror.offsets.sync_store import Pair
-from tests.unit.handover.mirror_maker import World, found
+from tests.unit.handover.mirror_maker import WORLDS, World, found
 
 
 @pytest.fixture
@@ -196,25 +196,8 @@ def test_of_a_compacted_partition_the_newest_sync_tells_if_it_is_of_the_last_rec
     assert found(world).watermark == world.stored + 1
 
 
-STEPS = st.lists(st.sampled_from(["copy", "copy", "flush", "sync", "kill", "produce", "marker"]), min_size=1, max_size=40)
-
-
-@given(st.integers(0, 2**32).map(Random), STEPS, st.integers(1, 9))
-def test_whatever_happened_the_last_record_is_found_and_foreign_ones_are_seen(random, steps, window):
-    world = World()
-    world.produce(random, 5)
-    for step in steps:
-        match step:
-            case "copy" | "marker":
-                world.copy(random.randint(1, 4), step == "marker")
-            case "flush":
-                world.flush()
-            case "sync":
-                world.sync()
-            case "kill":
-                world.start_again()
-            case "produce":
-                world.produce(random, random.randint(1, 6))
+@given(WORLDS, st.integers(1, 9))
+def test_whatever_happened_the_last_record_is_found_and_foreign_ones_are_seen(world, window):
     where = found(world, window)
     if not world.target:
         assert where == Position(0)
