@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from mirror.copy.confluent_fencing import Refusals, initialised, pauses
 from mirror.copy.confluent_partition import PartitionFlow
 from mirror.copy.engine import WritingRefused
 from mirror.copy.model import LaneTask
@@ -42,7 +43,9 @@ class Target:
         self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
         self._complaints = Complaints()
-        self._producer = Producer(settings_with(settings_of(task, max_batch_bytes), self._complaints))
+        self._settings = settings_with(settings_of(task, max_batch_bytes), self._complaints)
+        self._refusals = Refusals(self._settings["logger"])
+        self._producer = Producer({**self._settings, "logger": self._refusals})
         self._begun: float | None = None
         self._lost = False
         self._sent = 0
@@ -140,7 +143,14 @@ class Target:
     def _fence(self) -> None:
         # Asking for metadata first brings the connection up at once; otherwise the coordinator is looked for every half second.
         patiently(self._ask_metadata, self._seconds, self._complaints, self.alias, self._bootstrap)
-        self._producer.init_transactions(self._seconds)
+        deadline = time.monotonic() + self._seconds
+        for pause in pauses(deadline):
+            if initialised(self._producer, self._refusals, deadline):
+                return
+            close(self._producer)
+            time.sleep(pause)
+            self._refusals.count = 0
+            self._producer = Producer({**self._settings, "logger": self._refusals})
 
     def _ask_metadata(self, seconds: float) -> object:
         try:
