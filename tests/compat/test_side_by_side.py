@@ -71,8 +71,9 @@ def acl(name, user, operation, permission="ALLOW", pattern="LITERAL"):
 
 
 def topics(oracle, target, pair):
-    """Every topic but those in which each mirror keeps its state: partitions, and what was set for the topic itself."""
-    found = {name: each for name, each in oracle.topics(target).items() if not any(own.fullmatch(name) for own in OWN_TOPICS)}
+    """Every topic of this flow but those in which each mirror keeps its state: partitions, and what was set for the topic itself."""
+    ours = {name: each for name, each in oracle.topics(target).items() if pair.mark in name or name == "heartbeats"}
+    found = {name: each for name, each in ours.items() if not any(own.fullmatch(name) for own in OWN_TOPICS)}
     syncs = f"mm2-offset-syncs.{pair.source}.internal"
     if syncs in found:
         meant = {name: value for name, value in found[syncs].configs.items() if (name, value) not in SYNCS_BY_THE_HOUR.items()}

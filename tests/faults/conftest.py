@@ -1,6 +1,7 @@
 """A cluster of three brokers, and flows on it whose replicas stand where a test wants them."""
 
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pytest
 from mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
-from services.oracle import Oracle
+from services.oracle import Oracle, PartitionState
 from tests.faults.injections_brokers import BROKERS, PROPERTIES, wait
 from tests.integration.conftest import Mirroring
 
@@ -58,6 +59,19 @@ class ThreeBrokers:
         for broker in BROKERS:
             self.cluster.resume(broker)
         self.cluster.start()
+
+    def await_replicas(self, *topics: str) -> None:
+        """Returns when all replicas of these topics, and of the coordinators', are in sync: a fault that comes earlier is two at once."""
+
+        def lagging() -> dict[str, list[PartitionState]]:
+            named = {topic: self.oracle.partitions(self.cluster.bootstrap, topic) for topic in (*topics, "__transaction_state")}
+            behind = {topic: [each for each in states if set(each.in_sync) != set(each.replicas)] for topic, states in named.items()}
+            return {topic: states for topic, states in behind.items() if states}
+
+        deadline = time.monotonic() + 60
+        while found := lagging():
+            assert time.monotonic() < deadline, f"not in sync within 60 s: {found}"
+            time.sleep(0.2)
 
     def keep_coordinators_at(self, replicas: Sequence[int]) -> None:
         """The first of these brokers decides all transactions, as long as it lives."""

@@ -223,6 +223,7 @@ def test_eight_faults_by_chance_for_each_seed(three_brokers: ThreeBrokers, under
     for number in range(8):
         fault = draw(three_brokers.cluster, three_brokers.oracle, (flow.ledger, flow.remote, flow.topic), chance)
         sent, seconds = chance.randrange(RECORDS // 2), chance.choice((2, 8, 30))
+        three_brokers.await_replicas(flow.ledger, flow.remote, flow.topic)
 
         healing = threading.Timer(seconds, fault.heal)
 
