@@ -13,12 +13,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 
 _PR_SET_PDEATHSIG = 1
+
+_starter = ThreadPoolExecutor(1, thread_name_prefix="starter")
+"""Linux ties a child to the thread that started it, not to the process: one that is started by a passing thread would die with it."""
 
 
 class ServiceFailed(RuntimeError):
@@ -29,7 +33,7 @@ class Server:
     """One server process, with `<name>.log` and `<name>.pid` in its directory."""
 
     def __init__(self, name: str, directory: Path, *, on_parent_death: signal.Signals | None = signal.SIGKILL) -> None:
-        """`on_parent_death`: what it gets when the thread that started it ends, however that happens; None lets it live on (the demo)."""
+        """`on_parent_death`: what it gets when this process ends, however that happens; None lets it live on (the demo)."""
         self.name = name
         self.log = directory / f"{name}.log"
         self._on_parent_death = on_parent_death
@@ -49,7 +53,8 @@ class Server:
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output, _interrupt_deferred():
-            self._child = subprocess.Popen(
+            self._child = _starter.submit(
+                subprocess.Popen,
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -61,7 +66,7 @@ class Server:
                 extra_groups=None if user is None else [],
                 start_new_session=True,
                 preexec_fn=self._tie_to_parent() if sys.platform == "linux" else None,
-            )
+            ).result()
             created = psutil.Process(self._child.pid).create_time()
             self._pid_file.write_text(json.dumps({"pid": self._child.pid, "created": created}))
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -29,6 +30,19 @@ def test_stop_ends_the_process(tmp_path: Path) -> None:
     assert server.running
     server.stop()
     assert not server.running
+
+
+def test_a_process_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
+    """A broker that a timer brings back must stay: Linux would kill it with the timer's thread."""
+    server = Server("sleeper", tmp_path)
+    thread = threading.Thread(target=server.start, args=(SLEEP,))
+    thread.start()
+    thread.join()
+    process = psutil.Process(server.pid)
+    with pytest.raises(psutil.TimeoutExpired):
+        process.wait(0.3)
+    assert server.running
+    server.stop()
 
 
 def test_stop_kills_a_process_that_ignores_term_and_its_children(tmp_path: Path) -> None:
