@@ -9,6 +9,7 @@ from mirror.config import Flow, load
 from mirror.copy.run import copy_in_process
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters, ledger_of
+from mirror.kafka.ledger import LedgerView
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
@@ -52,8 +53,12 @@ class Mirroring:
         return verdict(planned, results, publish(self.flow, planned, results) if planned.has_work else Published())
 
     def ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
+        return self.ledger_view().records
+
+    def ledger_view(self) -> LedgerView:
+        """The ledger with the lanes that could not be read just now."""
         with clusters(self.flow) as (_, target):
-            return ledger_of(self.flow, target).read().records
+            return ledger_of(self.flow, target).read()
 
     def assert_mirrored(self, topic: str, remote: str | None = None, **source: Mapping[int, int]) -> Comparison:
         """The witness compares the topic with its mirror record by record; committed records only."""
