@@ -17,6 +17,7 @@ SHORTEST_SECONDS = 10
 
 RETRIES = {"retries": 3, "retry_delay": timedelta(seconds=10), "retry_exponential_backoff": 2.0, "max_retry_delay": timedelta(minutes=1)}
 
+_OF_INVALID_SECONDS = 60
 _START = pendulum.datetime(2025, 1, 1, tz="UTC")
 
 
@@ -24,7 +25,9 @@ def flow_dags(
     what: str,
     tasks: Callable[[Flow], Any],
     *,
-    every: str | Callable[[Flow], int],
+    every: str | Callable[[Flow], int] = lambda _flow: _OF_INVALID_SECONDS,
+    timetable: Callable[[Flow], Any] | None = None,
+    deadline: Callable[[Flow], list[Any]] = lambda _flow: [],
     doc: str,
     enabled: str = "",
     params: Mapping[str, Param] | None = None,
@@ -33,12 +36,13 @@ def flow_dags(
 ) -> dict[str, DAG]:
     """The DAGs `<flow>.<what>` of all flows by their ids, for the module's globals.
 
-    `tasks` fills the DAG of a flow; `every` names the property with its interval in seconds (or tells the seconds), `enabled` the one that
-    says whether the DAG exists, `flows` which of them have it. A flow that is invalid keeps its DAG, which fails with the configuration
-    error. A configuration that cannot be read at all gives none: the DAG `mirror.configuration` says why.
+    `tasks` fills the DAG of a flow; `every` names the property with its interval in seconds (or tells the seconds), `timetable` gives
+    another schedule instead (None: only by hand), `deadline` the alerts on runs that take too long, `enabled` the property that says
+    whether the DAG exists, `flows` which of them have it. A flow that is invalid keeps its DAG, which fails with the configuration error.
+    A configuration that cannot be read at all gives none: the DAG `mirror.configuration` says why.
     """
     seconds = (lambda flow: flow.value(every)) if isinstance(every, str) else every
-    of_invalid = CATALOGUE[every].default if isinstance(every, str) else 60
+    of_invalid = CATALOGUE[every].default if isinstance(every, str) else _OF_INVALID_SECONDS
     dags = []
     for flow in configured_flows(flows):
         try:
@@ -46,7 +50,9 @@ def flow_dags(
                 raise flow.error
             if enabled and not flow.value(enabled):
                 continue
-            with _dag(flow.dag_id(what), seconds(flow), flow.tags, doc + _notices(flow), params, runs_at_once(flow)) as dag:
+            schedule, start = (timetable(flow), _START) if timetable else _windows(seconds(flow))
+            options = {"params": dict(params or {}), "max_active_runs": runs_at_once(flow), "deadline": deadline(flow) or None}
+            with _dag(flow.dag_id(what), schedule, start, flow.tags, doc + _notices(flow), **options) as dag:
                 tasks(flow)
         except ConfigurationError as error:
             dag = failing_dag(flow.dag_id(what), error, tags=flow.tags, seconds=of_invalid, doc=doc)
@@ -67,7 +73,9 @@ def configured_flows(flows: Callable[[Configuration], Configuration]) -> Iterato
 def failing_dag(dag_id: str, error: ConfigurationError, *, tags: tuple[str, ...], seconds: int, doc: str = "") -> DAG:
     """A DAG that fails in every run with this error: one that vanished could not raise an alarm."""
     problems = "".join(f"\n- {problem}" for problem in error.problems)
-    with _dag(dag_id, seconds, tags, f"**This cannot run: the configuration is wrong.**\n{problems}\n\n{error.next}\n\n{doc}") as dag:
+    with _dag(
+        dag_id, *_windows(seconds), tags, f"**This cannot run: the configuration is wrong.**\n{problems}\n\n{error.next}\n\n{doc}"
+    ) as dag:
 
         @task(retries=0)
         def configuration(message: str) -> None:
@@ -82,18 +90,22 @@ def aligned_start(seconds: int) -> datetime:
     return pendulum.from_timestamp(_START.int_timestamp - _START.int_timestamp % seconds)
 
 
-def _dag(dag_id: str, seconds: int, tags: tuple[str, ...], doc: str, params: Mapping[str, Param] | None = None, runs: int = 1) -> DAG:
+def _windows(seconds: int) -> tuple[DeltaDataIntervalTimetable, datetime]:
+    """Aligned windows of this length, none too short, and the date from which they are counted."""
     seconds = max(seconds, SHORTEST_SECONDS)
+    return DeltaDataIntervalTimetable(timedelta(seconds=seconds)), aligned_start(seconds)
+
+
+def _dag(dag_id: str, schedule: Any, start: datetime, tags: tuple[str, ...], doc: str, **options: Any) -> DAG:
     return DAG(
         dag_id,
-        schedule=DeltaDataIntervalTimetable(timedelta(seconds=seconds)),
-        start_date=aligned_start(seconds),
+        schedule=schedule,
+        start_date=start,
         catchup=False,
-        max_active_runs=runs,
         default_args={"owner": "mirror", **RETRIES},
-        params=dict(params or {}),
         tags=list(tags),
         doc_md=doc,
+        **{"max_active_runs": 1, **options},
     )
 
 
