@@ -60,15 +60,19 @@ class HeartbeatPartition(NamedTuple):
         return _key(self.connector, members)
 
 
+class OtherConnector(ValueError):
+    """Raised for a key that is in order and none of a source connector of MirrorMaker 2's."""
+
+
 def decode_source(key: bytes | None) -> SourcePartition:
-    """The partition in the key of a source connector. Raises ValueError for any other key, also for one that says the same in other
-    bytes: MirrorMaker 2 would not find it."""
+    """The partition in the key of a source connector. Raises OtherConnector for a key of another kind, ValueError for what is no key, also
+    for one that says the same in other bytes: MirrorMaker 2 would not find it."""
     array = parsed(key or b"")
     if type(array) is not list or len(array) != 2 or type(array[1]) is not dict:
         raise ValueError("it is not an array of a connector's name and a partition")
     connector, members = array
     if set(members) != {"cluster", "partition", "topic"}:
-        raise ValueError("it is no partition of a source connector")
+        raise OtherConnector("it is no partition of a source connector")
     cluster, topic, partition = members["cluster"], members["topic"], members["partition"]
     if any(type(text) is not str for text in (connector, cluster, topic)):
         raise ValueError("the names of connector, cluster and topic have to be strings")

@@ -8,7 +8,7 @@ from typing import Any
 
 from mirror.config import Flow
 from mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorMakerRunning
-from mirror.formats.connect_offsets import SOURCE_CONNECTOR, decode_offset, decode_source
+from mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.fencing import fence
 from mirror.kafka.reading import BoundedReader
@@ -51,6 +51,8 @@ class StoredOffsets:
     offsets: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     """Connectors with the clusters that the topic has other source offsets of."""
+    unread: tuple[str, ...] = ()
+    """Records whose keys MirrorMaker 2 could not find either: where, and what is wrong with them."""
 
 
 def require_stopped(flow: Flow, maker: MirrorMaker) -> None:
@@ -78,12 +80,16 @@ def stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> StoredOff
     """What Kafka Connect kept of the flow. Raises ConnectOffsetsUnreadable."""
     found: dict[TopicPartition, int | None] = {}
     others: set[str] = set()
+    unread: list[str] = []
     for message in _records(flow, target, maker.offsets_topic):
         where = (maker.offsets_topic, int(message.partition() or 0), int(message.offset() or 0))
         try:
             key = decode_source(message.key())
-        except ValueError:
-            continue  # of a connector of another kind
+        except OtherConnector:
+            continue  # it has offsets of its own, which are no business of ours
+        except ValueError as failure:
+            unread.append(f"{where[0]}-{where[1]}@{where[2]}: {failure}")
+            continue
         if (key.connector, key.cluster) != (maker.connector, flow.source):
             others.add(f"'{key.connector}' for '{key.cluster}'")
             continue
@@ -91,7 +97,7 @@ def stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> StoredOff
             found[TopicPartition(key.topic, key.partition)] = decode_offset(message.value())
         except ValueError as failure:
             raise ConnectOffsetsUnreadable(*where, str(failure)) from failure
-    return StoredOffsets(found, tuple(sorted(others)))
+    return StoredOffsets(found, tuple(sorted(others)), tuple(unread))
 
 
 def require_offsets(flow: Flow, maker: MirrorMaker, stored: StoredOffsets) -> None:

@@ -10,6 +10,7 @@ from mirror.formats.connect_offsets import (
     SOURCE_CONNECTOR,
     CheckpointPartition,
     HeartbeatPartition,
+    OtherConnector,
     SourcePartition,
     decode_offset,
     decode_source,
@@ -78,7 +79,7 @@ def test_what_is_written_is_read_again_and_is_the_json_that_it_should_be(connect
 def test_keys_of_the_other_connectors_are_no_source_partitions(first, second, partition):
     for key in (CheckpointPartition("c", first, partition, second).key, HeartbeatPartition("c", first, second).key):
         assert json.loads(key)
-        with pytest.raises(ValueError):
+        with pytest.raises(OtherConnector):
             decode_source(key)
 
 
