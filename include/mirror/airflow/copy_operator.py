@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from mirror.airflow.context import is_dry_run, leave, pull
 from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_to_xcom
@@ -79,13 +79,7 @@ class CopyOperator(BaseOperator):
 
             job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, str(context["run_id"])))
             self._hook = job_hook(flow, files, job)
-            ended = ""
-            try:
-                self._hook.submit(str(JOB))
-            except AirflowException as error:
-                # The exit code says nothing that the result does not say better; without a result, it is all there is.
-                ended = str(error)
-            return read_results(files.result, ended)
+            return read_results(files.result, self._hook.run(job))
 
 
 def _judge(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:

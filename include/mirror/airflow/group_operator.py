@@ -63,19 +63,12 @@ class GroupOperator(BaseOperator):
             self._hook.on_kill()
 
     def _submit(self, flow: Flow, step: str, names: Collection[str], dry_run: bool) -> Done:
-        from airflow.sdk.exceptions import AirflowException
-
         from mirror.airflow.spark_hook import job_hook
-        from mirror.sync.group_job import JOB, group_job, read_done
+        from mirror.sync.group_job import group_job, read_done
 
         with group_job(flow, step, names, dry_run) as (files, job):
             self._hook = job_hook(flow, files, job)
-            ended = ""
-            try:
-                self._hook.submit(str(JOB))
-            except AirflowException as error:
-                ended = str(error)
-            return read_done(files.result, ended)
+            return read_done(files.result, self._hook.run(job))
 
     def _known(self, flow: Flow) -> KnownGroups | None:
         """The newest list, if it was made with this configuration and not too long ago."""

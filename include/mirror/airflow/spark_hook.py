@@ -5,7 +5,7 @@ from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk import Connection
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from mirror.config import Flow
 from mirror.config.connections import handed_over
@@ -47,6 +47,15 @@ class JobHook(SparkSubmitHook):
     def submit(self, application: str = "", **options: Any) -> str | None:
         """Runs the job and waits for it. Raises AirflowException, with the end of its output, if it ends badly."""
         return super().submit(application, env=self._environment, pass_fds=self._inherited, **options)
+
+    def run(self, job: Job) -> str:
+        """Runs the job to its end, and gives the words with which it ended badly; '' if it did not. What its result file holds says
+        more than the exit code: without a result, these words are all there is."""
+        try:
+            self.submit(str(job.program))
+        except AirflowException as error:
+            return str(error)
+        return ""
 
 
 def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:

@@ -18,6 +18,7 @@ def step_task(flow_name: str, step: str) -> Any:
 
     @task(task_id=step.replace("-", "_"), show_return_value_in_logs=False)
     def run() -> dict[str, Any]:
+        """Runs the step, says its lines, and leaves its result in XCom even if a part of it failed."""
         from mirror.sync.step import pairs_of, run_step
 
         with as_airflow_errors():

@@ -95,6 +95,7 @@ def on_unexplained_target_words() -> Valid:
 
 def _known(words: tuple[str, ...]) -> Callable[[str], None]:
     def check(word: str) -> None:
+        """Raises ValueError with the words that are known."""
         if word not in words:
             raise ValueError(f"'{word}' is unknown; it has to be {' or '.join(words)}")
 
@@ -103,6 +104,7 @@ def _known(words: tuple[str, ...]) -> Callable[[str], None]:
 
 def _words(text: str, parse_word: Callable[[str], object]) -> Valid:
     def check(members: Any) -> str | None:
+        """What is wrong with the first rule that cannot be used; None: nothing."""
         rules = [rule(member) for member in members]
         try:
             for each in rules:

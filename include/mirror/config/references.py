@@ -138,6 +138,7 @@ def _text(raw: Mapping[str, Setting], name: str) -> str:
 
 def _environment(environ: Mapping[str, str] | None, allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
+        """The variable of this name. Raises ValueError."""
         if path:
             raise ValueError("an environment variable has no path; write ${env:VAR}")
         if allowed and not compile_pattern(allowed).matches(key):
@@ -152,6 +153,7 @@ def _environment(environ: Mapping[str, str] | None, allowed: str) -> Provider:
 
 def _file(allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
+        """The key's value in the properties file at this path. Raises ValueError."""
         # Unlike mm2.properties itself, Kafka's FileConfigProvider reads UTF-8.
         try:
             found = parse(_allowed(path, allowed).read_text("utf-8"))
@@ -166,6 +168,7 @@ def _file(allowed: str) -> Provider:
 
 def _directory(allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
+        """The content of the file of this name in the directory. Raises ValueError."""
         if not key or Path(key).name != key:
             raise ValueError(f"'{key}' is not the name of a file in {path}")
         try:

@@ -78,6 +78,7 @@ def one_of(*words: str) -> Valid:
     text = " or ".join(words)
 
     def check(value: Any) -> str | None:
+        """What the value has to be, if it is not."""
         wrong = [word for word in (value if isinstance(value, tuple) else (value,)) if word not in words]
         return f"has to be {text}" if wrong else None
 
@@ -101,6 +102,7 @@ def policy_class(name: str) -> Valid:
     """One of MirrorMaker 2's own policies or filters, or a Python class that can be imported; `name` is the property's."""
 
     def check(value: Any) -> str | None:
+        """Why the class cannot be used, if it cannot."""
         # The policies import the configuration, so it imports theirs only when it has a class to look at.
         from mirror.policy import check_class
 
@@ -124,6 +126,7 @@ def regexes() -> Valid:
         return None
 
     def check(value: Any) -> str | None:
+        """What Java would say of the expressions as they are joined; of the one that is wrong, if it is wrong alone."""
         wrong = complaint("|".join(value))
         return wrong and next(filter(None, map(complaint, value)), wrong)
 

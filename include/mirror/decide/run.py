@@ -9,7 +9,7 @@ from mirror.decide.binding import bind
 from mirror.decide.listing import Present, in_force
 from mirror.decide.model import Made, Request
 from mirror.decide.situation import partition_states
-from mirror.errors import MirrorError, NothingToDecide
+from mirror.errors import NothingToDecide, named_with
 from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of, ledger_of
@@ -26,12 +26,8 @@ def decide(flow: Flow, request: Request, dry_run: bool = False) -> list[Made]:
     Raises NothingToDecide, with how things stand, where there is no question that it would answer.
     """
     check_readable(flow)
-    with clusters(flow) as (source, target):
-        try:
-            return _Deciding(flow, source, target, request).run(dry_run)
-        except MirrorError as error:
-            error.of_flow(flow.name)
-            raise
+    with named_with(flow.name), clusters(flow) as (source, target):
+        return _Deciding(flow, source, target, request).run(dry_run)
 
 
 def decisions_of(flow: Flow) -> list[tuple[Decision, bool]]:

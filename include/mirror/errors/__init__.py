@@ -4,7 +4,7 @@
 """
 
 from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
-from mirror.errors.base import ErrorReport, MirrorError
+from mirror.errors.base import ErrorReport, MirrorError, named_with
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.errors.configuration import ConfigurationError, Problem, UsageError
 from mirror.errors.groups import CheckpointUnwritable, GroupOffsetsRefused, NoGroupOffsets
@@ -105,4 +105,5 @@ __all__ = [
     "UnexplainedTarget",
     "UsageError",
     "WorkerUnprepared",
+    "named_with",
 ]

@@ -1,5 +1,7 @@
 """What all errors share, and an error as a value that travels."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -67,3 +69,13 @@ class MirrorError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} Next: {self.next}" if self.next else self.message
+
+
+@contextmanager
+def named_with(flow: str) -> Iterator[None]:
+    """What is raised inside has the flow's name in the command to run next."""
+    try:
+        yield
+    except MirrorError as error:
+        error.of_flow(flow)
+        raise

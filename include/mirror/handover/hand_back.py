@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.copy.run import LANES_AT_ONCE, lane_task
-from mirror.errors import CopyUnderWay, DeadlineExceeded, KafkaFailure, MirrorError, NothingToHandBack
+from mirror.errors import AuthorizationRefused, CopyUnderWay, KafkaFailure, NothingToHandBack, named_with
 from mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
 from mirror.formats.control import HANDED_BACK, Decision
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
@@ -17,6 +17,7 @@ from mirror.handover.lanes import Records, write_lane
 from mirror.handover.mirrormaker import MirrorMaker, require_stopped, stored_offsets
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of, ledger_of
+from mirror.kafka.creating import create_topic
 from mirror.kafka.model import NewTopic
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
@@ -48,12 +49,8 @@ def hand_back(flow: Flow, request: Request, dry_run: bool = False) -> Done:
     back and MirrorMaker 2 may not have been told: run it again.
     """
     check_readable(flow)
-    with clusters(flow) as (source, target):
-        try:
-            return _HandBack(flow, source, target, request).run(dry_run)
-        except MirrorError as error:
-            error.of_flow(flow.name)
-            raise
+    with named_with(flow.name), clusters(flow) as (source, target):
+        return _HandBack(flow, source, target, request).run(dry_run)
 
 
 class _HandBack:
@@ -121,6 +118,7 @@ class _HandBack:
             return {tp: replace(record, writer=writer, decided=decided) for tp, record in known.items()}
 
         def one(lane: int) -> Records:
+            """The ledger records of a lane, read behind its fence."""
             return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change)
 
         with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
@@ -140,33 +138,15 @@ class _HandBack:
 
     def _offsets_topic(self) -> int:
         """How many partitions the offsets topic has. Creates it as Connect does where it is missing."""
-        name, target = self._maker.offsets_topic, self._target
-        deadline, failure = time.monotonic() + target.timeout, None
-        while True:
-            topic = target.topics([name]).get(name)
-            if topic is not None and all(partition.leader is not None for partition in topic.partitions):
-                return len(topic.partitions)
-            if topic is None and failure is None:
-                configs = {"cleanup.policy": "compact"}
-                new = NewTopic(
-                    name,
-                    int(self._worker("partitions", str(PARTITIONS))),
-                    int(self._worker("replication.factor", _REPLICATION_FACTOR)),
-                    configs,
-                )
-                failure = target.create_topics([new])[name]
-                if failure is not None and not (isinstance(failure, KafkaFailure) and failure.reason == "TOPIC_ALREADY_EXISTS"):
-                    failure.next = (
-                        f"Set {self._flow.target}.offset.storage.* as the workers have it, or let a worker create the topic. {failure.next}"
-                    )
-                    raise failure
-            if time.monotonic() > deadline:
-                raise DeadlineExceeded(
-                    f"The topic {name} has partitions without a leader after {target.timeout:g} s.",
-                    topic=name,
-                    next="Look at the target's brokers, then run hand-back again.",
-                )
-            time.sleep(0.05)
+        partitions, replicas = self._worker("partitions", str(PARTITIONS)), self._worker("replication.factor", _REPLICATION_FACTOR)
+        new = NewTopic(self._maker.offsets_topic, int(partitions), int(replicas), {"cleanup.policy": "compact"})
+        try:
+            return len(create_topic(self._target, new).partitions)
+        except (AuthorizationRefused, KafkaFailure) as failure:
+            failure.next = (
+                f"Set {self._flow.target}.offset.storage.* as the workers have it, or let a worker create the topic. {failure.next}"
+            )
+            raise
 
     def _worker(self, name: str, default: str) -> str:
         setting = self._flow.worker_settings.get(f"offset.storage.{name}")

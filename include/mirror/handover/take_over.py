@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.copy.run import LANES_AT_ONCE, lane_task
-from mirror.errors import ErrorReport, MirrorError, TailInDoubt, TakeOverRefused
+from mirror.errors import ErrorReport, MirrorError, TailInDoubt, TakeOverRefused, named_with
 from mirror.formats.control import HANDED_BACK, TAKEN_OVER, Decision
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.handover.evidence import Left, locate
@@ -49,12 +49,8 @@ def take_over(flow: Flow, request: Request, dry_run: bool = False) -> Done:
     ConnectOffsetsMissing, LedgerMissing …
     """
     check_readable(flow)
-    with clusters(flow) as (source, target):
-        try:
-            return _TakeOver(flow, source, target, request, dry_run).run()
-        except MirrorError as error:
-            error.of_flow(flow.name)
-            raise
+    with named_with(flow.name), clusters(flow) as (source, target):
+        return _TakeOver(flow, source, target, request, dry_run).run()
 
 
 class _TakeOver:
@@ -80,6 +76,7 @@ class _TakeOver:
         ledger_id, view = read_ledger(flow, self._target, self._control, decisions, self._dry_run)
         check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
         found = look(flow, self._source, self._target, stored.offsets, view, self._request.topics)
+        found.notices += [f"An offset that MirrorMaker 2 cannot find either is left out: {each}." for each in stored.unread]
         self._errors += found.errors
         positions = self._positions(found)
         plan = Plan(flow.name, config_hash=flow.config_hash, source_cluster_id=source_id, target_cluster_id=target_id, ledger_id=ledger_id)
@@ -114,6 +111,7 @@ class _TakeOver:
         require_stopped(self._flow, self._maker)  # reading may have taken its time
 
         def one(lane: int) -> Records:
+            """What was written of a lane; an error of the lane leaves the others going."""
             task = lane_task(self._flow, plan, lane, "take-over")
             made = _Lane(self._target, plan, lanes, found, by_lane[lane], positions, self._decided())
             try:

@@ -4,27 +4,15 @@ import time
 
 from mirror.errors import DeadlineExceeded, LedgerUnsuitable
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.creating import create_topic
 from mirror.kafka.model import NewTopic, Topic
 
 CONFIGS = {"cleanup.policy": "compact", "segment.ms": "300000"}
 
 
 def create(target: Cluster, name: str, partitions: int, replication_factor: int) -> Topic:
-    """Creates the topic and waits until every partition has a leader. Does nothing harmful if someone else is faster."""
-    failure = target.create_topics([NewTopic(name, partitions, replication_factor, CONFIGS)])[name]
-    deadline = time.monotonic() + target.timeout
-    while time.monotonic() < deadline:
-        topic = target.topics([name]).get(name)
-        if topic is not None and all(p.leader is not None for p in topic.partitions):
-            return topic
-        if topic is None and failure is not None and getattr(failure, "reason", "") != "TOPIC_ALREADY_EXISTS":
-            raise failure
-        time.sleep(0.05)
-    raise DeadlineExceeded(
-        f"The topic {name} was created, but has partitions without a leader after {target.timeout:g} s.",
-        topic=name,
-        next="Look at the target's brokers; the next run goes on by itself.",
-    )
+    """Creates the topic, as `create_topic` does."""
+    return create_topic(target, NewTopic(name, partitions, replication_factor, CONFIGS))
 
 
 def check(target: Cluster, topic: Topic) -> None:

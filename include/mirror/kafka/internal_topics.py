@@ -1,10 +1,10 @@
 """The topics of MirrorMaker 2's own that others read too: offset syncs, checkpoints, heartbeats."""
 
-import time
 from collections.abc import Mapping
 
-from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.errors import KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.creating import create_topic
 from mirror.kafka.model import NewTopic
 
 CONFIGS = {"cleanup.policy": "compact"}
@@ -23,21 +23,12 @@ def ensure(cluster: Cluster, name: str, replication_factor: int, more: Mapping[s
     """
     if _led(cluster, name):
         return
-    failure = cluster.create_topics([NewTopic(name, 1, replication_factor, {**CONFIGS, **(more or {})})])[name]
-    overtaken = isinstance(failure, KafkaFailure) and failure.reason == "TOPIC_ALREADY_EXISTS"
-    deadline = time.monotonic() + cluster.timeout
-    while not _led(cluster, name):
-        if failure is not None and not overtaken:
-            if isinstance(failure, KafkaFailure) and failure.reason == "INVALID_REPLICATION_FACTOR":
-                failure.next = _FEWER_REPLICAS
-            raise failure
-        if time.monotonic() > deadline:
-            raise DeadlineExceeded(
-                f"Cluster '{cluster.alias}': the topic {name} has no leader after {cluster.timeout:g} s.",
-                topic=name,
-                next="Look at the brokers; the next run goes on by itself.",
-            )
-        time.sleep(0.05)
+    try:
+        create_topic(cluster, NewTopic(name, 1, replication_factor, {**CONFIGS, **(more or {})}))
+    except KafkaFailure as failure:
+        if failure.reason == "INVALID_REPLICATION_FACTOR":
+            failure.next = _FEWER_REPLICAS
+        raise
 
 
 def _led(cluster: Cluster, name: str) -> bool:

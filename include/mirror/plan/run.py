@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from mirror.config import Flow
 from mirror.config.per_topic import EARLIEST, StartPosition
 from mirror.config.readable import check_readable
-from mirror.errors import ErrorReport, MirrorError
+from mirror.errors import ErrorReport, MirrorError, named_with
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of
@@ -59,11 +59,8 @@ class Survey:
 
 def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False) -> Survey:
     """As `plan`, for whoever needs more than the work that is owed. With `undecided` as if nobody had decided about any partition."""
-    try:
+    with named_with(flow.name):
         return _survey(flow, source, target, dry_run, undecided)
-    except MirrorError as error:
-        error.of_flow(flow.name)
-        raise
 
 
 def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool) -> Survey:

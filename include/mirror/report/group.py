@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING
 
 from mirror.errors import MirrorError, NoGroupOffsets
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Groups
 from mirror.offsets.translation import none
+from mirror.sync.group_clusters import group_clusters
 from mirror.sync.group_work import group_work
 from mirror.sync.translated_groups import GroupOffset, TranslatedGroups, translate_groups
 
@@ -19,11 +18,7 @@ def group_position(flow: "Flow", group: str) -> TranslatedGroups:
     Writes nothing. Raises NoGroupOffsets, and what concerns a cluster as a whole.
     """
     work = group_work(flow)
-    with (
-        Cluster(work.source, work.source_admin, work.seconds) as source,
-        Cluster(work.target, work.target_admin, work.seconds) as target,
-        Groups(source, work.source_admin) as groups,
-    ):
+    with group_clusters(work) as (source, target, groups):
         refused: dict[str, MirrorError] = {}
         offsets = groups.committed([group], refused).get(group, {})
         for error in refused.values():

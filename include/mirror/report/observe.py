@@ -56,6 +56,7 @@ def _silent(flow: Flow) -> dict[str, ErrorReport]:
     sides = {flow.source: flow.client("source", "admin"), flow.target: flow.client("target", "admin")}
 
     def probe(alias: str) -> ErrorReport | None:
+        """The error of a cluster that does not answer."""
         with Cluster(alias, sides[alias], seconds) as cluster:
             try:
                 cluster.cluster_id()

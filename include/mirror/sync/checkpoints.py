@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
 from mirror.formats.checkpoint import Checkpoint
 from mirror.kafka.checkpoints import read_stored, write_checkpoints
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Groups
 from mirror.kafka.internal_topics import ensure
 from mirror.offsets.checkpoint_rules import Candidate, due
 from mirror.offsets.translation import NONE
+from mirror.sync.group_clusters import group_clusters
 from mirror.sync.group_work import GroupWork
 from mirror.sync.groups import with_offsets
 from mirror.sync.step import Done
@@ -57,11 +56,7 @@ def step(flow: "Flow", dry_run: bool = False) -> Done:
 
 def emit(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Emitted:
     """Writes what is new of these groups' checkpoints. Raises what concerns a cluster as a whole."""
-    with (
-        Cluster(work.source, work.source_admin, work.seconds) as source,
-        Cluster(work.target, work.target_admin, work.seconds) as target,
-        Groups(source, work.source_admin) as groups,
-    ):
+    with group_clusters(work) as (source, target, groups):
         began = int(time.time() * 1000)
         selected = with_offsets(groups, names, work.selection.topic_filter)
         translated = translate_groups(work, selected.offsets, source, target)

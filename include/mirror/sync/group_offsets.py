@@ -10,6 +10,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import AT_ONCE, Committed, Group, Groups
 from mirror.offsets.group_offset_rules import ToCommit, to_commit
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.group_clusters import group_clusters
 from mirror.sync.group_work import GroupWork
 from mirror.sync.groups import with_offsets
 from mirror.sync.step import Done
@@ -65,12 +66,7 @@ def step(flow: "Flow", dry_run: bool = False) -> Done:
 
 def synchronise(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Synced:
     """Commits for these groups. Raises what concerns a cluster as a whole."""
-    with (
-        Cluster(work.source, work.source_admin, work.seconds) as source,
-        Cluster(work.target, work.target_admin, work.seconds) as target,
-        Groups(source, work.source_admin) as groups,
-        Groups(target, work.target_admin) as target_groups,
-    ):
+    with group_clusters(work) as (source, target, groups), Groups(target, work.target_admin) as target_groups:
         selected = with_offsets(groups, names, work.selection.topic_filter)
         translated = translate_groups(work, selected.offsets, source, target)
         outcome = _Target(target, target_groups, dry_run).sync(translated.offsets)

@@ -35,7 +35,7 @@ def configs(mirroring, remote):
     return dict(mirroring.oracle.topics(mirroring.target, [remote])[remote].configs)
 
 
-def synced(mirroring, remote, expected):
+def assert_synced(mirroring, remote, expected):
     assert run_step("topic-configs", mirroring.flow).errors == ()
     until(lambda: configs(mirroring, remote) == expected)
 
@@ -52,7 +52,7 @@ def test_an_override_of_the_target_stays_where_the_property_is_excluded_and_is_o
     _, remote = topic_of(mirroring, delete_retention_ms="1000", retention_bytes="1000")
     assert configs(mirroring, remote) == {"retention.bytes": "1000"}
     mirroring.oracle.alter_configs(mirroring.target, remote, {"delete.retention.ms": "2000", "retention.bytes": "2000"})
-    synced(mirroring, remote, {"delete.retention.ms": "2000", "retention.bytes": "1000"})
+    assert_synced(mirroring, remote, {"delete.retention.ms": "2000", "retention.bytes": "1000"})
 
 
 def test_with_the_sources_defaults_an_override_of_the_target_becomes_the_sources_default(pair, make_mirroring):
@@ -68,9 +68,9 @@ def test_with_the_targets_defaults_what_is_taken_away_on_the_source_goes_back_to
     mirroring = make_mirroring(pair, JAVA)
     topic, remote = topic_of(mirroring, retention_bytes="1000")
     mirroring.oracle.alter_configs(mirroring.target, remote, {"delete.retention.ms": "2000"})
-    synced(mirroring, remote, {"retention.bytes": "1000", "delete.retention.ms": "2000"})
+    assert_synced(mirroring, remote, {"retention.bytes": "1000", "delete.retention.ms": "2000"})
     mirroring.oracle.alter_configs(mirroring.source, topic, {"retention.bytes": None})
-    synced(mirroring, remote, {"delete.retention.ms": "2000"})
+    assert_synced(mirroring, remote, {"delete.retention.ms": "2000"})
 
 
 def ten_each(mirroring, topic, first):

@@ -49,7 +49,9 @@ def test_librdkafka_takes_every_mapped_setting_at_its_limits(name, role):
 
 @pytest.mark.parametrize("role", sorted(CLASSES))
 def test_librdkafka_takes_the_defaults(role):
-    make(mapped({}, role).settings, role)
+    found = mapped({}, role)
+    assert found.problems == []
+    make(found.settings, role)
 
 
 def test_librdkafka_takes_the_producers_settings_in_a_transaction():

@@ -2,31 +2,13 @@
 
 import pytest
 
-from mirror.copy.engine import BatchRefused, NothingRead, WritingRefused
-from mirror.copy.model import SkippedRecords
+from mirror.copy.engine import NothingRead, WritingRefused
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, Overtaken, RecordNotCarried, TransactionTooSlow
-from mirror.formats.ledger import Skipped
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
-from tests.unit.decisions import decision
+from tests.unit.copy.happenings import raising, watermarks
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
-
-
-def raising(error, times=None):
-    """A happening that raises, so many times or always."""
-    left = [times]
-
-    def happen(_engine):
-        if left[0] is None or left[0] > 0:
-            left[0] = None if left[0] is None else left[0] - 1
-            raise error
-
-    return happen
-
-
-def watermarks(result):
-    return {(mark.topic, mark.source_offset) for mark in result.watermarks}
 
 
 # ---------------------------------------------------------------- the order
@@ -88,66 +70,6 @@ def test_a_partition_whose_remote_topic_was_recreated_before_is_left_out(copy, w
     (error,) = result.errors
     assert (error.code, error.topic, error.partition) == ("TargetRecreated", "orders", 0)
     assert watermarks(result) == {("payments", 10)}
-
-
-# ---------------------------------------------------------------- decisions of people
-
-
-def decided(word, **facts):
-    """Work on orders with a decision that the plan found in force; the lane's own record has 10 copied, the plan believed it has 4."""
-    made = decision(word, source_topic_id="id-orders", target_topic_id="id-east.orders", **facts)
-    return (Range("orders", 0, "id-orders", 4, 10, "decided", decisions=(made,)),)
-
-
-def test_a_decision_is_held_against_the_lanes_own_record_and_not_the_plans(copy, world, known):
-    known("orders", 7)
-    copy(ranges=decided("restart", watermark=4, offset=0))
-    assert (world.ledger[ORDERS].watermark, world.ledger[ORDERS].records, world.ledger[ORDERS].decided) == (10, 10, None)
-
-
-def test_a_decision_in_force_is_acted_on_and_noted_with_the_records(copy, world, known):
-    known("orders", 7)
-    copy(ranges=decided("restart", watermark=7, offset=2))
-    record = world.ledger[ORDERS]
-    assert (record.watermark, record.records, record.decided.decision, record.decided.who) == (10, 15, "restart", "ana@ops")
-    assert world.ends[TopicPartition("east.orders", 0)] == 15
-
-
-def test_a_decision_is_acted_on_once_though_the_lane_begins_again(copy, world, known):
-    known("orders", 7)
-    world.happenings["commit"] = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
-    copy(ranges=decided("restart", watermark=7, offset=7), max_bytes=0)
-    assert world.ledger[ORDERS].records == 10
-
-
-def test_a_decision_without_anything_to_copy_is_committed_too(copy, world, known):
-    known("orders", 10)
-    world.ends[TopicPartition("east.orders", 0)] = 14
-    copy(ranges=decided("accept-records", target_end=14))
-    assert (world.ledger[ORDERS].target_next, world.ledger[ORDERS].decided.decision) == (14, "accept-records")
-    assert "copy" not in world.log
-
-
-def test_a_ledger_that_is_not_the_planned_one_ends_the_lane_and_nothing_is_written(copy, world):
-    result = copy(ledger_id="another")
-    assert [error.code for error in result.errors] == ["LedgerMissing"]
-    assert "copy" not in world.log
-
-
-def test_a_ledger_that_is_made_anew_inside_the_transaction_is_not_committed(copy, world, lane_task):
-    ledger = lane_task.ledger_topic
-    world.happenings["copy"] = lambda _engine: world.ids.update({ledger: "another"})
-    result = copy(ledger_id=f"id-{ledger}")
-    assert [error.code for error in result.errors] == ["LedgerMissing"]
-    assert (world.ledger, world.ends) == ({}, {})
-
-
-def test_records_of_an_adopted_cluster_get_its_id_when_they_are_written(copy, world, known):
-    known("orders", 7, source_cluster_id="old")
-    refused = copy()
-    assert [error.code for error in refused.errors] == ["OtherCluster"]
-    copy(decisions=(decision("adopt-cluster", cluster_id="E"),))
-    assert (world.ledger[ORDERS].source_cluster_id, world.ledger[ORDERS].decided.decision) == ("E", "adopt-cluster")
 
 
 # ---------------------------------------------------------------- errors
@@ -278,85 +200,6 @@ def test_what_the_target_lost_while_it_was_written_is_noted_though_aborted_recor
     noted = world.ledger[ORDERS]
     assert (noted.watermark, noted.target_next, noted.blocked.offset, noted.blocked.code) == (7, 7, 4, "TargetLostRecords")
     assert watermarks(result) == {("orders", 7), ("payments", 10)}
-
-
-# ---------------------------------------------------------------- refused records
-
-
-def test_a_record_that_the_target_refuses_is_noted_and_all_before_it_is_copied(copy, world):
-    def refuses_the_fourth(engine):
-        for work in engine.work:
-            end = work.end if work.max_records is None else min(work.end, work.start + work.max_records)
-            if work.source == ORDERS and work.start <= 3 < end:
-                raise BatchRefused(ORDERS, work.start, 3 if end - work.start == 1 else work.start, end - work.start, "it is too large")
-
-    world.happenings["copy"] = refuses_the_fourth
-    result = copy()
-    (error,) = result.errors
-    assert (error.code, error.topic, error.partition, error.offset) == ("RecordRefused", "orders", 0, 3)
-    record = world.ledger[ORDERS]
-    assert (record.watermark, record.blocked.offset, record.blocked.tries) == (3, 3, 1)
-    assert world.ledger[PAYMENTS].watermark == 10
-
-
-def test_a_refused_record_is_noted_though_another_partition_is_refused_in_the_same_transaction(copy, world):
-    def refuses_the_first_of_each(engine):
-        for work in engine.work:
-            if work.start == 0:
-                raise BatchRefused(work.source, 0, 0, work.max_records or work.end, "it is too large")
-
-    world.happenings["copy"] = refuses_the_first_of_each
-    result = copy()
-    assert [(error.code, error.topic, error.offset) for error in result.errors] == [
-        ("RecordRefused", "orders", 0),
-        ("RecordRefused", "payments", 0),
-    ]
-    assert [(world.ledger[tp].blocked.offset, world.ledger[tp].blocked.tries) for tp in (ORDERS, PAYMENTS)] == [(0, 1), (0, 1)]
-
-
-def test_a_refused_record_is_noted_though_the_first_commit_of_the_note_fails(copy, world):
-    def refuses_the_first(engine):
-        if any(work.source == ORDERS for work in engine.work):
-            raise BatchRefused(ORDERS, 0, 0, 1, "it is too large")
-
-    world.happenings["copy"] = refuses_the_first
-    world.happenings["commit"] = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
-    result = copy()
-    assert [error.code for error in result.errors] == ["RecordRefused"]
-    assert world.ledger[ORDERS].blocked.offset == 0
-    assert world.ledger[PAYMENTS].watermark == 10
-
-
-def test_with_tolerance_a_batch_is_narrowed_to_the_refused_record_and_the_copy_goes_on_behind_it(copy, world):
-    def refuses_the_fourth_and_the_fifth(engine):
-        for work in engine.work:
-            end = work.end if work.max_records is None else min(work.end, work.start + work.max_records)
-            refused = [offset for offset in (3, 4) if work.start <= offset < end]
-            if work.source == ORDERS and refused:
-                raise BatchRefused(ORDERS, work.start, refused[0] if end - work.start == 1 else work.start, end - work.start, "too large")
-
-    world.happenings["copy"] = refuses_the_fourth_and_the_fifth
-    result = copy(skip_refused=True)
-    assert result.errors == ()
-    assert result.skipped == (SkippedRecords("orders", 0, 3, 2, "RecordRefused: too large"),)
-    record = world.ledger[ORDERS]
-    assert (record.watermark, record.records, record.blocked) == (10, 8, None)
-    assert record.skipped == (Skipped(3, 5, "RecordRefused: too large"),)
-
-
-def test_with_tolerance_the_engine_is_told_to_pass_over_what_it_can_tell_by_itself(copy, world):
-    asked = []
-    world.happenings["copy"] = lambda engine: asked.extend(work.skip_refused for work in engine.work)
-    copy(skip_refused=True)
-    assert all(asked)
-
-
-def test_a_partition_that_was_stuck_is_tried_last_and_with_one_record(copy, world):
-    asked = []
-    world.happenings["copy"] = lambda engine: asked.append([(each.source, each.max_records) for each in engine.work])
-    copy(ranges=(Range("orders", 0, "id-orders", 0, 10, BLOCKED), Range("payments", 0, "id-payments", 0, 10, BEHIND)))
-    assert asked[:2] == [[(PAYMENTS, None)], [(ORDERS, 1)]]
-    assert world.ledger[ORDERS].watermark == 10
 
 
 # ---------------------------------------------------------------- the budget
