@@ -1,0 +1,52 @@
+"""An alert: one problem of a flow, from the moment it is told to the moment it is over."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One problem of one flow, in words for people and in fields for programs.
+
+    `key` stays the same for as long as the problem lasts, over runs, retries and restarts: `east->west/SourceGap/orders`.
+    """
+
+    key: str
+    kind: str
+    """The code of an error (`SourceGap`), or one of `Behind`, `NoProgress`, `NotCopying`, `ClusterUnreachable`, `HeartbeatsStopped`,
+    `AuditMismatch`, `DeadlineMissed`."""
+    summary: str
+    """One sentence, without a line break."""
+    detail: str
+    """Where, how far, since when: one line each. May be empty."""
+    next: str
+    """What a person does about it."""
+    since: datetime
+    """When the problem was first seen."""
+    flow: str
+    topic: str | None = None
+    """The topic of the source; None if the problem is the whole flow's."""
+    partition: int | None = None
+    """The partition, if the problem has one alone."""
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON, as it stands in XCom; `since` in ISO 8601, UTC."""
+        return {**asdict(self), "since": iso(self.since)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Alert":
+        """The alert of a document that `as_document` gave; fields that a later version added are left out."""
+        known = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
+        return cls(**{**known, "since": datetime.fromisoformat(document["since"])})
+
+
+def iso(time: datetime) -> str:
+    """A time in UTC as JSON has it: `2026-11-21T18:00:00.000Z`."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def key_of(flow: str, kind: str, what: str | None = None) -> str:
+    """The key of a problem: of a flow, or of one thing in it, such as a topic, a cluster or a DAG."""
+    return "/".join((flow, kind) if what is None else (flow, kind, what))
