@@ -1,5 +1,6 @@
 """One partition on its way through the engine: what was sent, what was acknowledged, where it stopped."""
 
+import time
 from collections.abc import Iterable
 
 from confluent_kafka import KafkaError, Message
@@ -7,7 +8,7 @@ from confluent_kafka import KafkaError, Message
 from mirror.copy.confluent_record import unsuspicious
 from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
-from mirror.formats.ledger import Skipped
+from mirror.formats.ledger import LastRecord, Skipped
 from mirror.offsets.map import runs_of
 
 _REFUSALS = {
@@ -33,6 +34,7 @@ class PartitionFlow:
         "next_offset",
         "partition",
         "poison",
+        "read",
         "remote",
         "skipped",
         "sources",
@@ -61,6 +63,8 @@ class PartitionFlow:
         self.skipped: list[Skipped] = []
         self.stopped = work.start >= work.end
         self.last: Message | None = None
+        self.read = 0.0
+        """When (Unix seconds) the last records were handed over by the client."""
         self.target_alias = target_alias
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
@@ -110,7 +114,13 @@ class PartitionFlow:
             target_next=self.targets[-1] + 1 if self.targets else None,
             poison=self.poison,
             skipped=tuple(self.skipped),
+            last=self._last(),
         )
+
+    def _last(self) -> LastRecord | None:
+        """The last record, once all are acknowledged; None if it has no timestamp."""
+        timestamp = self.last.timestamp()[1] if self.last is not None and self.targets else -1
+        return None if timestamp < 0 else LastRecord(timestamp, int(self.read * 1000), int(time.time() * 1000))
 
     def _other(self, error: KafkaError, first: int) -> MirrorError:
         tp, remote = self.work.source, self.work.remote

@@ -129,7 +129,7 @@ class Source:
         self._pending = []
         if not messages:
             self._complaints.raise_refusal(self._alias, self._bootstrap)
-        topic, partition, flow = None, None, None
+        topic, partition, flow, now = None, None, None, time.time()
         for index, message in enumerate(messages):
             if target.bytes >= max_bytes:
                 self._pending = messages[index:]
@@ -138,6 +138,8 @@ class Source:
             if message.partition() != partition or message.topic() != topic:
                 topic, partition = message.topic(), message.partition()
                 flow = self._flows.get(_key(message))
+                if flow is not None:
+                    flow.read = now
             error = message.error()
             if error is not None:
                 self._event(error, message, flow)

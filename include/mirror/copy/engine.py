@@ -10,7 +10,7 @@ from typing import Protocol
 
 from mirror.copy.model import LaneTask
 from mirror.errors import RecordNotCarried
-from mirror.formats.ledger import Skipped
+from mirror.formats.ledger import LastRecord, Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 
@@ -79,6 +79,8 @@ class Progress:
     target_next: int | None = None
     poison: RecordNotCarried | PoisonRecord | None = None
     skipped: tuple[Skipped, ...] = ()
+    last: LastRecord | None = None
+    """The last record that was written, None if none was or the engine does not say."""
 
 
 class BatchRefused(Exception):

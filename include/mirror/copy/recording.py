@@ -53,6 +53,7 @@ def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) ->
         bytes=record.bytes + progress.bytes,
         skipped=joined((*record.skipped, *progress.skipped)) if progress.skipped else record.skipped,
         blocked=record.blocked if record.blocked and record.blocked.offset >= progress.next_offset else None,
+        last=progress.last or record.last,
     )
 
 

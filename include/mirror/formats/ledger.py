@@ -74,6 +74,16 @@ class Decided:
 
 
 @dataclass(frozen=True)
+class LastRecord:
+    """The last record that was copied: its timestamp, when it was read from the source, and when the target had acknowledged it. Unix
+    milliseconds all three."""
+
+    timestamp: int
+    read: int
+    acknowledged: int
+
+
+@dataclass(frozen=True)
 class LedgerRecord:
     """The state of one source partition after the last committed transaction.
 
@@ -100,6 +110,7 @@ class LedgerRecord:
     bytes: int = 0
     blocked: Blocked | None = None
     decided: Decided | None = None
+    last: LastRecord | None = None
 
     @property
     def is_unmapped_at_its_end(self) -> bool:
@@ -188,6 +199,8 @@ def encode(record: LedgerRecord) -> bytes:
     if record.decided:
         acted = record.decided
         value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
+    if record.last:
+        value["last"] = {"timestamp": record.last.timestamp, "read": record.last.read, "acknowledged": record.last.acknowledged}
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -209,7 +222,7 @@ def decode(value: bytes, where: str) -> LedgerRecord:
 def _record(fields: dict[str, Any]) -> LedgerRecord:
     if count(fields, "v") != VERSION:
         raise ValueError(f"version {fields['v']!r} does not exist")
-    writer, blocked, decided = fields["writer"], fields["blocked"], fields.get("decided")
+    writer, blocked, decided, last = fields["writer"], fields["blocked"], fields.get("decided"), fields.get("last")
     epoch = fields["leader_epoch"]
     return LedgerRecord(
         watermark=count(fields, "watermark"),
@@ -230,6 +243,7 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         bytes=count(fields, "bytes"),
         blocked=None if blocked is None else _blocked(blocked),
         decided=None if decided is None else _decided(decided),
+        last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
     )
 
 

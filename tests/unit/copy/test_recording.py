@@ -7,7 +7,7 @@ import pytest
 
 from mirror.copy.engine import Progress
 from mirror.copy.recording import after, over_gap, stuck
-from mirror.formats.ledger import Blocked, Skipped
+from mirror.formats.ledger import Blocked, LastRecord, Skipped
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -22,6 +22,12 @@ def test_a_transaction_moves_watermark_map_and_totals():
     assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records, moved.bytes) == (110, 5, 101, 100, 1000)
     assert moved.covered == ((0, 110),)
     assert moved.offset_map.translate(105).target == 96
+
+
+def test_the_last_record_is_kept_while_nothing_is_written():
+    last = LastRecord(100, 160, 170)
+    written = after(RECORD, Progress(TP, 110, 5, (Run(100, 91, 10),), 10, 100, 101, last=last), 5)
+    assert (RECORD.last, written.last, after(written, Progress(TP, 113), 5).last) == (None, last, last)
 
 
 def test_markers_alone_move_the_watermark_and_nothing_on_the_target():

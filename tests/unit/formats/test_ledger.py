@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.ledger import Blocked, Decided, LedgerRecord, Skipped, Writer, decode, decode_key, encode, encode_key, joined
+from mirror.formats.ledger import (
+    Blocked,
+    Decided,
+    LastRecord,
+    LedgerRecord,
+    Skipped,
+    Writer,
+    decode,
+    decode_key,
+    encode,
+    encode_key,
+    joined,
+)
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 
@@ -58,6 +70,7 @@ records = st.builds(
     bytes=offsets,
     blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000)),
     decided=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
+    last=st.none() | st.builds(LastRecord, offsets, offsets, offsets),
 )
 
 
@@ -87,6 +100,18 @@ def test_a_decision_that_was_acted_on_stands_behind_everything_else():
     assert encode(replace(RECORD, decided=decided)) == encode(RECORD)[:-1] + (
         b',"decided":{"decision":"accept-gap","who":"ana@ops","when":"2026-11-21T08:00:00.123Z","why":"expired"}}'
     )
+
+
+def test_the_last_copied_record_stands_behind_everything_else():
+    assert encode(replace(RECORD, last=LastRecord(100, 160, 170))) == encode(RECORD)[:-1] + (
+        b',"last":{"timestamp":100,"read":160,"acknowledged":170}}'
+    )
+
+
+@pytest.mark.parametrize("last", [{"timestamp": 1, "read": 2}, {"timestamp": -1, "read": 2, "acknowledged": 3}, [1, 2, 3], 0, "x"])
+def test_a_last_record_that_is_none_is_damage(last):
+    with pytest.raises(LedgerDamaged, match="ledger-3@7"):
+        decode(json.dumps({**json.loads(encode(RECORD)), "last": last}).encode(), "ledger-3@7")
 
 
 def test_the_version_comes_first():
