@@ -27,6 +27,7 @@ def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_en
         lanes=task.lanes,
         offset_map=OffsetMap(),
         writer=writer,
+        start=planned.start,
     )
 
 

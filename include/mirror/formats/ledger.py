@@ -13,6 +13,7 @@ from typing import Any
 from mirror.errors import LedgerDamaged, LedgerTooNew
 from mirror.formats.control import TAKEN_OVER
 from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
+from mirror.formats.history import History, HistoryTopic, from_documents, to_document
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, decoded
 from mirror.offsets.partition import TopicPartition
@@ -89,7 +90,9 @@ class LedgerRecord:
 
     `watermark` is the next source offset to copy and `target_next` the end of the remote partition right behind our last record there.
     `covered` are source offsets that are copied (or were aborted, compacted away, or control records); what stands in `skipped` is not
-    copied, whether `covered` has it or not. `records` and `bytes` are running totals.
+    copied, whether `covered` has it or not. `records` and `bytes` are running totals. `start` is the first source offset that the copy is
+    responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills wrote, into
+    whichever topic, and `history_topics` what was written into which, and where.
     """
 
     watermark: int
@@ -111,6 +114,24 @@ class LedgerRecord:
     blocked: Blocked | None = None
     decided: Decided | None = None
     last: LastRecord | None = None
+    start: int | None = None
+    history_topics: tuple[HistoryTopic, ...] = ()
+
+    @property
+    def live_start(self) -> int:
+        """The first source offset that is not history: where the copy of the partition began."""
+        if self.start is not None:
+            return self.start
+        return min((self.watermark, *(start for start, _ in self.covered[:1]), *(each.start for each in self.skipped[:1])))
+
+    @property
+    def places_of_history(self) -> tuple[History, ...]:
+        """Where history was written, topic by topic."""
+        return tuple(place for each in self.history_topics for place in each.places)
+
+    def written_into(self, topic: str, topic_id: str) -> HistoryTopic | None:
+        """What history was written into a topic of the target; None if none was, or only into one of that name that is gone."""
+        return next((each for each in self.history_topics if (each.topic, each.topic_id) == (topic, topic_id)), None)
 
     @property
     def is_unmapped_at_its_end(self) -> bool:
@@ -201,6 +222,10 @@ def encode(record: LedgerRecord) -> bytes:
         value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
     if record.last:
         value["last"] = {"timestamp": record.last.timestamp, "read": record.last.read, "acknowledged": record.last.acknowledged}
+    if record.start is not None:
+        value["start"] = record.start
+    if record.history_topics:
+        value["history_topics"] = [to_document(each) for each in record.history_topics]
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -244,6 +269,8 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         blocked=None if blocked is None else _blocked(blocked),
         decided=None if decided is None else _decided(decided),
         last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
+        start=count(fields, "start") if "start" in fields else None,
+        history_topics=from_documents(_list(fields.get("history_topics", []))),
     )
 
 

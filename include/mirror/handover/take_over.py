@@ -213,11 +213,14 @@ class _Lane:
             ),
             writer=writer,
             decided=self._decided,
+            # What MirrorMaker 2 copied below is no history that a backfill could fill.
+            start=0,
         )
         if ours is None:
             return record
         covered = merged((*ours.covered, (ours.watermark, position.watermark)))
-        return replace(record, covered=covered, skipped=ours.skipped, history=ours.history)
+        kept = replace(record, start=ours.live_start, history=ours.history, history_topics=ours.history_topics)
+        return replace(kept, covered=covered, skipped=ours.skipped)
 
 
 def _is_ours(record: LedgerRecord) -> bool:

@@ -19,3 +19,9 @@ def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 def before(intervals: Iterable[Interval], offset: int) -> tuple[Interval, ...]:
     """What of the intervals lies in front of an offset."""
     return tuple((start, min(end, offset)) for start, end in intervals if start < offset)
+
+
+def without(intervals: Iterable[Interval], taken: Interval) -> tuple[Interval, ...]:
+    """What of the intervals does not lie in another one."""
+    first, behind = taken
+    return merged(part for start, end in intervals for part in ((start, min(end, first)), (max(start, behind), end)))

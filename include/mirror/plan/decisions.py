@@ -24,6 +24,7 @@ from mirror.formats.control import (
     Decision,
 )
 from mirror.formats.fields import moment_text
+from mirror.formats.history import HistoryTopic
 from mirror.formats.ledger import Decided, LedgerRecord, Skipped
 from mirror.offsets.intervals import before
 from mirror.offsets.map import OffsetMap
@@ -200,10 +201,24 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
         target_next=target_next,
         offset_map=offsets,
         covered=before(record.covered, copied),
+        start=min(record.live_start, start) if same else watermark,
         history=before(record.history, copied),
+        history_topics=_history_kept(record, decision, same_target) if same_source else (),
         skipped=(*skipped, *(Skipped(first, end, reason) for first, end in left_out if first < end)),
         blocked=None,
     )
+
+
+def _history_kept(record: LedgerRecord, decision: Decision, same_target: bool) -> tuple[HistoryTopic, ...]:
+    """What a restart leaves of the history: all of it in other topics, and in the remote topic what is not copied again or lost."""
+    kept = []
+    for each in record.history_topics:
+        if each.topic != record.target_topic:
+            kept.append(each)
+        elif same_target:
+            left = each.before(decision.offset or 0)
+            kept.append(left if decision.target_end is None else left.before_target(decision.target_end))
+    return tuple(kept)
 
 
 def _cut(skipped: Skipped, end: int) -> Skipped:

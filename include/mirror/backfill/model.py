@@ -1,0 +1,126 @@
+"""What a backfill is asked for, what the times come to, and what became of it: plain values that travel through XCom and `--json`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mirror.backfill.tiling import OffsetInterval, TimeInterval
+from mirror.errors import ErrorReport
+from mirror.offsets.partition import TopicPartition
+
+IN_TIME_ORDER, ANY_ORDER = "time", "any"
+"""Whether history of a partition is written only behind older history, or in whatever order the backfills come."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A time interval to bring to the target. `topics`: only these source topics (all of the flow's: none given).
+
+    `into` names the topic for history (mirror.backfill.into), `order` is time or any, `accept_wild` lets an interval be empty because a
+    wild timestamp jumps over it; what is None is as the configuration says.
+    """
+
+    times: TimeInterval
+    topics: tuple[str, ...] = ()
+    into: str | None = None
+    order: str | None = None
+    accept_wild: bool | None = None
+
+
+_COLUMNS = ("topic", "partition", "start", "end", "log_start", "readable_end")
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a time interval comes to in offsets, partition by partition, as of when it was asked for. `errors` are of partitions that have
+    no interval here."""
+
+    flow: str
+    times: TimeInterval
+    intervals: tuple[OffsetInterval, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def by_partition(self) -> dict[TopicPartition, OffsetInterval]:
+        """The intervals by their partitions."""
+        return {each.topic_partition: each for each in self.intervals}
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What stands in XCom where the columns are too large."""
+        return {
+            "start": self.times.start,
+            "end": self.times.end,
+            "partitions": len(self.intervals),
+            "offsets": sum(each.offsets for each in self.intervals),
+            "provisional": sum(each.is_provisional for each in self.intervals),
+            "errors": len(self.errors),
+        }
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON, one column a field."""
+        return {
+            "flow": self.flow,
+            "times": [self.times.start, self.times.end],
+            "intervals": {name: [getattr(each, name) for each in self.intervals] for name in _COLUMNS},
+            "errors": [error.as_dict() for error in self.errors],
+            "notices": list(self.notices),
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Resolution":
+        """The opposite of `as_document`."""
+        rows = zip(*(document["intervals"][name] for name in _COLUMNS), strict=True)
+        return cls(
+            document["flow"],
+            TimeInterval(*document["times"]),
+            tuple(OffsetInterval(*row) for row in rows),
+            tuple(ErrorReport(**error) for error in document["errors"]),
+            tuple(document["notices"]),
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a backfill did, or would do, to one part of its interval: live or history.
+
+    `offsets` are those of the part, `records` and `bytes` what this run copied of it, `owed` the offsets that are left. `not_had` says what
+    cannot be had any more, or not in this way.
+    """
+
+    offsets: int = 0
+    records: int = 0
+    bytes: int = 0
+    owed: int = 0
+    errors: tuple[ErrorReport, ...] = ()
+    notices: tuple[str, ...] = ()
+    not_had: tuple[str, ...] = ()
+    into: Mapping[str, str] = field(default_factory=dict)
+    """For history: the topics that it goes to, by source topic."""
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Part":
+        """The opposite of `as_document`."""
+        lists = {name: tuple(document[name]) for name in ("notices", "not_had")}
+        return cls(**{**document, **lists, "errors": tuple(ErrorReport(**error) for error in document["errors"])})
+
+    def plus(self, other: "Part") -> "Part":
+        """This slice and the one after it: what was copied adds up, what is left is the later one's."""
+        return Part(
+            other.offsets,
+            self.records + other.records,
+            self.bytes + other.bytes,
+            other.owed,
+            other.errors,
+            _distinct((*self.notices, *other.notices)),
+            _distinct((*self.not_had, *other.not_had)),
+            {**self.into, **other.into},
+        )
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
