@@ -3,7 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, ADOPT_CLUSTER, BEGIN_LEDGER, PAUSE, RESTART, RESUME, SKIP_RECORD, Decision
+from mirror.formats.control import (
+    ACCEPT_GAP,
+    ACCEPT_RECORDS,
+    ADOPT_CLUSTER,
+    BEGIN_LEDGER,
+    LEDGER,
+    PAUSE,
+    RESTART,
+    RESUME,
+    SKIP_RECORD,
+    Decision,
+)
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.decisions import Decisions
@@ -16,6 +27,12 @@ class Present:
     records: Mapping[TopicPartition, LedgerRecord]
     ledger_id: str | None
     cluster_ids: Mapping[str, str]
+
+
+def listed(decisions: Decisions, present: Present) -> list[tuple[Decision, bool]]:
+    """Everything that was decided and not replaced since, oldest first, and whether it still counts."""
+    in_order = sorted((each for each in decisions.all if each.decision != LEDGER), key=lambda each: each.when)
+    return [(each, in_force(each, decisions, present)) for each in in_order]
 
 
 def in_force(decision: Decision, decisions: Decisions, present: Present) -> bool:

@@ -6,11 +6,11 @@ from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.decide import flow_wide
 from mirror.decide.binding import bind
-from mirror.decide.listing import Present, in_force
+from mirror.decide.listing import Present, listed
 from mirror.decide.model import Made, Request
 from mirror.decide.situation import partition_states
 from mirror.errors import NothingToDecide, named_with
-from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, Decision
+from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of, ledger_of
 from mirror.offsets.partition import TopicPartition
@@ -39,9 +39,7 @@ def decisions_of(flow: Flow) -> list[tuple[Decision, bool]]:
         ledger_id = ledger.topic_id()
         records = ledger.read().records if ledger_id else {}
         ids = {flow.source: source.cluster_id(), flow.target: target.cluster_id()}
-    present = Present(records, ledger_id, ids)
-    listed = sorted((each for each in decisions.all if each.decision != LEDGER), key=lambda each: each.when)
-    return [(each, in_force(each, decisions, present)) for each in listed]
+    return listed(decisions, Present(records, ledger_id, ids))
 
 
 class _Deciding:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from mirror.config import Flow
 from mirror.config.readable import check_readable
+from mirror.decide.listing import Present, listed
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -83,6 +84,8 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation) -
     remotes = remote_errors(flow, target, found.source.keys() - decided.keys(), records)
     of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in found.ledger.unreadable.items()}
     errors = [error for error in found.plan.errors if error not in of_lanes.values()]
+    ids = {flow.source: found.plan.source_cluster_id, flow.target: found.plan.target_cluster_id}
+    present = Present(found.ledger.records, found.plan.ledger_id or None, ids)
     return replace(
         seen,
         topics=found.topics,
@@ -96,6 +99,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation) -
         oldest=oldest,
         paused={tp: str(pause) for tp, pause in paused.items()},
         decided=decided,
+        decisions=tuple(listed(found.decisions, present)),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mirror.errors import ErrorReport
+from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.model import Topic
 from mirror.offsets.lanes import lane_of
@@ -73,6 +74,8 @@ class Observation:
     oldest: Mapping[TopicPartition, int] = field(default_factory=dict)
     paused: Mapping[TopicPartition, str] = field(default_factory=dict)
     decided: Mapping[TopicPartition, str] = field(default_factory=dict)
+    decisions: tuple[tuple[Decision, bool], ...] = ()
+    """What people decided, oldest first, and whether it still counts."""
 
 
 @dataclass(frozen=True)
