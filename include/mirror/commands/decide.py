@@ -20,6 +20,8 @@ from mirror.formats.control import (
     RESUME,
     SKIP_RECORD,
     TAKE_OWNERSHIP,
+    THROTTLE,
+    UNLIMITED,
     Decision,
     as_document,
 )
@@ -27,7 +29,8 @@ from mirror.formats.fields import moment_text
 
 LIST = "list"
 ABOUT_A_TOPIC = (ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS, PAUSE, RESUME)
-DECISIONS = (*ABOUT_A_TOPIC, ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER, BEGIN_CONTROL, LIST)
+DECISIONS = (*ABOUT_A_TOPIC, ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER, BEGIN_CONTROL, THROTTLE, LIST)
+AS_CONFIGURED = "configured"
 _LONGEST_REASON = 300
 
 
@@ -39,6 +42,12 @@ def add_arguments(step: argparse.ArgumentParser) -> None:
     step.add_argument("--reason", metavar="WHY", help="why; it is kept with the decision")
     step.add_argument("--who", metavar="NAME", help="who decides (default: user@host)")
     step.add_argument("--alias", metavar="A", help="adopt-cluster: the alias of the cluster that was replaced")
+    step.add_argument(
+        "--bytes-per-second",
+        metavar="N",
+        type=_rate,
+        help=f"throttle: how fast the flow copies; {UNLIMITED}: as fast as it can; `{AS_CONFIGURED}`: as mirror.max.bytes.per.second says",
+    )
     start = step.add_mutually_exclusive_group()
     start.add_argument("--to-earliest", dest="start", action="store_const", const="earliest", help="restart: where the source's log starts")
     start.add_argument("--to-latest", dest="start", action="store_const", const="latest", help="restart: where it ends")
@@ -54,7 +63,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     made = decide(flow, request(options), options.dry_run)
     verb = "would be decided" if options.dry_run else "decided"
     lines = [f"{_about(each.decision)}: {verb}: {each.effect}." for each in made]
-    if not options.dry_run:
+    if not options.dry_run and options.decision != THROTTLE:
         lines.append("The next run of the copy acts on it.")
     return Answer(DONE, {"decisions": [_document(each) for each in made]}, text="\n".join(lines))
 
@@ -70,8 +79,11 @@ def request(options: argparse.Namespace) -> Request:
     _require((options.alias is not None) == (word == ADOPT_CLUSTER), _wanted("--alias", word, word == ADOPT_CLUSTER))
     _require(options.start is None or word == RESTART, _wanted("--to-earliest, --to-latest or --to-offset", word, False))
     _require(not isinstance(options.start, int) or options.partition is not None, "--to-offset needs --partition")
+    rate = options.bytes_per_second
+    _require((rate is not None) == (word == THROTTLE), _wanted("--bytes-per-second", word, word == THROTTLE))
     who = (options.who or "").strip() or whoever()
-    return Request(word, who, reason, options.topic, options.partition, options.alias, options.start)
+    limit = None if rate == AS_CONFIGURED else rate
+    return Request(word, who, reason, options.topic, options.partition, options.alias, options.start, limit)
 
 
 def _require(fulfilled: bool, otherwise: str) -> None:
@@ -98,6 +110,15 @@ def _user() -> str:
 def _count(text: str) -> int:
     number = int(text)
     if number < 0:
+        raise ValueError
+    return number
+
+
+def _rate(text: str) -> int | str:
+    if text == AS_CONFIGURED:
+        return text
+    number = int(text)
+    if number != UNLIMITED and number < 1:
         raise ValueError
     return number
 

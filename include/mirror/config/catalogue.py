@@ -7,10 +7,11 @@ from mirror.config.catalogue_connect import CONNECT
 from mirror.config.catalogue_connectors import CHECKPOINT, COMMON, HEARTBEAT, INHERITED, SOURCE
 from mirror.config.catalogue_driver import DRIVER
 from mirror.config.catalogue_mirror import MIRROR
+from mirror.config.catalogue_running import RUNNING
 from mirror.config.property import Property
 
 CATALOGUE: Mapping[str, Property] = MappingProxyType(
-    {each.name: each for each in (*MIRROR, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
+    {each.name: each for each in (*MIRROR, *RUNNING, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
 )
 
 OF_THE_FILE: Mapping[str, Property] = MappingProxyType({each.name: each for each in DRIVER})

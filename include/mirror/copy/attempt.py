@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from mirror.copy.beginning import Beginning
 from mirror.copy.checks import went_back
-from mirror.copy.engine import Engine, EngineFactory, PoisonRecord, Progress, TransactionLimits, Work
+from mirror.copy.engine import Engine, EngineFactory, PaceChanged, PoisonRecord, Progress, TransactionLimits, Work
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import after, stuck
@@ -40,6 +40,7 @@ class Attempt:
         self._unwritten: set[TopicPartition] = set()
         self._skipped: list[tuple[TopicPartition, Skipped]] = []
         self._stuck: dict[TopicPartition, ErrorReport] = {}
+        self._portion: int | None = None
 
     def run(self) -> None:
         """Copies until the ranges are done or the budget is spent. Raises what ends the attempt."""
@@ -50,7 +51,8 @@ class Attempt:
         ):
             self._target, self._source = target, source
             self._view = TargetView(task, target)
-            engine = self._open_engine(task, self._view.smallest_message_limit)
+            self._portion = self._state.pace.portion
+            engine = self._open_engine(replace(task, fetch_bytes=self._portion), self._view.smallest_message_limit)
             try:
                 self._begin()
                 self._copy(engine)
@@ -83,6 +85,10 @@ class Attempt:
             work = self._work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:
                 return
+            if not self._may_begin():
+                return
+            if self._state.transaction_bytes() < limits.bytes:
+                continue
             begun = time.monotonic()
             progress = engine.copy(work, limits) if work else []
             self._apply(progress)
@@ -90,9 +96,17 @@ class Attempt:
             self._write_ledger(engine)
             engine.commit()
             self._state.size.committed(time.monotonic() - begun)
+            self._state.pace.copied(sum(moved.bytes for moved in progress), time.monotonic() - begun)
             self._committed(progress)
             if self._state.budget_spent():
                 return
+
+    def _may_begin(self) -> bool:
+        """Waits until the throttle allows the next transaction; whether it does before the run is over. Raises PaceChanged."""
+        begin = self._state.pace.await_turn(self._target, self._state.deadline)
+        if self._state.pace.portion != self._portion:
+            raise PaceChanged
+        return begin
 
     def _await_markers(self) -> None:
         """Waits until what was committed can be read, in the ledger first of all: the run is judged by it.

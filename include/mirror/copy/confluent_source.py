@@ -20,6 +20,7 @@ from mirror.kafka.failures import Complaints, concerns_reading, settings_with, t
 from mirror.offsets.partition import TopicPartition
 
 _FETCH_BYTES = 4 * 1024 * 1024
+_QUEUE_KILOBYTES = 16 * 1024
 STATISTICS_MS = 5000
 """How often the client tells how far it has fetched; well below the time for which a source may be silent."""
 
@@ -223,8 +224,9 @@ def _settings(task: LaneTask) -> dict[str, object]:
         # fetch is under way at a time: on a far network its size is the rate, and one partition may have all of it.
         "fetch.max.bytes": _FETCH_BYTES,
         "max.partition.fetch.bytes": _FETCH_BYTES,
-        "queued.max.messages.kbytes": 16 * 1024,
+        "queued.max.messages.kbytes": _QUEUE_KILOBYTES,
         **task.clients.source_consumer,
+        **_portions(task),
         "group.id": "mirror",
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
@@ -236,6 +238,16 @@ def _settings(task: LaneTask) -> dict[str, object]:
         "allow.auto.create.topics": False,
         "fetch.queue.backoff.ms": 5,
     }
+
+
+def _portions(task: LaneTask) -> dict[str, object]:
+    """A throttled lane fetches what it may copy, and not as much as it can: else it would throttle its writing alone."""
+    if task.fetch_bytes is None:
+        return {}
+    mine = task.clients.source_consumer
+    portion = {name: min(int(mine.get(name, _FETCH_BYTES)), task.fetch_bytes) for name in ("fetch.max.bytes", "max.partition.fetch.bytes")}
+    ahead = min(int(mine.get("queued.max.messages.kbytes", _QUEUE_KILOBYTES)), max(1, task.fetch_bytes // 1024))
+    return {**portion, "queued.max.messages.kbytes": ahead, "queued.min.messages": 1}
 
 
 def _start(work: Work) -> ClientTopicPartition:

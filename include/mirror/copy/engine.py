@@ -103,6 +103,10 @@ class WritingRefused(Exception):
     """Raised when the target does not let us write a topic of the transaction; which one, the client does not say."""
 
 
+class PaceChanged(Exception):
+    """Raised when the lane's rate is so different from the one with which its engine was opened that it has to fetch in other portions."""
+
+
 class NothingRead(Exception):
     """Raised when for `seconds` no record, no end and no error came from any of the `partitions` of a transaction."""
 

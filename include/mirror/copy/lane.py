@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from mirror.copy.attempt import Attempt
-from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, WritingRefused
+from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceChanged, WritingRefused
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import (
@@ -51,13 +51,13 @@ class LaneCopy:
 
     def _until_done(self, ranges: Sequence[Range]) -> bool:
         """Attempts until the ranges are done. False: leave the lane alone for this run."""
-        for planned in ranges:
-            if planned.reason == BLOCKED:
-                self._state.pacing.records[planned.topic_partition] = 1
+        self._state.pacing.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
         while True:
             try:
                 Attempt(self._task, self._state, ranges, self._open_engine).run()
                 return True
+            except PaceChanged:
+                continue
             except BatchRefused as refusal:
                 self._narrow(refusal)
             except NothingRead as silence:

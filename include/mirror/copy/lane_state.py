@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 from mirror.copy.model import LaneTask, SkippedRecords
+from mirror.copy.pace import Pace
 from mirror.copy.pacing import SMALLEST_TRANSACTION, Pacing, TransactionSize
 from mirror.copy.turns import Turns
 from mirror.errors import ErrorReport, MirrorError, RecordRefused, TargetLostRecords
@@ -19,6 +20,7 @@ class LaneState:
         self.deadline = time.monotonic() + task.max_seconds
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.pacing = Pacing()
+        self.pace = Pace(task)
         self.turns = Turns()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, RecordRefused | TargetLostRecords]] = {}
@@ -34,9 +36,10 @@ class LaneState:
         return time.monotonic() >= self.deadline or self._bytes_left() == 0
 
     def transaction_bytes(self) -> int:
-        """How much the next transaction may hold: what the target takes, and no more than the budget has left."""
+        """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
+        throttle allows in a second."""
         left = self._bytes_left()
-        return self.size.bytes if left is None else min(self.size.bytes, max(left, SMALLEST_TRANSACTION))
+        return self.pace.transaction_bytes(self.size.bytes if left is None else min(self.size.bytes, max(left, SMALLEST_TRANSACTION)))
 
     def _bytes_left(self) -> int | None:
         if self.task.max_bytes < 0:

@@ -41,6 +41,14 @@ class LaneTask:
     target_cluster_id: str
     clients: ClientSettings
     read_committed: bool = True
+    control_topic: str = ""
+    """Where people decide while the lane runs; '' is not looked at."""
+    max_bytes_per_second: int = -1
+    """What the properties say of the flow's throttle (-1: no limit); a decision overrides it."""
+    throttle_share: float = 1.0
+    """What part of the flow's rate is this lane's."""
+    fetch_bytes: int | None = None
+    """With a throttle: how much an engine should fetch at a time."""
     transaction_max_bytes: int = 32 * 1024 * 1024
     transaction_timeout_ms: int = 60_000
     max_seconds: float = 300.0

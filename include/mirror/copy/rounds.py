@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mirror.copy.model import LaneResult, LaneTask, SkippedRecords, Watermark
+from mirror.copy.throttle import shares
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
 
@@ -55,7 +56,10 @@ def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
 def _shared(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
     turns = -(-len(tasks) // at_once)
     share = size // len(tasks) if size >= 0 else -1
-    return [replace(task, max_seconds=seconds / turns, max_bytes=share) for task in tasks]
+    rates = shares([task.ranges for task in tasks], at_once)
+    return [
+        replace(task, max_seconds=seconds / turns, max_bytes=share, throttle_share=rate) for task, rate in zip(tasks, rates, strict=True)
+    ]
 
 
 def _bytes(results: Iterable[LaneResult]) -> int:

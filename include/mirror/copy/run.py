@@ -81,6 +81,7 @@ class _Common:
         self._plan = plan
         self._run = run
         self._ledger_topic = replication_policy(flow).ledger_topic(flow.source)
+        self._control_topic = replication_policy(flow).control_topic(flow.source)
         self._selection = topic_selection(flow)
         self._clients = ClientSettings(
             source_admin=flow.client("source", "admin"),
@@ -107,6 +108,8 @@ class _Common:
             source_cluster_id=self._plan.source_cluster_id,
             target_cluster_id=self._plan.target_cluster_id,
             clients=self._clients,
+            control_topic=self._control_topic,
+            max_bytes_per_second=flow.value("mirror.max.bytes.per.second"),
             read_committed=self._clients.source_consumer.get("isolation.level") != "read_uncommitted",
             transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
             transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),

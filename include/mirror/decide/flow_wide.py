@@ -5,7 +5,7 @@ from datetime import datetime
 
 from mirror.decide.model import Made, Request
 from mirror.errors import NothingToDecide, UsageError
-from mirror.formats.control import LEDGER, Decision
+from mirror.formats.control import LEDGER, UNLIMITED, Decision
 from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord
 from mirror.plan.checks import foreign
@@ -64,3 +64,18 @@ def begin_ledger(request: Request, ledger: str, known: str | None, found: str | 
     what = f"the topic {ledger} that stands there now (topic id {found})" if found else f"a new topic {ledger}"
     made = Decision(request.decision, request.who, when, request.why, ledger_id=known, found_id=found)
     return [Made(made, f"{what} becomes the flow's ledger; every remote partition that holds records waits for accept-records")]
+
+
+def throttle(request: Request, before: Decision | None, configured: int, when: datetime) -> list[Made]:
+    """Another rate than before. `before`: the decision in force; `configured`: what the properties say (mirror.max.bytes.per.second)."""
+    asked = request.bytes_per_second
+    if asked is None and before is None:
+        raise NothingToDecide(request.decision, f"nobody decided how fast the flow copies; the properties say {_rate(configured)}.")
+    made = Decision(request.decision, request.who, when, request.why, bytes_per_second=asked)
+    rate = _rate(configured if asked is None else asked)
+    whose = ", as the properties say" if asked is None else ""
+    return [Made(made, f"the flow copies {rate}{whose}; a run that is under way does so from its next transaction on")]
+
+
+def _rate(bytes_per_second: int) -> str:
+    return "as fast as it can" if bytes_per_second == UNLIMITED else f"at most {bytes_per_second:,} bytes a second"

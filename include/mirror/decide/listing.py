@@ -13,6 +13,7 @@ from mirror.formats.control import (
     RESTART,
     RESUME,
     SKIP_RECORD,
+    THROTTLE,
     Decision,
 )
 from mirror.formats.ledger import LedgerRecord
@@ -40,6 +41,8 @@ def in_force(decision: Decision, decisions: Decisions, present: Present) -> bool
     if decision.decision in (PAUSE, RESUME):
         numbers = (decision.partition,) if decision.partition is not None else (-1,)
         return any(decisions.pause(TopicPartition(decision.topic or "", number)) == decision for number in numbers)
+    if decision.decision == THROTTLE:
+        return decisions.throttle == decision
     if decision.decision == ADOPT_CLUSTER:
         return present.cluster_ids.get(decision.alias or "") == decision.cluster_id
     if decision.decision == BEGIN_LEDGER:

@@ -20,6 +20,8 @@ class Request:
     partition: int | None = None
     alias: str | None = None
     start: str | int | None = None
+    bytes_per_second: int | None = None
+    """How fast to copy (throttle): -1 as fast as possible, None as the properties say."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from mirror.decide.listing import Present, listed
 from mirror.decide.model import Made, Request
 from mirror.decide.situation import partition_states
 from mirror.errors import NothingToDecide, named_with
-from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, Decision
+from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of, ledger_of
 from mirror.offsets.partition import TopicPartition
@@ -70,6 +70,9 @@ class _Deciding:
         if word == BEGIN_CONTROL:
             found = ledger_of(self._flow, self._target).topic_id()
             return flow_wide.begin_control(self._request, decisions.ledger_id, found, self._when(decisions))
+        if word == THROTTLE:
+            configured = self._flow.value("mirror.max.bytes.per.second")
+            return flow_wide.throttle(self._request, decisions.throttle, configured, self._when(decisions))
         return self._about_the_ledger(decisions)
 
     def _begin_ledger(self, decisions: Decisions) -> list[Made]:

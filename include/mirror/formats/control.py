@@ -22,8 +22,11 @@ PAUSE, RESUME = "pause", "resume"
 ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER = "adopt-cluster", "take-ownership", "begin-ledger"
 BEGIN_CONTROL = "begin-control"
 """Taken by a person, and written as the record of which ledger is the flow's (LEDGER): with it the control topic is whole again."""
+THROTTLE = "throttle"
 HANDED_BACK, TAKEN_OVER = "handed-back", "taken-over"
 """Who mirrors the flow since: MirrorMaker 2 again, or this mirror. Of a flow that was never handed back nothing stands here."""
+UNLIMITED = -1
+"""The rate of a flow that is not throttled."""
 LEDGER = "ledger"
 """Not a decision: which ledger is the flow's, written by the plan that began it."""
 
@@ -63,6 +66,8 @@ class Decision:
     """The topic id of the ledger that is the flow's (ledger), or that is gone (begin-ledger)."""
     found_id: str | None = None
     """The topic id of the ledger to begin with, None if there was none (begin-ledger)."""
+    bytes_per_second: int | None = None
+    """How fast the flow may copy; -1: as fast as it can, None: as the properties say (throttle)."""
 
     @property
     def key(self) -> Key:
@@ -79,6 +84,14 @@ _Reader = Callable[[Mapping[str, Any], str], Any]
 
 def _or_none(reader: _Reader) -> _Reader:
     return lambda fields, name: None if fields[name] is None else reader(fields, name)
+
+
+def _rate(fields: Mapping[str, Any], name: str) -> int:
+    if type(fields[name]) is int and fields[name] == UNLIMITED:
+        return UNLIMITED
+    if not (rate := count(fields, name)):
+        raise ValueError(f"{name} is 0")
+    return rate
 
 
 _FACTS: Mapping[str, Mapping[str, _Reader]] = {
@@ -101,6 +114,7 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     HANDED_BACK: {},
     TAKEN_OVER: {},
     LEDGER: {"ledger_id": string},
+    THROTTLE: {"bytes_per_second": _or_none(_rate)},
 }
 _OF_A_PARTITION = {ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS}
 

@@ -21,6 +21,7 @@ from mirror.formats.control import (
     RESUME,
     SKIP_RECORD,
     TAKE_OWNERSHIP,
+    THROTTLE,
     Decision,
 )
 from mirror.formats.fields import moment_text
@@ -64,6 +65,12 @@ class Decisions:
         """The decision by which this installation may write where another one did."""
         found = self._by_key.get((TAKE_OWNERSHIP, None, None))
         return found if found is not None and found.installation == installation else None
+
+    @property
+    def throttle(self) -> Decision | None:
+        """The decision about how fast the flow may copy; None if the properties say it."""
+        found = self._by_key.get((THROTTLE, None, None))
+        return found if found is not None and found.bytes_per_second is not None else None
 
     @property
     def handed_back(self) -> Decision | None:

@@ -78,6 +78,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         decisions.adopted(flow.source, source_id),
         decisions.adopted(flow.target, target_id),
         decisions.ownership(flow.value("mirror.installation")),
+        decisions.throttle,
     )
     made = Plan(
         flow=flow.name,
