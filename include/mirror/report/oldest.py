@@ -12,7 +12,8 @@ from mirror.plan.choose import SourcePartition
 READ_SECONDS = 5.0
 """How long records are read in all; a partition that has not answered by then has no age."""
 
-_SMALL_FETCHES = {"fetch.message.max.bytes": 65_536, "fetch.max.bytes": 8_388_608, "message.max.bytes": 1_000_000, "queued.min.messages": 1}
+SMALL_FETCHES = {"fetch.message.max.bytes": 65_536, "fetch.max.bytes": 8_388_608, "message.max.bytes": 1_000_000, "queued.min.messages": 1}
+"""Consumer settings for whoever wants one record of each of many partitions."""
 
 
 def oldest_records(
@@ -40,6 +41,6 @@ def oldest_records(
 def _stamps(
     flow: Flow, ranges: Mapping[TopicPartition, tuple[int, int]], committed: bool, errors: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, int]:
-    reader = BoundedReader(flow.source, {**flow.client("source", "consumer"), **_SMALL_FETCHES}, committed)
+    reader = BoundedReader(flow.source, {**flow.client("source", "consumer"), **SMALL_FETCHES}, committed)
     first = reader.first_visible(ranges, READ_SECONDS, errors, partial=True)
     return {tp: int(message.timestamp()[1]) for tp, message in first.items()}

@@ -209,6 +209,8 @@ class FlowSnapshot:
     """The newest of each partition first; no more than some hundred in all."""
     skipped_in_all: int = 0
     """How many offsets were passed over, in all partitions."""
+    partial: tuple[ErrorReport, ...] = ()
+    """Why some of the rest could not be looked at: heartbeats, schema ids."""
     seconds: float = 0.0
     """What taking it cost."""
     cpu_seconds: float = 0.0
@@ -234,7 +236,7 @@ class FlowSnapshot:
     def errors(self) -> tuple[ErrorReport, ...]:
         """All that a person has to do something about."""
         own = (self.error,) if self.error else ()
-        return (*own, *(self.status.errors if self.status else ()))
+        return tuple(dict.fromkeys((*own, *(self.status.errors if self.status else ()), *self.partial, *self.groups.errors)))
 
     @property
     def written(self) -> Writer | None:

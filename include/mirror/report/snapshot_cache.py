@@ -1,0 +1,206 @@
+"""The newest snapshot of every flow, taken in the background: whoever asks gets what is there at once, and never waits for Kafka.
+
+Nobody looks at the clusters while nobody asks. Threads begin with the first question and are daemons: they end with the process, and a
+process that was forked begins its own (Kafka's clients do not survive a fork, and none is kept from one snapshot to the next).
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from mirror.config import Configuration, Flow, load
+from mirror.errors import ConfigurationError, ErrorReport, MirrorError
+from mirror.report.snapshot import FlowSnapshot, Snapshots
+
+IDLE_SECONDS = 300.0
+"""After so long a time without a question nothing is looked at any more."""
+AT_ONCE = 4
+"""How many flows are looked at at the same time; one whose cluster does not answer keeps only its own place busy."""
+_FAILED_SECONDS = 15.0
+_COMPUTING_SHARE = 10
+"""No flow computes for more than this part of the time, however many partitions it has."""
+
+log = logging.getLogger(__name__)
+
+
+class Taking(Protocol):
+    """Takes snapshots of one flow; see `snapshot_taking.FlowTaking`."""
+
+    def take(self) -> FlowSnapshot:
+        """A new one."""
+
+    def with_groups(self, snapshot: FlowSnapshot) -> FlowSnapshot:
+        """The same with its groups."""
+
+
+def _taking(flow: Flow) -> Taking:
+    from mirror.report.snapshot_taking import FlowTaking
+
+    return FlowTaking(flow)
+
+
+@dataclass
+class _Watched:
+    """A flow that is looked at again and again."""
+
+    flow: Flow
+    taking: Taking | None = None
+    due: float = 0.0
+    busy: bool = False
+    again: bool = False
+    """Whether something was decided while it is looked at."""
+
+
+class SnapshotCache:
+    """The snapshots of one process."""
+
+    def __init__(
+        self,
+        configuration: Callable[[], Configuration] = load,
+        taking: Callable[[Flow], Taking] = _taking,
+        idle_seconds: float = IDLE_SECONDS,
+        refresh_seconds: float | None = None,
+    ) -> None:
+        """`refresh_seconds`: instead of what the flows' `mirror.status.refresh.seconds` say."""
+        self._configuration = configuration
+        self._make_taking = taking
+        self._idle_seconds = idle_seconds
+        self._refresh_seconds = refresh_seconds
+        self._begin()
+
+    def get(self) -> Snapshots:
+        """The newest snapshots; those of flows at which nobody has looked yet are empty. Asks for new ones, and does not wait for them."""
+        if self._pid != os.getpid():
+            self._begin()
+        with self._changed:
+            self._asked = time.monotonic()
+            if self._names is None:
+                self._configure()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="mirror-snapshots", daemon=True)
+                self._thread.start()
+            names = self._names or ()
+            busy = any(each.busy or not each.due for each in self._watched.values())
+            return Snapshots(tuple(self._snapshots[name] for name in names), self._errors, busy)
+
+    def refresh(self, flow: str) -> None:
+        """Lets the next snapshot of a flow be taken as soon as possible: somebody has just decided something about it."""
+        with self._changed:
+            if flow in self._watched:
+                self._watched[flow].due, self._watched[flow].again = 0.0, True
+                self._changed.notify_all()
+
+    # ------------------------------------------------------------ inside
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._asked = 0.0
+        self._names: tuple[str, ...] | None = None
+        self._errors: tuple[ErrorReport, ...] = ()
+        self._snapshots: dict[str, FlowSnapshot] = {}
+        self._watched: dict[str, _Watched] = {}
+
+    def _run(self) -> None:
+        """Starts what is due, until nobody has asked for long enough."""
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                if now - self._asked > self._idle_seconds:
+                    self._thread = None
+                    return
+                free = AT_ONCE - sum(each.busy for each in self._watched.values())
+                due = sorted((each.due, name) for name, each in self._watched.items() if not each.busy and each.due <= now)
+                if due and free > 0:
+                    self._configure()
+                for _, name in due[: max(free, 0)]:
+                    if name in self._watched:
+                        self._start(name, self._watched[name])
+                self._changed.wait(self._pause(now))
+
+    def _pause(self, now: float) -> float:
+        waiting = [each.due - now for each in self._watched.values() if not each.busy]
+        return min(max(min(waiting, default=1.0), 0.05), 1.0)
+
+    def _start(self, name: str, watched: _Watched) -> None:
+        watched.busy, watched.again = True, False
+        threading.Thread(target=self._look, args=(name, watched), name=f"mirror-snapshot {name}", daemon=True).start()
+
+    def _look(self, name: str, watched: _Watched) -> None:
+        computed, pause = time.thread_time(), 0.0
+        try:
+            if watched.taking is None:
+                watched.taking = self._make_taking(watched.flow)
+            seconds = self._refresh_seconds
+            pause = watched.flow.value("mirror.status.refresh.seconds") if seconds is None else seconds
+            taken = watched.taking.take()
+            self._publish(name, watched, taken)
+            self._publish(name, watched, watched.taking.with_groups(taken))
+        except MirrorError as error:
+            self._publish(name, watched, replace(_untaken(name), error=error.report()))
+        except Exception as failure:  # a mistake of ours must not stop the other flows, and has to be seen
+            log.exception("The snapshot of %s could not be taken.", name)
+            report = ErrorReport(
+                "Unexpected", f"The snapshot failed: {type(failure).__name__}: {failure}.", next="Report it with this message."
+            )
+            self._publish(name, watched, replace(_untaken(name), error=report))
+        finally:
+            pause = max(pause or _FAILED_SECONDS, _COMPUTING_SHARE * (time.thread_time() - computed))
+            with self._changed:
+                watched.due, watched.busy = 0.0 if watched.again else time.monotonic() + pause, False
+                self._changed.notify_all()
+
+    def _publish(self, name: str, watched: _Watched, taken: FlowSnapshot) -> None:
+        with self._changed:
+            if self._watched.get(name) is not watched:
+                return  # another configuration since
+            before = self._snapshots[name]
+            if not taken.is_good:
+                good = before if before.is_good else before.last_good
+                taken = replace(taken, last_good=good and replace(good, last_good=None))
+            self._snapshots[name] = taken
+
+    def _configure(self) -> None:
+        """Reads the configuration, which may have changed. One that cannot be read at all leaves the flows as they are, and says so."""
+        try:
+            configuration = self._configuration()
+        except ConfigurationError as error:
+            self._errors = (error.report(),)
+            self._names = self._names or ()
+            return
+        invalid = {each.name: each.error.report() for each in configuration.invalid}
+        flows = {each.name: each for each in configuration.flows}
+        self._errors = tuple(each.report() for each in configuration.unreadable)
+        self._names = tuple(sorted({*flows, *invalid}))
+        self._watched = {name: self._watch(name, flow) for name, flow in flows.items()}
+        self._snapshots = {name: self._kept(name, invalid) for name in self._names}
+
+    def _watch(self, name: str, flow: Flow) -> _Watched:
+        known = self._watched.get(name)
+        return known if known is not None and known.flow.config_hash == flow.config_hash else _Watched(flow)
+
+    def _kept(self, name: str, invalid: Mapping[str, ErrorReport]) -> FlowSnapshot:
+        before = self._snapshots.get(name, _untaken(name))
+        if name not in invalid:
+            return before if before.error is None or before.is_taken else _untaken(name)
+        good = before if before.is_good else before.last_good
+        return replace(_untaken(name), error=invalid[name], last_good=good)
+
+
+def _untaken(name: str) -> FlowSnapshot:
+    return FlowSnapshot(name)
+
+
+_shared: list[SnapshotCache] = []
+
+
+def shared() -> SnapshotCache:
+    """The one cache of this process: page and metrics look at the same snapshots."""
+    if not _shared:
+        _shared.append(SnapshotCache())
+    return _shared[0]
