@@ -13,7 +13,7 @@ _SHOWN = ("host", "port", "schema", "login")
 
 def lookup(connection: str, field: str) -> str:
     """The field's value; from then on Airflow masks it in logs, if it may be a secret. Raises ValueError with the reason."""
-    found = _connection(connection)
+    found = connection_of(connection)
     key = extra_key(field)
     value = _extra(connection, found.extra, key) if key else getattr(found, field)
     if value is None or value == "":
@@ -26,8 +26,8 @@ def lookup(connection: str, field: str) -> str:
     return text
 
 
-def _connection(connection: str) -> Any:
-    """The connection, as a task sees it, or on the command line as `airflow connections get` does."""
+def connection_of(connection: str) -> Any:
+    """The connection, as a task sees it, or on the command line as `airflow connections get` does. Raises ValueError with the reason."""
     in_a_task = hasattr(sys.modules.get("airflow.sdk.execution_time.task_runner"), "SUPERVISOR_COMMS")
     if not in_a_task and not _has_airflow():
         raise ValueError(

@@ -8,6 +8,7 @@ import pendulum
 from airflow.sdk import DAG, DeltaDataIntervalTimetable, Param, task
 from airflow.sdk.exceptions import AirflowFailException
 
+from mirror.airflow.deadlines import deadlines
 from mirror.config import Configuration, Flow, InvalidFlow, load
 from mirror.config.catalogue import CATALOGUE
 from mirror.errors import ConfigurationError
@@ -27,7 +28,7 @@ def flow_dags(
     *,
     every: str | Callable[[Flow], int] = lambda _flow: _OF_INVALID_SECONDS,
     timetable: Callable[[Flow], Any] | None = None,
-    deadline: Callable[[Flow], list[Any]] = lambda _flow: [],
+    deadline: Callable[[Flow], list[Any]] | None = None,
     doc: str,
     enabled: str = "",
     params: Mapping[str, Param] | None = None,
@@ -37,9 +38,10 @@ def flow_dags(
     """The DAGs `<flow>.<what>` of all flows by their ids, for the module's globals.
 
     `tasks` fills the DAG of a flow; `every` names the property with its interval in seconds (or tells the seconds), `timetable` gives
-    another schedule instead (None: only by hand), `deadline` the alerts on runs that take too long, `enabled` the property that says
-    whether the DAG exists, `flows` which of them have it. A flow that is invalid keeps its DAG, which fails with the configuration error.
-    A configuration that cannot be read at all gives none: the DAG `mirror.configuration` says why.
+    another schedule instead (None: only by hand), `deadline` the alerts on runs that take too long (by default those of
+    `mirror.deadline.run.seconds`), `enabled` the property that says whether the DAG exists, `flows` which of them have it. A flow that is
+    invalid keeps its DAG, which fails with the configuration error. A configuration that cannot be read at all gives none: the DAG
+    `mirror.configuration` says why.
     """
     seconds = (lambda flow: flow.value(every)) if isinstance(every, str) else every
     of_invalid = CATALOGUE[every].default if isinstance(every, str) else _OF_INVALID_SECONDS
@@ -51,7 +53,8 @@ def flow_dags(
             if enabled and not flow.value(enabled):
                 continue
             schedule, start = (timetable(flow), _START) if timetable else _windows(seconds(flow))
-            options = {"params": dict(params or {}), "max_active_runs": runs_at_once(flow), "deadline": deadline(flow) or None}
+            alerts = deadline(flow) if deadline else deadlines(flow, what)
+            options = {"params": dict(params or {}), "max_active_runs": runs_at_once(flow), "deadline": alerts or None}
             with _dag(flow.dag_id(what), schedule, start, flow.tags, doc + _notices(flow), **options) as dag:
                 tasks(flow)
         except ConfigurationError as error:

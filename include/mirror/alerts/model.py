@@ -30,6 +30,8 @@ class Alert:
     """The topic of the source; None if the problem is the whole flow's."""
     partition: int | None = None
     """The partition, if the problem has one alone."""
+    severity: str = "error"
+    """`critical`, `error`, `warning` or `info`, PagerDuty's words; `info` asks nobody to do anything."""
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON, as it stands in XCom; `since` in ISO 8601, UTC."""

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import config, copy, decide, handover, plan, pools, status, step, translate
+from mirror.commands import config, copy, decide, freshness, handover, plan, pools, status, step, translate
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -53,6 +53,8 @@ def parser() -> Parser:
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only the partitions of this topic")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
+    judging = _add(steps, "freshness", "say what is over its limit: how far behind, stuck, broken; writes nothing", freshness.run)
+    freshness.add_arguments(judging)
     deciding = _add(
         steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
     )

@@ -3,6 +3,7 @@
 `retriable` says whether the same step may simply be run again. Callers ask the error and never parse its text.
 """
 
+from mirror.errors.alerts import AlertConnectionUnusable, NotificationFailed
 from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
 from mirror.errors.base import ErrorReport, MirrorError, named_with
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
@@ -47,6 +48,7 @@ from mirror.errors.target import (
 )
 
 __all__ = [
+    "AlertConnectionUnusable",
     "AuthenticationFailed",
     "AuthorizationRefused",
     "BlockedByOpenTransaction",
@@ -79,6 +81,7 @@ __all__ = [
     "NothingMoved",
     "NothingToDecide",
     "NothingToHandBack",
+    "NotificationFailed",
     "OtherCluster",
     "Overtaken",
     "PlanMismatch",

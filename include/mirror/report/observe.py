@@ -43,7 +43,7 @@ def observe(flow: Flow) -> Observation:
                 return _compared(flow, source, target, seen)
             except MirrorError as error:
                 seen = replace(seen, errors=(error.report(),))
-        seen = replace(seen, errors=(*seen.errors, *silent.values()))
+        seen = replace(seen, silent=silent, errors=(*seen.errors, *silent.values()))
         if flow.target not in silent:
             seen = _as_far_as_it_goes(seen, lambda: _target_alone(flow, target, seen))
         if flow.source not in silent:

@@ -56,7 +56,7 @@ class Observation:
     plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions without a ledger record would begin
     now, `oldest` the timestamps (Unix milliseconds) of the oldest records that are
     not copied, `errors` what concerns a partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are
-    unreadable in the ledger, `paused` the partitions that a person took
+    unreadable in the ledger, `silent` the errors of clusters that did not answer at all, by alias, `paused` the partitions that a person took
     out and `decided` those about which the next run acts on a decision, with the words that say so.
     """
 
@@ -68,6 +68,7 @@ class Observation:
     ledger: Mapping[TopicPartition, LedgerRecord] | None = None
     comparable: bool = False
     unreadable: Mapping[int, ErrorReport] = field(default_factory=dict)
+    silent: Mapping[str, ErrorReport] = field(default_factory=dict)
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)

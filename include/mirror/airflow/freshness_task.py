@@ -1,0 +1,96 @@
+"""The task of the freshness DAG: one check, with what is remembered of the one before, and telling people what is new.
+
+What is remembered stands in Airflow's asset state store, and not in XCom: it survives runs that fail or are killed, retries, and runs
+without a logical date. It is written before anything is sent, so that a killed task sends twice at worst.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, get_current_context, task
+
+from mirror.airflow.context import leave, newest
+from mirror.airflow.errors import raise_errors
+from mirror.airflow.xcom import from_xcom
+from mirror.alerts.state import State, from_document
+from mirror.config import Flow, load
+from mirror.errors import ErrorReport
+
+if TYPE_CHECKING:
+    from mirror.alerts.check import Checked
+
+_KEY = "freshness"
+_AUDITED = ("audit", "backfill")
+"""The DAGs whose task `audit` leaves what it found."""
+
+log = logging.getLogger(__name__)
+
+
+def remembered_in(flow: Flow) -> Asset:
+    """The asset in whose state store the open alerts of a flow are kept; it stands for nothing else, and no event comes of it."""
+    return Asset(name=f"mirror-alerts-{flow.airflow_name}", uri=f"mirror://alerts/{flow.airflow_name}")
+
+
+def freshness_task(flow: Flow) -> Any:
+    """A task that checks the flow and leaves what it saw in XCom; red when people could not be told, or nothing could be seen."""
+    asset, name = remembered_in(flow), flow.name
+
+    @task(task_id="freshness", inlets=[asset], retries=0, show_return_value_in_logs=False)
+    def run() -> dict[str, Any]:
+        from mirror.alerts.check import check, sent
+        from mirror.alerts.look import look
+
+        store = get_current_context()["asset_state_store"][asset]
+        flow = load().flow(name)
+        before = _remembered(name, store.get(_KEY, default=None))
+        checked = check(flow, look(flow), before, _audits(flow))
+        store.set(_KEY, checked.state.as_document())
+        _say(name, before, checked)
+        state, failed = sent(checked)
+        if state != checked.state:
+            store.set(_KEY, state.as_document())
+        document = replace(checked, state=state).document()
+        errors = [error.report() for error in failed.values()]
+        if checked.seen.failure:
+            errors.append(ErrorReport("CheckFailed", checked.seen.failure))
+        if errors:
+            leave(document)
+        raise_errors(f"{name}: the check or its alerts failed", errors)
+        return document
+
+    return run()
+
+
+def _remembered(flow: str, document: Any) -> State:
+    """What the last check left. What cannot be read counts as lost: then everything that is wrong is told anew."""
+    if document is None:
+        return State()
+    try:
+        return from_document(document)
+    except ValueError as error:
+        log.warning("%s: what the last check remembered is lost, what is wrong is told again: %s", flow, error)
+        return State()
+
+
+def _audits(flow: Flow) -> dict[str, Mapping[str, Any] | None]:
+    """What the newest audits left, by DAG."""
+    found: dict[str, Mapping[str, Any] | None] = {}
+    for what in _AUDITED:
+        dag_id = flow.dag_id(what)
+        left = newest(dag_id, "audit", succeeded=False)
+        found[dag_id] = from_xcom(left) if isinstance(left, dict) else None
+    return found
+
+
+def _say(flow: str, before: State, checked: "Checked") -> None:
+    """The log of a run: what is open, what is new and what is over."""
+    were = {key for key, each in before.tracking.items() if each.is_open}
+    are = {each.key: each for each in checked.alerts}
+    for alert in are.values():
+        log.warning("%s: %s: %s\n%s", flow, "still open" if alert.key in were else "new", alert.summary, alert.detail)
+    for key in sorted(were - are.keys()):
+        log.info("%s: over: %s", flow, key)
+    if not are:
+        log.info("%s: nothing is over its limit", flow)

@@ -1,0 +1,79 @@
+"""What audits found, remembered until an audit finds it mended: an audit may look at some topics or intervals alone."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mirror.alerts.problems import Place, Problem, by_topic
+from mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
+
+MISMATCH = "AuditMismatch"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A difference that an audit of `[start, end)` of a source partition found; `offset` is where, if that is known."""
+
+    topic: str
+    partition: int
+    remote: str
+    start: int
+    end: int
+    offset: int | None
+    line: str
+
+    def is_answered_by(self, other: PartitionAudit) -> bool:
+        """Whether a later audit of the partition looked at the same place."""
+        if (other.topic, other.partition, other.remote) != (self.topic, self.partition, self.remote):
+            return False
+        start, end = other.source
+        return start <= self.offset < end if self.offset is not None else start <= self.start and self.end <= end
+
+
+@dataclass(frozen=True)
+class Audits:
+    """The mismatches that stand. `newest`: the time of the newest audit that is in it, by the DAG that left it."""
+
+    mismatches: tuple[Mismatch, ...] = ()
+    newest: Mapping[str, str] | None = None
+
+    def plus(self, left: str, document: Mapping[str, Any] | None) -> "Audits":
+        """With what an audit left in XCom; None, or one that is in it already, changes nothing."""
+        if document is None or (self.newest or {}).get(left) == document["time"]:
+            return self
+        result = AuditResult.from_document(document)
+        answered = [each for each in result.partitions if each.state in (EQUAL, DIFFERENT)]
+        kept = [old for old in self.mismatches if not any(old.is_answered_by(each) for each in answered)]
+        found = [_mismatch(each, result.time.strftime("%Y-%m-%d %H:%M UTC")) for each in answered if each.state == DIFFERENT]
+        return Audits((*kept, *found), {**(self.newest or {}), left: document["time"]})
+
+    def problems(self, flow: str, patience: float) -> list[Problem]:
+        """One for each topic whose copy is not equal."""
+        places = [Place(each.topic, each.partition, each.line) for each in self.mismatches]
+        advice = {
+            each.topic: f"python -m mirror audit --flow '{flow}' --topics {each.topic} shows both records; nothing was changed."
+            for each in self.mismatches
+        }
+        said = "The copy of {} is not equal to its source."
+        return by_topic(MISMATCH, places, said=said, next=advice, patience=patience, severity="critical")
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"newest": dict(self.newest or {}), "mismatches": [asdict(each) for each in self.mismatches]}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Audits":
+        """What `as_document` gave. Raises KeyError or TypeError for another document."""
+        found: Iterable[Mapping[str, Any]] = document["mismatches"]
+        return cls(tuple(Mismatch(**each) for each in found), dict(document["newest"]))
+
+
+def _mismatch(each: PartitionAudit, when: str) -> Mismatch:
+    difference = each.difference
+    line = (
+        str(difference)
+        if difference is not None
+        else f"{each.topic_partition}: {each.source_records:,} and {each.target_records:,} records"
+    )
+    offset = difference.source_offset if difference is not None else None
+    return Mismatch(each.topic, each.partition, each.remote, *each.source, offset, f"{line} (audit of {when})")

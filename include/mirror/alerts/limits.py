@@ -1,0 +1,59 @@
+"""What a flow's properties allow before somebody is told."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirror.config.heartbeats import seconds_between_beats
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+LEAST_SECONDS = 900
+INTERVALS = 3
+"""How many missed intervals are no coincidence any more."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds, but for `lag_records`; None: never an alert."""
+
+    lag: float | None = LEAST_SECONDS
+    lag_records: int | None = None
+    progress: float | None = LEAST_SECONDS
+    copy: float | None = LEAST_SECONDS
+    heartbeats: float | None = LEAST_SECONDS
+    unreachable: float | None = 300
+    lasting: float = 30
+    repeat: float | None = None
+
+
+def limits_of(flow: "Flow") -> Limits:
+    """The limits of a flow, with defaults that follow its intervals: a mirror that copies once a day is not late after 15 minutes."""
+    interval: int = flow.value("mirror.copy.interval.seconds")
+    by_copies = max(LEAST_SECONDS, INTERVALS * interval)
+    by_beats = max(LEAST_SECONDS, INTERVALS * max(interval, seconds_between_beats(flow)))
+    return Limits(
+        lag=_limit(flow.value("mirror.deadline.lag.seconds"), by_copies),
+        lag_records=_limit(flow.value("mirror.deadline.lag.records")),
+        progress=_limit(flow.value("mirror.deadline.progress.seconds"), by_copies),
+        copy=_limit(flow.value("mirror.deadline.copy.seconds"), by_copies),
+        heartbeats=_limit(flow.value("mirror.deadline.heartbeats.seconds"), by_beats),
+        unreachable=_limit(flow.value("mirror.deadline.unreachable.seconds")),
+        lasting=flow.value("mirror.alert.lasting.seconds"),
+        repeat=_limit(flow.value("mirror.alert.repeat.seconds")),
+    )
+
+
+def run_seconds(flow: "Flow", what: str) -> int | None:
+    """How long a run of the flow's DAG `what` may take; None: as long as it takes."""
+    seconds: int | None = _limit(flow.value("mirror.deadline.run.seconds"))
+    if seconds is None:
+        return None
+    return seconds + int(flow.value("mirror.run.max.seconds")) if what == "copy" else seconds
+
+
+def _limit(value: int | None, default: int | None = None) -> int | None:
+    """-1 stands for no limit."""
+    if value is None:
+        return default
+    return None if value < 0 else value

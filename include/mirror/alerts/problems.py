@@ -1,0 +1,117 @@
+"""A problem as one check sees it, before it is decided whether anybody is told."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mirror.alerts.model import Alert, key_of
+
+SHOWN = 10
+"""How many places a message names; how many there are it says as well."""
+
+TOPICS_ALONE = 10
+"""With more topics than these, a problem of single topics is one alert of the flow: nobody reads a hundred messages."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`opens`: whether it may become an alert. A problem that follows from another one only keeps an alert open that there is already."""
+
+    kind: str
+    summary: str
+    detail: str
+    next: str
+    patience: float
+    """For how many seconds it must last before it is an alert."""
+    what: str | None = None
+    """Which of its kind: a topic, a cluster, a DAG; None: the flow itself."""
+    topic: str | None = None
+    partition: int | None = None
+    opens: bool = True
+    severity: str = "error"
+
+    def key(self, flow: str) -> str:
+        """The key of its alert."""
+        return key_of(flow, self.kind, self.what)
+
+    def alert(self, flow: str, since: datetime) -> Alert:
+        """The alert that it is, or would be."""
+        return Alert(
+            key=self.key(flow),
+            kind=self.kind,
+            summary=self.summary,
+            detail=self.detail,
+            next=self.next,
+            since=since,
+            flow=flow,
+            topic=self.topic,
+            partition=self.partition,
+            severity=self.severity,
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The problems of one check. `judged` says of a kind whether the absence of its problems means that there are none."""
+
+    problems: tuple[Problem, ...] = ()
+    judged: Callable[[str], bool] = lambda _kind: True
+
+
+def listed(lines: Sequence[str]) -> str:
+    """The first of the lines, and how many more there are."""
+    more = [f"… and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
+    return "\n".join([*lines[:SHOWN], *more])
+
+
+@dataclass(frozen=True)
+class Place:
+    """One partition (None: a topic as a whole) that has a problem, and the line that says so."""
+
+    topic: str
+    partition: int | None
+    line: str
+
+
+def by_topic(
+    kind: str, places: Iterable[Place], *, said: str, next: Mapping[str, str] | str, patience: float, opens: bool = True, severity: str
+) -> list[Problem]:
+    """One problem for each topic. With many topics one for the flow, and those of the topics only keep open what is open.
+
+    `said` is the sentence of the summary, in which `{}` stands for the place; `next` is the same for all, or by topic.
+    """
+    topics: dict[str, list[Place]] = {}
+    for place in places:
+        topics.setdefault(place.topic, []).append(place)
+    many = len(topics) > TOPICS_ALONE
+
+    def advice(topic: str) -> str:
+        return next if isinstance(next, str) else next[topic]
+
+    problems = [
+        Problem(
+            kind,
+            said.format(_where(topic, found)),
+            listed([place.line for place in found]),
+            advice(topic),
+            patience,
+            what=topic,
+            topic=topic,
+            partition=found[0].partition if len(found) == 1 else None,
+            opens=opens and not many,
+            severity=severity,
+        )
+        for topic, found in sorted(topics.items())
+    ]
+    if many:
+        lines = [place.line for _, found in sorted(topics.items()) for place in found]
+        first = min(topics)
+        where = f"{len(topics):,} topics"
+        problems.append(Problem(kind, said.format(where), listed(lines), advice(first), patience, opens=opens, severity=severity))
+    return problems
+
+
+def _where(topic: str, found: Sequence[Place]) -> str:
+    if len(found) > 1:
+        return f"{len(found):,} partitions of {topic}"
+    return topic if found[0].partition is None else f"{topic}-{found[0].partition}"

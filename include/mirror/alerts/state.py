@@ -1,0 +1,60 @@
+"""What is kept from one check to the next, as one JSON document."""
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror.alerts import outbox, waiting
+from mirror.alerts.audits import Audits
+from mirror.alerts.outbox import Outbox
+from mirror.alerts.tracking import Tracked, Tracking
+from mirror.alerts.waiting import Memory
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """`memory` is None if nothing is remembered: at the first check, or after the document was lost."""
+
+    memory: Memory | None = None
+    tracking: Tracking = field(default_factory=dict)
+    outbox: Outbox = ()
+    audits: Audits = field(default_factory=Audits)
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON. The memory of partitions is packed: there may be thousands."""
+        memory = json.dumps(waiting.as_document(self.memory or {}), separators=(",", ":")).encode()
+        return {
+            "v": VERSION,
+            "memory": base64.b64encode(zlib.compress(memory)).decode("ascii"),
+            "tracking": [each.as_document() for each in self.tracking.values()],
+            "outbox": outbox.as_documents(self.outbox),
+            "audits": self.audits.as_document(),
+        }
+
+
+def from_document(document: Any) -> State:
+    """What `as_document` gave. Raises ValueError for anything else: whoever asks begins anew then, and what is open is told again."""
+    try:
+        if document["v"] != VERSION:
+            raise ValueError(f"it has version {document['v']}, and {VERSION} is known")
+        memory = json.loads(zlib.decompress(base64.b64decode(document["memory"])))
+        tracked = [Tracked.from_document(each) for each in document["tracking"]]
+        return State(
+            waiting.from_document(memory),
+            {each.alert.key: each for each in tracked},
+            outbox.from_documents(document["outbox"]),
+            Audits.from_document(_mapping(document["audits"])),
+        )
+    except (KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise ValueError(f"it cannot be read ({type(error).__name__}: {error})") from None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError("an object was expected")
+    return value

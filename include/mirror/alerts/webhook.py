@@ -1,0 +1,107 @@
+"""A web service that takes alerts: where it is, what it takes, and the call itself. Nothing of its secrets stands in a message."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from mirror.alerts import payloads
+from mirror.alerts.model import Alert
+from mirror.alerts.payloads import INFO
+from mirror.errors import NotificationFailed
+
+SECONDS = 10.0
+"""How long a service may take to answer."""
+
+_ANSWER_CHARACTERS = 200
+
+# httpx logs every address it calls, and that of a Slack webhook is a secret.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """One service. `format` is one of payloads.FORMATS; `secrets` are what must not be shown of its answers."""
+
+    connection: str
+    format: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    login: tuple[str, str] | None = field(default=None, repr=False)
+    routing_key: str = field(default="", repr=False)
+    seconds: float = SECONDS
+
+    def send(self, alert: Alert, cleared: bool) -> None:
+        """Says that an alert begins, or that it is over. Raises NotificationFailed."""
+        if self._takes(alert):
+            with httpx.Client(timeout=self.seconds) as client:
+                self._checked(lambda: client.post(**self._request(self.payload(alert, cleared))))
+
+    async def async_send(self, alert: Alert, cleared: bool) -> None:
+        """The same in an event loop."""
+        if self._takes(alert):
+            async with httpx.AsyncClient(timeout=self.seconds) as client:
+                try:
+                    answer = await client.post(**self._request(self.payload(alert, cleared)))
+                except httpx.HTTPError as error:
+                    raise self._failed(error) from None
+                self._check(answer)
+
+    def renew(self, alerts: Sequence[Alert]) -> None:
+        """Says which alerts last, to an Alertmanager; it forgets them with a restart. Raises NotificationFailed."""
+        if self.format == "alertmanager" and alerts:
+            with httpx.Client(timeout=self.seconds) as client:
+                payload = payloads.alertmanager(alerts, cleared=False, now=datetime.now(UTC))
+                self._checked(lambda: client.post(**self._request(payload)))
+
+    def payload(self, alert: Alert, cleared: bool) -> Any:
+        """What is posted."""
+        if self.format == "slack":
+            return payloads.slack(alert, cleared)
+        if self.format == "pagerduty":
+            return payloads.pagerduty(alert, cleared, self.routing_key)
+        if self.format == "alertmanager":
+            return payloads.alertmanager([alert], cleared, datetime.now(UTC))
+        return payloads.as_json(alert, cleared)
+
+    # ------------------------------------------------------------ inside
+
+    def _takes(self, alert: Alert) -> bool:
+        """What asks nobody to do anything wakes nobody."""
+        return alert.severity != INFO or self.format not in ("pagerduty", "alertmanager")
+
+    def _request(self, payload: Any) -> dict[str, Any]:
+        auth = httpx.BasicAuth(*self.login) if self.login else None
+        return {"url": self.url, "json": payload, "headers": dict(self.headers), "auth": auth}
+
+    def _checked(self, call: Any) -> None:
+        try:
+            answer = call()
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._failed(error) from None
+        self._check(answer)
+
+    def _check(self, answer: httpx.Response) -> None:
+        if not answer.is_success:
+            raise NotificationFailed(self.connection, self._where(), f"HTTP {answer.status_code} {self._hidden(answer.text)}".strip())
+
+    def _failed(self, error: Exception) -> NotificationFailed:
+        if isinstance(error, httpx.TimeoutException):
+            return NotificationFailed(self.connection, self._where(), f"no answer within {self.seconds:g} s")
+        return NotificationFailed(self.connection, self._where(), f"{type(error).__name__}: {self._hidden(str(error))}")
+
+    def _where(self) -> str:
+        """The host: the rest of the address may be a secret."""
+        try:
+            return httpx.URL(self.url).netloc.decode("ascii") or "the address"
+        except httpx.InvalidURL:
+            return "the address"
+
+    def _hidden(self, text: str) -> str:
+        secrets = [self.url, httpx.URL(self.url).path, self.routing_key, *self.headers.values(), *(self.login or ())]
+        for secret in sorted((each for each in secrets if len(each) > 3), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return " ".join(text.split())[:_ANSWER_CHARACTERS]
