@@ -4,10 +4,9 @@ o(T) is the first offset whose record is stamped T or later. It never decreases 
 offsets that tile, whatever the order of the records' timestamps: each offset between the first and the last belongs to exactly one of them.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mirror.offsets.intervals import Interval, merged
+from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
 
@@ -78,16 +77,3 @@ def cut(interval: OffsetInterval, live_start: int) -> Cut:
     """The two parts. Together they are the interval, whatever the start is."""
     start, end = interval.start, interval.end
     return Cut((min(start, live_start), min(end, live_start)), (max(start, live_start), max(end, live_start)))
-
-
-def missing(wanted: Interval, written: Iterable[Interval]) -> tuple[Interval, ...]:
-    """What of the wanted offsets is not written yet, in order."""
-    left: list[Interval] = []
-    position, end = wanted
-    for first, behind in merged(written):
-        if position < min(first, end):
-            left.append((position, min(first, end)))
-        position = max(position, behind)
-    if position < end:
-        left.append((position, end))
-    return tuple(left)

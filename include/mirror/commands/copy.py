@@ -1,6 +1,7 @@
 """`copy`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
 
 import argparse
+from collections.abc import Callable
 
 from mirror.commands import plan as plan_command
 from mirror.commands.answer import Answer, table
@@ -19,7 +20,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if options.dry_run:
         return plan_command.run(flow, options)
     planned = plan(flow)
-    results = _copied(flow, planned, options) if planned.has_work else []
+    results = copying(flow, options)(planned) if planned.has_work else []
     published = publish(flow, planned, results) if planned.has_work else Published()
     judged = verdict(planned, results, published)
     result = {
@@ -33,11 +34,16 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(judged.state, result, judged.errors, _text(judged, published))
 
 
-def _copied(flow: Flow, planned: Plan, options: argparse.Namespace) -> list[LaneResult]:
+def copying(flow: Flow, options: argparse.Namespace) -> Callable[[Plan], list[LaneResult]]:
+    """What copies a plan: a Spark job, or this process with `--without-spark`."""
     if options.without_spark:
         from mirror.copy.run import copy_in_process
 
-        return copy_in_process(flow, planned)
+        return lambda planned: copy_in_process(flow, planned)
+    return lambda planned: _with_spark(flow, planned, options)
+
+
+def _with_spark(flow: Flow, planned: Plan, options: argparse.Namespace) -> list[LaneResult]:
     from mirror.copy.spark_start import LOCAL_MASTER, master_of
     from mirror.copy.spark_submit import copy_with_spark
 

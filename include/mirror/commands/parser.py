@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import config, copy, decide, freshness, handover, plan, pools, status, step, translate
+from mirror.commands import backfill, config, copy, decide, freshness, handover, plan, pools, status, step, translate
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -41,6 +41,10 @@ def parser() -> Parser:
         metavar="URL",
         help="the Spark cluster, such as spark://host:7077 (default: that of mirror.spark.connection, else local[*,4])",
     )
+    filling = _add(
+        steps, "backfill", "bring a time interval to the target, with the history below the copy's start", backfill.run, writes=True
+    )
+    backfill.add_arguments(filling)
     _add(steps, "refresh-topics", "find topics, create remote topics and partitions", step.run, writes=True)
     _add(steps, "topic-configs", "give remote topics the configs of their source topics", step.run, writes=True)
     _add(steps, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mirror.config.catalogue_alerts import ALERTS
+from mirror.config.catalogue_backfill import BACKFILL
 from mirror.config.catalogue_connect import CONNECT
 from mirror.config.catalogue_connectors import CHECKPOINT, COMMON, HEARTBEAT, INHERITED, SOURCE
 from mirror.config.catalogue_driver import DRIVER
@@ -12,7 +13,7 @@ from mirror.config.catalogue_running import RUNNING
 from mirror.config.property import Property
 
 CATALOGUE: Mapping[str, Property] = MappingProxyType(
-    {each.name: each for each in (*MIRROR, *RUNNING, *ALERTS, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
+    {each.name: each for each in (*MIRROR, *RUNNING, *ALERTS, *BACKFILL, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
 )
 
 OF_THE_FILE: Mapping[str, Property] = MappingProxyType({each.name: each for each in DRIVER})

@@ -27,7 +27,7 @@ CLIENTS: tuple[tuple[Side, Role], ...] = (
     ("target", "consumer"),
     ("target", "producer"),
 )
-_FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail"}
+_FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail", "mirror.backfill.on.wild.timestamp": "fail"}
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,7 @@ _DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:
 
 ON_GAP = ("fail", "skip-and-record")
 ON_UNEXPLAINED_TARGET = ("fail", "append")
+ON_WILD_TIMESTAMP = ("fail", "accept")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def start_position(word: str) -> StartPosition:
         return StartPosition("earliest" if word == "earliest" else "latest")
     kind, _, value = word.partition(":")
     if kind == "timestamp":
-        return StartPosition("timestamp", _milliseconds(value))
+        return StartPosition("timestamp", milliseconds(value))
     if kind == "offset" and re.fullmatch("[0-9]{1,19}", value) and int(value) < 2**63:
         return StartPosition("offset", int(value))
     raise ValueError(f"'{word}' is no start; it has to be earliest, latest, timestamp:<ISO 8601> or offset:<number>")
@@ -91,6 +92,11 @@ def on_gap_words() -> Valid:
 def on_unexplained_target_words() -> Valid:
     """The rules of `mirror.on.unexplained.target`."""
     return _words(", ".join(ON_UNEXPLAINED_TARGET), _known(ON_UNEXPLAINED_TARGET))
+
+
+def on_wild_timestamp_words() -> Valid:
+    """The rules of `mirror.backfill.on.wild.timestamp`."""
+    return _words(", ".join(ON_WILD_TIMESTAMP), _known(ON_WILD_TIMESTAMP))
 
 
 def _known(words: tuple[str, ...]) -> Callable[[str], None]:
@@ -130,7 +136,7 @@ def _duration_milliseconds(text: str) -> int:
     return int(pendulum.duration(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds() * 1000)
 
 
-def _milliseconds(text: str) -> int:
+def milliseconds(text: str) -> int:
     """Milliseconds since the epoch of an ISO 8601 date or time, in UTC unless it says otherwise."""
     try:
         found = pendulum.parse(text) if _DATE.fullmatch(text) else None

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from mirror.copy.beginning import Beginning
 from mirror.copy.checks import went_back
 from mirror.copy.engine import Engine, EngineFactory, PaceChanged, PoisonRecord, Progress, TransactionLimits, Work
+from mirror.copy.history import stored
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import after, stuck
@@ -37,6 +38,7 @@ class Attempt:
         self._ranges = {planned.topic_partition: planned for planned in ranges}
         self._open_engine = open_engine
         self._records: dict[TopicPartition, LedgerRecord] = {}
+        self._before: dict[TopicPartition, LedgerRecord] = {}
         self._unwritten: set[TopicPartition] = set()
         self._skipped: list[tuple[TopicPartition, Skipped]] = []
         self._stuck: dict[TopicPartition, ErrorReport] = {}
@@ -64,6 +66,7 @@ class Attempt:
         beginning = Beginning(self._task, self._state, self._ranges, self._source, self._target, self._view, self._writer())
         beginning.run()
         self._records, self._unwritten = beginning.records, beginning.unwritten
+        self._ranges, self._before = beginning.ranges, beginning.before
         self._note_poison()
 
     def _note_poison(self) -> None:
@@ -200,7 +203,7 @@ class Attempt:
         entries = []
         for tp in sorted(self._unwritten):
             self._records[tp] = record = _signed(self._records[tp], writer)
-            entries.append((encode_key(tp), encode(record)))
+            entries.append((encode_key(tp), encode(stored(self._before[tp], record) if tp in self._before else record)))
         engine.record(self._task.ledger_topic, self._task.lane, entries)
 
     def _committed(self, progress: Sequence[Progress]) -> None:

@@ -9,11 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from mirror.copy.checks import RemotePartition, availability, continuity, hidden, window
+from mirror.copy.history import not_writable, view
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
 from mirror.copy.target_view import TargetView
-from mirror.errors import LedgerMissing, MirrorError, Overtaken, SourceRecreated, UnexplainedTarget
+from mirror.errors import (
+    HistoryIntoCompacted,
+    HistoryWithoutStart,
+    LedgerMissing,
+    MirrorError,
+    Overtaken,
+    SourceRecreated,
+    TargetMissing,
+    UnexplainedTarget,
+)
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
@@ -48,6 +58,9 @@ class Beginning:
         self._target = target
         self._view = view
         self._writer = writer
+        self.ranges = dict(ranges)
+        self.before: dict[TopicPartition, LedgerRecord] = {}
+        """Of partitions whose history is written: their own records, of which `records` are the views, and `ranges` what is missing."""
         self.records: dict[TopicPartition, LedgerRecord] = {}
         self.unwritten: set[TopicPartition] = set()
 
@@ -62,14 +75,18 @@ class Beginning:
         now = datetime.now(UTC)
         check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, self._decisions)
         wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
-        found = self._remote_partitions(wanted, records)
+        known = records
+        if task.history:
+            known = self._views(wanted, records)
+            wanted = [planned for planned in wanted if planned.topic_partition in known]
+        found = self._remote_partitions(wanted, known)
         starts = self._log_starts(wanted)
         windows: dict[TopicPartition, tuple[int, int]] = {}
         for planned in wanted:
             tp = planned.topic_partition
             remote = found[tp]
             standing = _standing(planned, remote, starts.get(tp))
-            record = self._as_decided(planned, records.get(tp), standing)
+            record = self._as_decided(planned, known.get(tp), standing)
             error = (
                 (handed_back(tp, record) if record else None)
                 or self._view.refused.get(remote.remote)
@@ -98,6 +115,28 @@ class Beginning:
             if time.monotonic() > deadline or not any(hidden(remote, records.get(tp)) for tp, remote in found.items()):
                 return found
             time.sleep(0.1)
+
+    def _views(self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
+        """The records of partitions whose history is written, as the protocol shall see them; those that cannot have any are refused."""
+        views = {}
+        for planned in wanted:
+            tp, into = planned.topic_partition, self._task.remote_topics[planned.topic]
+            topic, record = self._view.topics.get(into), records.get(tp)
+            if topic is None:
+                self._refuse(tp, self._view.refused.get(into) or TargetMissing(*tp, into))
+            elif record is None:
+                self._refuse(tp, HistoryWithoutStart(*tp))
+            elif self._view.limits(into).needs_key:
+                self._refuse(tp, HistoryIntoCompacted(*tp, into))
+            else:
+                views[tp], self.ranges[tp] = view(record, planned, topic)
+                refused = not_writable(record, self.ranges[tp], topic, self._task.in_time_order)
+                if refused is not None:
+                    self._refuse(tp, refused)
+                    del views[tp]
+                    continue
+                self.before[tp] = record
+        return views
 
     def _check_ledger(self) -> None:
         """Raises LedgerMissing if the ledger is not the one that was planned with: one that is new says that nothing was copied."""

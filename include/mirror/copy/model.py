@@ -63,6 +63,10 @@ class LaneTask:
     """The topic id of the ledger that the plan read; '' is not compared."""
     decisions: tuple[Decision, ...] = ()
     """Decisions in force that concern the whole flow."""
+    history: bool = False
+    """Whether the ranges are history, and `remote_topics` the topics that it goes to."""
+    in_time_order: bool = True
+    """Whether history may only stand behind older history of its partition."""
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,8 @@ class _Common:
             ledger_topic=self._ledger_topic,
             transactional_id=transactional_id(flow.source, lanes, lane),
             ranges=ranges,
-            remote_topics={topic: self._selection.remote(topic) for topic in topics},
-            append_to=frozenset(t for t in topics if flow.per_topic("mirror.on.unexplained.target", t) == "append"),
+            remote_topics={topic: self._plan.into.get(topic) or self._selection.remote(topic) for topic in topics},
+            append_to=frozenset(t for t in topics if self._may_hold_others(t)),
             source_cluster_id=self._plan.source_cluster_id,
             target_cluster_id=self._plan.target_cluster_id,
             clients=self._clients,
@@ -122,4 +122,11 @@ class _Common:
             request_seconds=flow.value("admin.timeout.ms") / 1000,
             ledger_id=self._plan.ledger_id,
             decisions=self._plan.decisions,
+            history=bool(self._plan.into),
+            in_time_order=self._plan.in_time_order,
         )
+
+    def _may_hold_others(self, topic: str) -> bool:
+        """Whether records that the ledger does not explain may stand in the topic's remote topic; in another one history stands alone."""
+        into = self._plan.into.get(topic) or self._selection.remote(topic)
+        return into == self._selection.remote(topic) and self._flow.per_topic("mirror.on.unexplained.target", topic) == "append"

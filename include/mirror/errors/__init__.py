@@ -5,6 +5,14 @@
 
 from mirror.errors.alerts import AlertConnectionUnusable, NotificationFailed
 from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
+from mirror.errors.backfill import (
+    HistoryIntoCompacted,
+    HistoryOutOfOrder,
+    HistoryTooScattered,
+    HistoryTopicRefused,
+    HistoryWithoutStart,
+    WildTimestamp,
+)
 from mirror.errors.base import ErrorReport, MirrorError, named_with
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.errors.configuration import ConfigurationError, Problem, UsageError
@@ -66,6 +74,11 @@ __all__ = [
     "ForeignWriter",
     "GroupOffsetsRefused",
     "HandedBack",
+    "HistoryIntoCompacted",
+    "HistoryOutOfOrder",
+    "HistoryTooScattered",
+    "HistoryTopicRefused",
+    "HistoryWithoutStart",
     "InternalRecordDamaged",
     "JobFailed",
     "KafkaFailure",
@@ -107,6 +120,7 @@ __all__ = [
     "TransactionTooSlow",
     "UnexplainedTarget",
     "UsageError",
+    "WildTimestamp",
     "WorkerUnprepared",
     "named_with",
 ]

@@ -48,13 +48,13 @@ class BoundedReader:
         self._complaints = Complaints()
         self._settings = settings_with(reader_settings(settings, committed), self._complaints)
 
-    def read(self, ranges: Ranges, seconds: float) -> Iterator[Message]:
+    def read(self, ranges: Ranges, seconds: float, errors: MutableMapping[str, MirrorError] | None = None) -> Iterator[Message]:
         """Yields the visible records of all ranges, in order within each partition.
 
         An end-of-partition event ends a range only at or behind the range's end: right after a leader change a fetch may end early.
-        Raises DeadlineExceeded, naming what was not reached.
+        Raises DeadlineExceeded, naming what was not reached. A topic that may not be read is in `errors`, if that is given.
         """
-        yield from self._read(ranges, {tp: end for tp, (start, end) in ranges.items() if start < end}, seconds)
+        yield from self._read(ranges, {tp: end for tp, (start, end) in ranges.items() if start < end}, seconds, errors)
 
     def first_visible(
         self,

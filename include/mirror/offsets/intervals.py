@@ -21,7 +21,26 @@ def before(intervals: Iterable[Interval], offset: int) -> tuple[Interval, ...]:
     return tuple((start, min(end, offset)) for start, end in intervals if start < offset)
 
 
+def within(intervals: Iterable[Interval], start: int, end: int) -> tuple[Interval, ...]:
+    """What of the intervals lies in `[start, end)`."""
+    parts = ((max(first, start), min(behind, end)) for first, behind in intervals)
+    return tuple(part for part in parts if part[0] < part[1])
+
+
 def without(intervals: Iterable[Interval], taken: Interval) -> tuple[Interval, ...]:
     """What of the intervals does not lie in another one."""
     first, behind = taken
     return merged(part for start, end in intervals for part in ((start, min(end, first)), (max(start, behind), end)))
+
+
+def missing(wanted: Interval, written: Iterable[Interval]) -> tuple[Interval, ...]:
+    """What of the wanted offsets is not written yet, in order."""
+    left: list[Interval] = []
+    position, end = wanted
+    for first, behind in merged(written):
+        if position < min(first, end):
+            left.append((position, min(first, end)))
+        position = max(position, behind)
+    if position < end:
+        left.append((position, end))
+    return tuple(left)

@@ -26,6 +26,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         "notices": list(plan.notices),
         "ledger_id": plan.ledger_id,
         "decisions": _documents(plan.decisions),
+        **({"into": dict(plan.into), "in_time_order": plan.in_time_order} if plan.into else {}),
     }
 
 
@@ -45,6 +46,8 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
         target_cluster_id=document["target_cluster_id"],
         ledger_id=document["ledger_id"],
         decisions=_decisions(document["decisions"]),
+        into=document.get("into", {}),
+        in_time_order=document.get("in_time_order", True),
     )
 
 

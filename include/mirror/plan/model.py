@@ -1,5 +1,6 @@
 """What a plan says: the ranges with work and the partitions that cannot be copied."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirror.errors import ErrorReport
@@ -11,6 +12,7 @@ BEHIND = "behind"
 GAP = "gap"
 BLOCKED = "blocked"
 DECIDED = "decided"
+HISTORY = "history"
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Range:
 
     `start` is where the plan believes the watermark is; a lane begins at the watermark of its ledger, whatever stands here. Only for a
     partition that the ledger does not know (`reason` is `first sight`) does `start` decide, and it is committed even if the range is empty.
-    A range that is `blocked` begins with a record that the target refused before: it is tried last and alone.
+    A range that is `blocked` begins with a record that the target refused before: it is tried last and alone. One of `history` lies below
+    the watermark, and a lane writes what of it is missing.
     """
 
     topic: str
@@ -64,6 +67,10 @@ class Plan:
     """The topic id of the ledger that was read; '' in a dry run that found none."""
     decisions: tuple[Decision, ...] = ()
     """Decisions in force that concern the whole flow: clusters that were adopted, ownership that was taken."""
+    into: Mapping[str, str] = field(default_factory=dict)
+    """For a plan of history, whose ranges all are: the topics of the target that it goes to, by source topic."""
+    in_time_order: bool = True
+    """Whether history may only stand behind older history of its partition."""
 
     @property
     def has_work(self) -> bool:

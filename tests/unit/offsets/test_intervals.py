@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.intervals import before, merged
+from mirror.offsets.intervals import before, merged, missing, without
 
 interval = st.tuples(st.integers(0, 100), st.integers(0, 100))
 
@@ -28,3 +28,15 @@ def test_what_lies_in_front_of_an_offset_is_kept_and_nothing_else(intervals, off
 
 def test_touching_intervals_become_one():
     assert merged([(5, 9), (0, 5)]) == ((0, 9),)
+
+
+@given(interval, st.lists(interval))
+def test_what_is_missing_is_what_was_wanted_without_what_is_there(wanted, written):
+    left = missing(wanted, written)
+    assert offsets(left) == offsets([wanted]) - offsets(written)
+    assert all(first[1] < second[0] for first, second in pairwise(left))
+
+
+@given(st.lists(interval), interval)
+def test_offsets_that_are_taken_are_gone_and_no_others(intervals, taken):
+    assert offsets(without(intervals, taken)) == offsets(intervals) - offsets([taken])

@@ -1,0 +1,148 @@
+"""The history part of an interval: what lies below the start of a partition in the ledger, written by its lane into a topic of its own."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mirror.backfill.into import HistoryTopics, history_topics
+from mirror.backfill.live import Copy, planned_starts
+from mirror.backfill.model import IN_TIME_ORDER, Part, Request, Resolution
+from mirror.backfill.tiling import OffsetInterval, cut
+from mirror.config import Flow
+from mirror.copy.history import not_writable
+from mirror.copy.model import LaneResult
+from mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, named_with
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.connect import clusters, ledger_of
+from mirror.kafka.model import Topic
+from mirror.offsets.intervals import Interval, missing
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition
+from mirror.plan.model import HISTORY, Plan, Range
+from mirror.plan.run import Survey, survey
+
+Parts = Mapping[TopicPartition, Interval]
+
+
+def history_slice(flow: Flow, request: Request, resolution: Resolution, copy: Copy, dry_run: bool = False) -> Part:
+    """One run's budget of the history that is missing; what is left is in `owed`. With `dry_run` nothing is written or created.
+
+    What concerns one partition or topic is in the errors. Raises what concerns the whole flow.
+    """
+    with named_with(flow.name), clusters(flow) as (source, target):
+        found = survey(flow, source, target, dry_run=True)
+        work = _Work(resolution, found)
+        topics = {tp.topic: found.topics[tp.topic] for tp in work.parts}
+        into = history_topics(flow, source, target, topics, found.topics, request.into, dry_run)
+        work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER)
+        if not dry_run and work.made.ranges:
+            results = list(copy(work.made))
+            work.judge(results, ledger_of(flow, target).read().records)
+    return work.part(flow, into)
+
+
+@dataclass
+class _Work:
+    """What there is to write, and what was written."""
+
+    resolution: Resolution
+    found: Survey
+    parts: dict[TopicPartition, Interval] = field(default_factory=dict)
+    errors: list[ErrorReport] = field(default_factory=list)
+    not_had: list[str] = field(default_factory=list)
+    made: Plan = field(default_factory=lambda: Plan(""))
+    records: int = 0
+    bytes: int = 0
+    _into: Mapping[str, Topic] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        starts = planned_starts(self.found.plan)
+        for tp, interval in self.resolution.by_partition().items():
+            partition, record = self.found.source.get(tp), self.found.ledger.records.get(tp)
+            if partition is None:
+                continue
+            if record is None and tp not in starts:
+                self.errors.append(HistoryWithoutStart(*tp).report())
+                continue
+            start = record.live_start if record is not None else starts[tp]
+            if record is not None and record.source_topic_id != partition.topic_id:
+                error = SourceRecreated(*tp, record.watermark, record.source_topic_id, partition.topic_id)
+                self._note(error, cut(interval, start).history)
+                continue
+            self._cut(tp, interval, partition, start)
+
+    def _note(self, error: MirrorError, part: Interval) -> None:
+        if part[0] < part[1]:
+            self.errors.append(error.report())
+
+    def _cut(self, tp: TopicPartition, interval: OffsetInterval, partition: SourcePartition, live_start: int) -> None:
+        start, end = cut(interval, live_start).history
+        if (interval.begins_at_log_start or start < partition.log_start) and live_start > partition.log_start > 0:
+            self.not_had.append(
+                f"{tp}: the source's log starts at {partition.log_start}; what the interval had in front of that, if anything, is gone"
+            )
+        if max(start, partition.log_start) < end:
+            self.parts[tp] = (max(start, partition.log_start), end)
+
+    def plan(self, into: HistoryTopics, in_time_order: bool) -> None:
+        """The ranges with something missing."""
+        self._into = {topic: into.topics[name] for topic, name in into.names.items() if name in into.topics and topic not in into.errors}
+        self.errors.extend(replace(error.report(), topic=topic) for topic, error in into.errors.items())
+        ranges = []
+        for tp, left in self._missing(self.found.ledger.records).items():
+            if not left or tp.topic not in self._into or tp not in self.found.ledger.records:
+                continue
+            topic, record = self._into[tp.topic], self.found.ledger.records[tp]
+            known = record.written_into(topic.name, topic.id)
+            planned = Range(*tp, self.found.source[tp].topic_id, left[0][0], left[-1][1], HISTORY)
+            error = not_writable(record, replace(planned, end=left[0][1]), topic, in_time_order)
+            if error is not None:
+                self.errors.append(error.report())
+                continue
+            ranges.append(replace(planned, records=known.records if known else 0, bytes=known.bytes if known else 0))
+        names = {topic: each.name for topic, each in self._into.items()}
+        self.made = replace(self.found.plan, ranges=tuple(ranges), errors=(), into=names, in_time_order=in_time_order)
+
+    def judge(self, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> None:
+        """By the ledger: what was written, what is left, and which of the lanes' errors still matter."""
+        before, self.found = self._owed(), replace(self.found, ledger=replace(self.found.ledger, records=records))
+        for planned in self.made.ranges:
+            record, topic = records.get(planned.topic_partition), self._into[planned.topic]
+            known = record.written_into(topic.name, topic.id) if record is not None else None
+            if known is not None:
+                self.records += max(0, known.records - planned.records)
+                self.bytes += max(0, known.bytes - planned.bytes)
+        behind = {tp for tp, left in self._missing(records).items() if left}
+        planned_ones = {planned.topic_partition for planned in self.made.ranges}
+        for error in (error for result in results for error in result.errors):
+            tp = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)
+            if tp in behind or (tp not in planned_ones and behind):
+                self.errors.append(error)
+        if self._owed() and self._owed() == before and not self.errors:
+            stuck = ", ".join(str(tp) for tp in sorted(behind)[:5])
+            message = f"{len(behind)} partitions have history to be written, and nothing was written of any ({stuck})."
+            self.errors.append(NothingMoved(message, next="Look at the log of the copy; the next run tries again.").report())
+
+    def part(self, flow: Flow, into: HistoryTopics) -> Part:
+        """The answer."""
+        created = (f"{name} would be created with {count} partitions" for name, count in sorted(into.to_create.items()))
+        return Part(
+            offsets=sum(end - start for start, end in self.parts.values()),
+            records=self.records,
+            bytes=self.bytes,
+            owed=self._owed(),
+            errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in self.errors)),
+            notices=(*into.notices, *created),
+            not_had=tuple(self.not_had),
+            into={topic: name for topic, name in into.names.items() if topic not in into.errors},
+        )
+
+    def _missing(self, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, tuple[Interval, ...]]:
+        left = {}
+        for tp, part in self.parts.items():
+            topic, record = self._into.get(tp.topic), records.get(tp)
+            written = record.written_into(topic.name, topic.id) if record is not None and topic is not None else None
+            left[tp] = missing(part, written.intervals if written else ())
+        return left
+
+    def _owed(self) -> int:
+        return sum(end - start for left in self._missing(self.found.ledger.records).values() for start, end in left)

@@ -1,0 +1,123 @@
+"""The topics that history goes to: which they are, whether they may be, and creating those that do not exist."""
+
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+
+from mirror.config import Flow
+from mirror.config.catalogue_backfill import REMOTE, TOPIC
+from mirror.config.patterns import compile_pattern
+from mirror.errors import HistoryIntoCompacted, HistoryTopicRefused, KafkaFailure, MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.creating import create_topic
+from mirror.kafka.model import NewTopic, Topic
+from mirror.policy import TopicSelection, config_property_filter, topic_selection
+from mirror.policy.replication import is_ledger_or_control_topic
+from mirror.sync.config_changes import configs_to_create
+from mirror.sync.topic_changes import unusable
+
+KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+"""Of a topic that is made for history. Its records are old: by a retention of days they would be deleted at once."""
+
+
+@dataclass
+class HistoryTopics:
+    """The topics of the target that history goes to, by source topic. `errors` are by source topic too."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    errors: dict[str, MirrorError] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    to_create: dict[str, int] = field(default_factory=dict)
+    """In a dry run: the topics that would be created, with their partitions."""
+
+
+def history_topics(
+    flow: Flow, source: Cluster, target: Cluster, wanted: Mapping[str, Topic], mirrored: Collection[str], into: str | None, dry_run: bool
+) -> HistoryTopics:
+    """Names the topics for the history of the wanted source topics, and creates and extends those that need it, unless it is a dry run.
+
+    `mirrored` are all topics of the flow, whose remote topics take no other topic's history.
+    """
+    found = HistoryTopics()
+    selection = topic_selection(flow)
+    pattern = into or flow.value("mirror.backfill.into")
+    for topic in sorted(wanted):
+        name = pattern.replace(REMOTE, selection.remote(topic)).replace(TOPIC, topic)
+        why = _refused(flow, selection, topic, name, found.names.values(), mirrored)
+        if why:
+            found.errors[topic] = HistoryTopicRefused(topic, name, why)
+        else:
+            found.names[topic] = name
+    _look(flow, target, found)
+    _complete(flow, source, target, {topic: wanted[topic] for topic in found.names if topic not in found.errors}, found, dry_run)
+    return found
+
+
+def _refused(flow: Flow, selection: TopicSelection, topic: str, name: str, taken: Iterable[str], mirrored: Collection[str]) -> str:
+    """Why history of the topic may not go there; empty if it may."""
+    if name == selection.remote(topic):
+        return ""
+    if complaint := unusable(name):
+        return complaint
+    if selection.policy.is_internal_topic(name) or is_ledger_or_control_topic(name):
+        return "is an internal topic"
+    if name in taken:
+        return "takes the history of another topic"
+    other = next((each for each in mirrored if selection.remote(each) == name), None)
+    if other is not None:
+        return f"is the remote topic of {other}"
+    allowed = flow.value("mirror.backfill.into.allowed")
+    if not any(compile_pattern(each).matches(name) for each in allowed):
+        return f"does not match mirror.backfill.into.allowed ({', '.join(allowed) or 'empty'})"
+    return ""
+
+
+def _look(flow: Flow, target: Cluster, found: HistoryTopics) -> None:
+    """Finds the topics that exist, and refuses those that are compacted."""
+    refused: dict[str, MirrorError] = {}
+    found.topics = target.topics(found.names.values(), refused)
+    configs = target.configs(found.topics, refused)
+    for topic, name in found.names.items():
+        if name in refused:
+            found.errors[topic] = refused[name]
+        elif name in configs:
+            policy = configs[name]["cleanup.policy"].value or ""
+            retention = configs[name]["retention.ms"].value
+            if "compact" in policy:
+                found.errors[topic] = HistoryIntoCompacted(topic, None, name)
+            elif retention not in (None, "-1") and name != topic_selection(flow).remote(topic):
+                found.notices.append(
+                    f"{name} keeps records for {retention} ms (retention.ms) by their own timestamps: old history goes at once."
+                )
+
+
+def _complete(flow: Flow, source: Cluster, target: Cluster, wanted: Mapping[str, Topic], found: HistoryTopics, dry_run: bool) -> None:
+    missing = {topic: wanted[topic] for topic in wanted if found.names[topic] not in found.topics}
+    short = {
+        found.names[topic]: len(wanted[topic].partitions)
+        for topic in wanted
+        if topic not in missing and len(found.topics[found.names[topic]].partitions) < len(wanted[topic].partitions)
+    }
+    if dry_run:
+        found.to_create = {found.names[topic]: len(each.partitions) for topic, each in missing.items()}
+        return
+    configs = source.configs(missing, found.errors)
+    for topic, each in missing.items():
+        if topic in configs:
+            carried = configs_to_create(configs[topic], config_property_filter(flow))
+            new = NewTopic(found.names[topic], len(each.partitions), flow.value("replication.factor"), {**carried, **KEPT_FOR_EVER})
+            _created(target, topic, new, found)
+    for name, error in target.create_partitions(short).items():
+        if error is not None and not (isinstance(error, KafkaFailure) and error.reason == "INVALID_PARTITIONS"):
+            _note(found.errors, found.names, name, error)
+
+
+def _created(target: Cluster, topic: str, new: NewTopic, found: HistoryTopics) -> None:
+    try:
+        found.topics[new.name] = create_topic(target, new)
+    except MirrorError as error:
+        found.errors[topic] = error
+
+
+def _note(errors: MutableMapping[str, MirrorError], names: Mapping[str, str], name: str, error: MirrorError) -> None:
+    errors.update({topic: error for topic, each in names.items() if each == name})

@@ -1,0 +1,122 @@
+"""Asks the source which offsets a time interval comes to."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from mirror.backfill.model import Request, Resolution
+from mirror.backfill.tiling import OffsetInterval, offset_interval
+from mirror.backfill.times import moment_of, text_of
+from mirror.backfill.wild import SAMPLE, Stamped, jumped_over
+from mirror.config import Flow
+from mirror.config.readable import check_readable
+from mirror.errors import MirrorError, SourceUnreadable, UsageError, WildTimestamp, named_with
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import clusters
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition
+from mirror.plan.run import Survey, survey
+
+_FETCH_BYTES = 64 * 1024
+
+
+def resolve(flow: Flow, request: Request) -> Resolution:
+    """The offsets of a time interval, of each mirrored partition that is asked for and nobody paused; writes nothing.
+
+    What concerns one partition is in the errors. Raises what concerns the whole flow, and UsageError for a topic that is not mirrored.
+    """
+    check_readable(flow)
+    with named_with(flow.name), clusters(flow) as (source, target):
+        # The ends come with the survey, so they are older than the answers for the times.
+        return _resolved(flow, request, source, survey(flow, source, target, dry_run=True))
+
+
+def _resolved(flow: Flow, request: Request, source: Cluster, found: Survey) -> Resolution:
+    wanted = chosen(request.topics, found)
+    refused: dict[str, MirrorError] = {}
+    first = source.offsets_for_time(wanted, request.times.start, refused)
+    behind = source.offsets_for_time(wanted, request.times.end, refused)
+    intervals, errors = [], [error.report() for error in refused.values()]
+    for tp, partition in wanted.items():
+        if tp in first and tp in behind:
+            intervals.append(offset_interval(tp, first[tp], behind[tp], partition.log_start, partition.readable_end))
+        elif tp.topic not in refused:
+            errors.append(_without_leader(tp).report())
+    wild = _wild(flow, request, intervals, found.ledger.records, refused)
+    return Resolution(
+        flow=flow.name,
+        times=request.times,
+        intervals=tuple(each for each in intervals if each.topic_partition not in wild and each.topic not in refused),
+        errors=tuple(error.of_flow(flow.name) for error in (*errors, *(wild[tp].report() for tp in sorted(wild)))),
+        notices=tuple(found.plan.notices),
+    )
+
+
+def chosen(topics: Collection[str], found: Survey) -> dict[TopicPartition, SourcePartition]:
+    """The partitions of the given topics, all of them if none is given. Raises UsageError for one that the flow does not mirror."""
+    unknown = [topic for topic in topics if topic not in found.topics]
+    if unknown:
+        raise UsageError(
+            f"{found.plan.flow} does not mirror {', '.join(sorted(unknown))}.",
+            next="Name topics of the source as they are called there, that the flow mirrors (`topics`, `topics.exclude`).",
+        )
+    return {tp: partition for tp, partition in sorted(found.source.items()) if not topics or tp.topic in topics}
+
+
+def _wild(
+    flow: Flow,
+    request: Request,
+    intervals: Iterable[OffsetInterval],
+    records: Mapping[TopicPartition, LedgerRecord],
+    refused: dict[str, MirrorError],
+) -> dict[TopicPartition, WildTimestamp]:
+    """The partitions whose interval a wild timestamp cuts short, unless that is accepted. An interval of live offsets that has records is
+    none of them: what it lacks is copied all the same."""
+    suspects = {
+        each.topic_partition: each
+        for each in intervals
+        if not each.is_provisional
+        and not _accepted(flow, request, each.topic)
+        and (not each.offsets or each.end < _live_start(records.get(each.topic_partition)))
+    }
+    found: dict[TopicPartition, WildTimestamp] = {}
+    for tp, behind in _behind(flow, suspects, refused).items():
+        ahead = jumped_over(suspects[tp], request.times, behind)
+        if ahead is not None:
+            found[tp] = WildTimestamp(*tp, ahead.offset, moment_of(ahead.timestamp), text_of(request.times))
+    return found
+
+
+def _accepted(flow: Flow, request: Request, topic: str) -> bool:
+    if request.accept_wild is not None:
+        return request.accept_wild
+    return bool(flow.per_topic("mirror.backfill.on.wild.timestamp", topic) == "accept")
+
+
+def _live_start(record: LedgerRecord | None) -> int:
+    return record.live_start if record is not None else 0
+
+
+def _behind(
+    flow: Flow, suspects: Mapping[TopicPartition, OffsetInterval], refused: dict[str, MirrorError]
+) -> dict[TopicPartition, list[Stamped]]:
+    """The first records behind each interval, with their timestamps."""
+    settings = {**flow.client("source", "consumer"), "max.partition.fetch.bytes": _FETCH_BYTES}
+    committed = settings.get("isolation.level") != "read_uncommitted"
+    reader = BoundedReader(flow.source, settings, committed)
+    ranges = {tp: (each.end, min(each.end + SAMPLE, each.readable_end)) for tp, each in suspects.items()}
+    seconds = flow.value("admin.timeout.ms") / 1000
+    behind: dict[TopicPartition, list[Stamped]] = {}
+    for message in reader.read(ranges, seconds, refused):
+        tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
+        behind.setdefault(tp, []).append(Stamped(int(message.offset() or 0), message.timestamp()[1]))
+    return behind
+
+
+def _without_leader(tp: TopicPartition) -> SourceUnreadable:
+    return SourceUnreadable(
+        f"{tp}: no leader says which of its offsets the interval comes to.",
+        topic=tp.topic,
+        partition=tp.partition,
+        next="The next run asks again; look at the source's brokers if it stays.",
+    )

@@ -1,0 +1,39 @@
+"""A whole backfill by hand: times to offsets, the live part, history, and the audit, slice after slice until nothing is left."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mirror.backfill.history import history_slice
+from mirror.backfill.live import Copy, live_slice
+from mirror.backfill.model import Part, Request, Resolution
+from mirror.backfill.resolve import resolve
+from mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What became of a backfill."""
+
+    resolution: Resolution
+    live: Part
+    history: Part
+
+
+def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False) -> Filled:
+    """Brings the interval to the target, exactly once, however often and beside whatever else it is run; a second run copies nothing.
+
+    With `dry_run` it says what would be copied and writes nothing. What concerns a partition is in the parts' errors, and stops no other.
+    Raises what concerns the whole flow.
+    """
+    resolution = resolve(flow, request)
+    live = until_done(lambda: live_slice(flow, resolution, copy, dry_run), dry_run)
+    history = until_done(lambda: history_slice(flow, request, resolution, copy, dry_run), dry_run)
+    return Filled(resolution, live, history)
+
+
+def until_done(one: Callable[[], Part], dry_run: bool) -> Part:
+    """Slice after slice, until nothing is owed or something failed; a dry run has one."""
+    done = one()
+    while done.owed and not done.errors and not dry_run:
+        done = done.plus(one())
+    return done

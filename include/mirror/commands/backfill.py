@@ -1,0 +1,79 @@
+"""`backfill`: brings a time interval to the target: the copy until it has passed it, history below the copy's start, and an audit."""
+
+import argparse
+
+from mirror.backfill.live import Copy
+from mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER, Request
+from mirror.backfill.run import Filled, fill
+from mirror.backfill.summary import Summary, summary
+from mirror.backfill.times import time_interval
+from mirror.commands.answer import DONE, FAILED, Answer, table
+from mirror.commands.copy import copying
+from mirror.config import Flow
+
+_HEAD = ("topic", "partition", "from", "to", "offsets", "provisional")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("--from", metavar="TIME", dest="start", required=True, help="ISO 8601, UTC unless it says otherwise")
+    command.add_argument("--to", metavar="TIME", dest="end", required=True, help="the interval ends in front of it")
+    command.add_argument("--topics", metavar="A,B", help="only these source topics (default: all that the flow mirrors)")
+    command.add_argument("--into", metavar="TOPIC", help="where history goes (default: mirror.backfill.into)")
+    command.add_argument(
+        "--order", choices=(IN_TIME_ORDER, ANY_ORDER), help="whether history is written in time order only (default: mirror.backfill.order)"
+    )
+    command.add_argument(
+        "--accept-wild-timestamps", action="store_true", default=None, help="take intervals as they are that a wild timestamp cuts short"
+    )
+    command.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job")
+    command.add_argument("--master", metavar="URL", help="the Spark cluster, as for copy")
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """The whole interval, however many runs of the copy it takes; with `--dry-run` what there is to do."""
+    request = Request(
+        time_interval(options.start, options.end),
+        tuple(filter(None, (each.strip() for each in (options.topics or "").split(",")))),
+        options.into,
+        options.order,
+        options.accept_wild_timestamps,
+    )
+    copy: Copy = copying(flow, options)
+    filled = fill(flow, request, copy, options.dry_run)
+    if options.dry_run:
+        return _would(filled)
+    done = summary(filled.resolution, filled.live, filled.history)
+    return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, _text(filled, done))
+
+
+def _would(filled: Filled) -> Answer:
+    done = summary(filled.resolution, filled.live, filled.history)
+    errors = done.errors
+    sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
+    return Answer(FAILED if errors else DONE, _document(filled, done), errors, "\n".join((*_lines(filled), sentence)))
+
+
+def _document(filled: Filled, done: Summary) -> dict[str, object]:
+    document = done.as_document()
+    return {
+        "summary": {name: value for name, value in document.items() if name != "errors"},
+        "intervals": filled.resolution.as_document()["intervals"],
+        "live": filled.live.as_document(),
+        "history": filled.history.as_document(),
+    }
+
+
+def _text(filled: Filled, done: Summary) -> str:
+    return "\n".join((*_lines(filled), str(done)))
+
+
+def _lines(filled: Filled) -> list[str]:
+    rows = [
+        (each.topic, each.partition, each.start, each.end, each.offsets, "yes" if each.is_provisional else "")
+        for each in filled.resolution.intervals
+    ]
+    into = [f"History of {topic} goes into {name}." for topic, name in sorted(filled.history.into.items())]
+    parts = (filled.live, filled.history)
+    notices = [text for part in parts for text in (*part.notices, *part.not_had)]
+    return [*table(_HEAD, rows), *into, *dict.fromkeys((*filled.resolution.notices, *notices))]

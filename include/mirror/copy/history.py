@@ -1,0 +1,92 @@
+"""How a lane writes history: by the protocol of the copy, to which a partition's history in a topic looks like a partition of its own.
+
+    ledger record ── view ──►  what the protocol checks and moves on        watermark: the next offset that is missing
+                  ◄─ stored ─  the same record, with what was written       target_*: the topic of the history
+
+Data and ledger record are in one transaction, so what is written is known to be written; what is known to be written is not written again.
+"""
+
+from dataclasses import replace
+
+from mirror.errors import HistoryOutOfOrder, HistoryTooScattered, MirrorError
+from mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
+from mirror.formats.ledger import LedgerRecord, joined
+from mirror.kafka.model import Topic
+from mirror.offsets.intervals import merged, missing
+from mirror.offsets.map import OffsetMap
+from mirror.plan.model import Range
+
+
+def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerRecord, Range]:
+    """The record as the protocol shall see it, and the first part of the planned offsets that is not written into the topic yet.
+
+    Nothing of the live part is ever in it, wherever the plan believed that the live part begins.
+    """
+    written = _written(record, topic.name, topic.id)
+    wanted = (planned.start, max(planned.start, min(planned.end, record.live_start)))
+    start, end = next(iter(missing(wanted, written.intervals)), (wanted[1], wanted[1]))
+    seen = replace(
+        record,
+        watermark=start,
+        leader_epoch=None,
+        target_topic=topic.name,
+        target_topic_id=topic.id,
+        target_next=written.target_next,
+        offset_map=OffsetMap(),
+        covered=(),
+        skipped=(),
+        records=written.records,
+        bytes=written.bytes,
+        blocked=None,
+        last=None,
+    )
+    if topic.name == record.target_topic:
+        seen = replace(seen, target_topic_id=record.target_topic_id)
+    return seen, replace(planned, start=start, end=end)
+
+
+def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order: bool) -> MirrorError | None:
+    """Why a part that is missing may not be written now, if it may not."""
+    if not part.offsets:
+        return None
+    intervals = _written(record, topic.name, topic.id).intervals
+    tp, after = part.topic_partition, (part.start, part.end)
+    newer = next((start for start, _ in intervals if start >= part.end), None)
+    if in_time_order and newer is not None:
+        return HistoryOutOfOrder(*tp, *after, topic.name, newer)
+    if len(merged((*intervals, after))) > MAX_INTERVALS:
+        return HistoryTooScattered(*tp, topic.name, len(intervals))
+    return None
+
+
+def stored(record: LedgerRecord, seen: LedgerRecord) -> LedgerRecord:
+    """The partition's record after the protocol moved on what `view` gave it: the live part is as it was, but for the end of a remote topic
+    that took the history."""
+    same = replace(
+        record,
+        source_cluster_id=seen.source_cluster_id,
+        target_cluster_id=seen.target_cluster_id,
+        decided=seen.decided,
+        writer=seen.writer,
+    )
+    if not seen.covered:
+        return same
+    [(start, end)] = seen.covered
+    runs = seen.offset_map.runs
+    place = History(start, end, seen.target_topic, runs[0].target if runs else seen.target_next, seen.target_next)
+    written = _written(record, seen.target_topic, seen.target_topic_id)
+    written = written.extended(place, seen.records - written.records, seen.bytes - written.bytes)
+    in_order = sorted((*record.skipped, *seen.skipped), key=lambda each: (each.start, each.end))
+    return replace(
+        same,
+        target_next=seen.target_next if seen.target_topic == record.target_topic else record.target_next,
+        skipped=joined(in_order) if seen.skipped else record.skipped,
+        history=merged((*record.history, (start, end))),
+        history_topics=(*(each for each in record.history_topics if each.topic != written.topic), written),
+    )
+
+
+def _written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:
+    """What was written into the topic. Into the remote topic the copy writes too, so its end is the copy's."""
+    known = record.written_into(topic, topic_id) or HistoryTopic(topic, topic_id, 0)
+    return replace(known, target_next=record.target_next) if topic == record.target_topic else known
