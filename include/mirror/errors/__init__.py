@@ -5,6 +5,7 @@
 
 from mirror.errors.alerts import AlertConnectionUnusable, NotificationFailed
 from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
+from mirror.errors.audit import AuditDifferent, LogMoved, RecordUnreadable
 from mirror.errors.backfill import (
     HistoryIntoCompacted,
     HistoryOutOfOrder,
@@ -57,6 +58,7 @@ from mirror.errors.target import (
 
 __all__ = [
     "AlertConnectionUnusable",
+    "AuditDifferent",
     "AuthenticationFailed",
     "AuthorizationRefused",
     "BlockedByOpenTransaction",
@@ -88,6 +90,7 @@ __all__ = [
     "LedgerMissing",
     "LedgerTooNew",
     "LedgerUnsuitable",
+    "LogMoved",
     "MirrorError",
     "MirrorMakerRunning",
     "NoGroupOffsets",
@@ -101,6 +104,7 @@ __all__ = [
     "Problem",
     "RecordNotCarried",
     "RecordRefused",
+    "RecordUnreadable",
     "RemoteConfigRefused",
     "RemoteNameUnusable",
     "RemoteTopicRefused",

@@ -1,0 +1,197 @@
+"""Comparing where one of the two topics is compacted: each drops records that have a newer one of the same key, at times of its own.
+
+What can be told all the same:
+
+- Records whose offsets the offset map ties together are equal, where both are still there.
+- Of each key the newest record is there on both sides, and equal. It may be gone on a side where a newer record of the key stands behind
+  what is compared, and a tombstone may be gone anyway. If it is gone, so are all older ones: logs are cleaned from their beginning.
+
+The keys are too many to be kept at once: past a limit, half of them is left to another reading, again and again.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mirror.audit.compare import Found, change
+from mirror.audit.model import CHANGED, FOREIGN, MISSING
+from mirror.audit.record import Record, encoded
+from mirror.audit.side import Part, Side
+from mirror.audit.stretches import Stretch
+from mirror.offsets.intervals import Interval
+from mirror.offsets.partition import TopicPartition
+
+NOTE = "a topic is compacted: compared were the newest record of each key, and records whose offsets the map ties together"
+MERGED_NOTE = "others write to the compacted remote topic too, so only records whose offsets the map ties together were compared"
+MOST_KEYS = 500_000
+_LOOKS = 2
+
+
+class Newest(NamedTuple):
+    """The newest record of a key on one side."""
+
+    offset: int
+    content: bytes
+    is_tombstone: bool
+
+
+@dataclass(frozen=True)
+class _OneSide:
+    """A side of the stretch: what is compared, and where newer records of its keys may stand."""
+
+    side: Side
+    tp: TopicPartition
+    part: Part
+    elsewhere: tuple[Interval, ...]
+
+    def records(self) -> Iterator[Record]:
+        return self.side.records(self.tp, self.part)
+
+    def at(self, offset: int) -> Record | None:
+        with closing(self.side.records(self.tp, Part(offset, offset + 1))) as records:
+            return next(records, None)
+
+    def newer_keys(self, wanted: set[bytes]) -> set[bytes]:
+        """Which of these keys have a record elsewhere in the log."""
+        found: set[bytes] = set()
+        for start, end in self.elsewhere:
+            with closing(self.side.records(self.tp, Part(start, end))) as records:
+                found |= {key for record in records if (key := _key(record)) in wanted}
+        return found
+
+
+class CompactedComparison:
+    """Compares a stretch by its keys."""
+
+    def __init__(self, stretch: Stretch, source: Side, target: Side, most_keys: int = MOST_KEYS) -> None:
+        self._stretch = stretch
+        self._most_keys = most_keys
+        self._source = _OneSide(
+            source,
+            stretch.source,
+            Part(stretch.start, stretch.end, stretch.source_left),
+            (*stretch.source_left, (stretch.end, stretch.source_log_end)),
+        )
+        self._target = _OneSide(
+            target,
+            stretch.remote,
+            Part(stretch.target_start, stretch.target_read_end, stretch.target_left),
+            (*stretch.target_left, (stretch.target_read_end, stretch.target_log_end)),
+        )
+        self.unpaired = 0
+        self.notes = (MERGED_NOTE if stretch.lenient else NOTE,)
+
+    def first_difference(self) -> Found | None:
+        """The first difference. Logs may be cleaned while they are read, so one counts if it is seen twice."""
+        found = self._look()
+        for _ in range(_LOOKS - 1):
+            if found is None:
+                return None
+            again = self._look()
+            if again is None or _offsets(again) == _offsets(found):
+                return again
+            found = again
+        return found
+
+    def _look(self) -> Found | None:
+        tied = self._tied()
+        if tied is not None or self._stretch.lenient:
+            return tied
+        self.unpaired = 0
+        residue, divisor = 0, 1
+        differences = []
+        while residue < divisor:
+            source, target = (_Newest(residue, divisor, self._most_keys, self._stretch.timed) for _ in range(2))
+            for side, newest in ((self._source, source), (self._target, target)):
+                with closing(side.records()) as records:
+                    newest.take(records)
+            # The side with more keys went further in dividing them; the other one's share becomes the same.
+            divisor = max(source.divisor, target.divisor)
+            source.divide(divisor)
+            target.divide(divisor)
+            differences += self._differences(source.keys, target.keys)
+            residue += 1
+        return min(differences, key=_offsets, default=None)
+
+    # ------------------------------------------------------------ records that the map ties together
+
+    def _tied(self) -> Found | None:
+        timed = self._stretch.timed
+        with closing(self._source.records()) as sources, closing(self._target.records()) as targets:
+            expected = next(sources, None)
+            for found in targets:
+                offset = self._stretch.source_of(found.offset)
+                if offset is None:
+                    continue
+                while expected is not None and expected.offset < offset:
+                    expected = next(sources, None)
+                if expected is None:
+                    return None
+                if expected.offset == offset and expected.carries(timed) != found.carries(timed):
+                    return Found(change(expected, found, timed), expected, found)
+        return None
+
+    # ------------------------------------------------------------ the newest of each key
+
+    def _differences(self, source: dict[bytes, Newest], target: dict[bytes, Newest]) -> list[Found]:
+        stretch = self._stretch
+        gone_from_target = {key for key, newest in source.items() if key not in target and not newest.is_tombstone}
+        gone_from_source = {key for key, newest in target.items() if key not in source and not newest.is_tombstone}
+        missing = set() if stretch.source_ahead else gone_from_target - self._target.newer_keys(gone_from_target)
+        foreign = set() if stretch.target_ahead else gone_from_source - self._source.newer_keys(gone_from_source)
+        self.unpaired += len(source.keys() ^ target.keys()) - len(missing) - len(foreign)
+        found = [Found(MISSING, self._source.at(source[key].offset), None) for key in _first(missing, source)]
+        found += [Found(FOREIGN, None, self._target.at(target[key].offset)) for key in _first(foreign, target)]
+        changed = {key for key in source.keys() & target.keys() if source[key].content != target[key].content}
+        for key in _first(changed, source):
+            expected, seen = self._source.at(source[key].offset), self._target.at(target[key].offset)
+            if expected is not None and seen is not None:
+                kind = change(expected, seen, stretch.timed)
+                # With another time and another value it is an older record of the key: the newest one is not there.
+                found.append(Found(MISSING if kind == CHANGED else kind, expected, seen))
+        return found
+
+
+class _Newest:
+    """The newest record of each key whose hash leaves `residue` when it is divided by `divisor`."""
+
+    def __init__(self, residue: int, divisor: int, most: int, timed: bool) -> None:
+        self._timed = timed
+        self.keys: dict[bytes, Newest] = {}
+        self.divisor = divisor
+        self._residue = residue
+        self._most = most if residue == 0 else None
+
+    def take(self, records: Iterator[Record]) -> None:
+        for record in records:
+            key = _key(record)
+            if key is None or int.from_bytes(key[:8]) % self.divisor != self._residue:
+                continue
+            self.keys[key] = Newest(record.offset, _content(record, self._timed), record.value is None)
+            if self._most is not None and len(self.keys) > self._most:
+                self.divide(self.divisor * 2)
+
+    def divide(self, divisor: int) -> None:
+        self.divisor = divisor
+        self.keys = {key: newest for key, newest in self.keys.items() if int.from_bytes(key[:8]) % divisor == self._residue}
+
+
+def _first(keys: set[bytes], newest: dict[bytes, Newest]) -> Sequence[bytes]:
+    """The key whose newest record stands first."""
+    return sorted(keys, key=lambda key: newest[key].offset)[:1]
+
+
+def _key(record: Record) -> bytes | None:
+    return None if record.key is None else hashlib.blake2b(record.key, digest_size=16).digest()
+
+
+def _content(record: Record, timed: bool) -> bytes:
+    timestamp, key, value, headers = record.carries(timed)
+    return hashlib.blake2b(encoded(timestamp, key, value, headers), digest_size=16).digest()
+
+
+def _offsets(found: Found) -> tuple[int, int]:
+    source = found.source.offset if found.source else 1 << 62
+    return source, found.target.offset if found.target else 1 << 62

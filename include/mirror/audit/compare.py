@@ -1,0 +1,201 @@
+"""Finds and names the first difference between records of the source and of the target, both in their order.
+
+Records are held against each other one by one. Where two differ, the next ones tell what happened: the explanation behind which both sides
+agree for longest is taken. Explanations, for source records s0 s1 … and target records t0 t1 … behind the last equal pair:
+
+    changed    s1 = t1                       missing    t0 stands further on in the source
+    foreign    s0 stands further on in the target (doubled, if t0 was there before)
+    swapped    both, and the same records stand in another order
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import NamedTuple
+
+from mirror.audit.model import (
+    CHANGED,
+    CHANGED_HEADER,
+    CHANGED_KEY,
+    CHANGED_TIMESTAMP,
+    CHANGED_VALUE,
+    DOUBLED,
+    FOREIGN,
+    MISSING,
+    SWAPPED,
+    TRUNCATED,
+)
+from mirror.audit.record import Record
+
+WINDOW = 64
+"""How many records behind a difference are looked at on each side, and how many in front of it are remembered."""
+
+
+class Found(NamedTuple):
+    """A difference: its kind, the record that was expected and the one that stands there (None: there is none)."""
+
+    kind: str
+    source: Record | None
+    target: Record | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is no difference. `timed`: timestamps count. `may_miss` and `may_add` say of a source record that its copy may be missing, and
+    of a target record that it may be no copy; `source_of` gives the source offset of a target offset where the offset map knows it."""
+
+    timed: bool = True
+    may_miss: Callable[[Record], bool] | None = None
+    may_add: Callable[[Record], bool] | None = None
+    source_of: Callable[[int], int | None] = field(default=lambda _offset: None)
+
+    def same(self, source: Record, target: Record) -> bool:
+        """Whether one is a copy of the other."""
+        return source.carries(self.timed) == target.carries(self.timed)
+
+
+_STRICT = Rules()
+
+
+class Comparison:
+    """Compares two streams of records, and counts what the rules let pass."""
+
+    def __init__(self, source: Iterator[Record], target: Iterator[Record], rules: Rules = _STRICT) -> None:
+        self._source = _Ahead(source)
+        self._target = _Ahead(target)
+        self._rules = rules
+        self._recent: deque[tuple[Record, Record]] = deque(maxlen=WINDOW)
+        self.tolerated = 0
+        self.missed = 0
+
+    def first_difference(self) -> Found | None:
+        """Reads until the first difference, or to the end of both."""
+        rules, source, target = self._rules, self._source, self._target
+        while True:
+            expected, found = source.first(), target.first()
+            if expected is None and found is None:
+                return None
+            if expected is not None and found is not None and rules.same(expected, found):
+                self._recent.append((expected, found))
+                source.drop()
+                target.drop()
+            elif not self._let_pass(expected, found):
+                return self._named(expected, found)
+
+    def _let_pass(self, expected: Record | None, found: Record | None) -> bool:
+        rules = self._rules
+        if expected is not None and rules.may_miss is not None and rules.may_miss(expected) and not self._follows(expected):
+            self._source.drop()
+            self.missed += 1
+            return True
+        known = rules.source_of(found.offset) if found is not None else None
+        if found is not None and known is None and rules.may_add is not None and rules.may_add(found):
+            self._target.drop()
+            self.tolerated += 1
+            return True
+        return False
+
+    def _follows(self, expected: Record) -> bool:
+        """Whether the copy of a record stands a little further on: then others stand in front of it, and it is not missing."""
+        return self._rules.may_add is not None and any(self._rules.same(expected, each) for each in self._target.peek())
+
+    # ------------------------------------------------------------ naming
+
+    def _named(self, expected: Record | None, found: Record | None) -> Found:
+        if found is None:
+            return Found(TRUNCATED, expected, None)
+        if expected is None:
+            return self._surplus(found, None)
+        ahead, behind = self._source.peek(), self._target.peek()
+        of_found = self._place(ahead, found)
+        of_expected = self._place(behind, expected)
+        explanations = [(self._agreement(ahead[1:], behind[1:]), 0, CHANGED)]
+        if of_expected is not None:
+            explanations.append((self._agreement(ahead, behind[of_expected:]), 1, FOREIGN))
+        if of_found is not None:
+            explanations.append((self._agreement(ahead[of_found:], behind), 2, MISSING))
+        if of_found is not None and of_expected is not None:
+            size = max(of_found, of_expected) + 1
+            if self._reordered(ahead[:size], behind[:size]):
+                explanations.append((self._agreement(ahead[size:], behind[size:]), 3, SWAPPED))
+        kind = max(explanations)[2]
+        if kind == FOREIGN:
+            return self._surplus(found, expected)
+        return Found(change(expected, found, self._rules.timed) if kind == CHANGED else kind, expected, found)
+
+    def _place(self, records: list[Record], wanted: Record) -> int | None:
+        return next((number for number, each in enumerate(records) if self._rules.same(each, wanted)), None)
+
+    def _agreement(self, source: list[Record], target: list[Record]) -> int:
+        """How many records are equal from here on. That both sides end together counts for more than any number."""
+        for number, (expected, found) in enumerate(zip(source, target, strict=False)):
+            if not self._rules.same(expected, found):
+                return number
+        ended = self._source.ended and self._target.ended and len(source) == len(target)
+        return 2 * WINDOW if ended else min(len(source), len(target))
+
+    def _reordered(self, source: list[Record], target: list[Record]) -> bool:
+        timed = self._rules.timed
+        return Counter(each.carries(timed) for each in source) == Counter(each.carries(timed) for each in target)
+
+    def _surplus(self, found: Record, expected: Record | None) -> Found:
+        """A target record too many: doubled, if it was there before."""
+        for source, target in reversed(self._recent):
+            if self._rules.same(target, found):
+                return Found(DOUBLED, source, found)
+        return Found(FOREIGN, expected, found)
+
+
+def change(expected: Record, found: Record, timed: bool = True) -> str:
+    """The kind of difference between a record and what stands in its place."""
+    changes = [
+        kind
+        for kind, is_changed in (
+            (CHANGED_KEY, expected.key != found.key),
+            (CHANGED_VALUE, expected.value != found.value),
+            (CHANGED_HEADER, expected.headers != found.headers),
+            (CHANGED_TIMESTAMP, timed and expected.timestamp != found.timestamp),
+        )
+        if is_changed
+    ]
+    return changes[0] if len(changes) == 1 else CHANGED
+
+
+def found_first(records: Iterator[Record], first: Sequence[Record], rules: Rules) -> Iterator[Record] | None:
+    """The records from the place on where these records stand one behind the other, with all that follow; None if they stand nowhere."""
+    seen: deque[Record] = deque(maxlen=len(first))
+    for record in records:
+        seen.append(record)
+        if len(seen) == len(first) and all(rules.same(one, other) for one, other in zip(first, seen, strict=True)):
+            return chain(seen, records)
+    return None
+
+
+class _Ahead:
+    """A stream of records of which the next ones can be looked at."""
+
+    def __init__(self, records: Iterator[Record]) -> None:
+        self._records = records
+        self._next: deque[Record] = deque()
+        self.ended = False
+
+    def first(self) -> Record | None:
+        """The next record; None at the end."""
+        if not self._next:
+            self._fill(1)
+        return self._next[0] if self._next else None
+
+    def drop(self) -> None:
+        """Goes on to the one behind it."""
+        self._next.popleft()
+
+    def peek(self) -> list[Record]:
+        """The next ones, as many as are looked at."""
+        self._fill(WINDOW - len(self._next))
+        return list(self._next)
+
+    def _fill(self, count: int) -> None:
+        taken = list(islice(self._records, max(count, 0)))
+        self._next.extend(taken)
+        self.ended = self.ended or len(taken) < count

@@ -1,0 +1,94 @@
+"""One side of an audit: the digests of many partitions in one reading, and the records of one partition where they have to be seen."""
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from mirror.audit.digest import Digest, Digester
+from mirror.audit.record import Message, Record, record_of
+from mirror.errors import MirrorError, RecordUnreadable
+from mirror.kafka.batches import BatchReader
+from mirror.offsets.intervals import Interval
+from mirror.offsets.partition import TopicPartition
+
+_UNREADABLE = (SystemError, UnicodeDecodeError)
+"""What the client raises for a header key that is not UTF-8."""
+
+
+class Part(NamedTuple):
+    """Offsets `[start, end)` of a partition without those in `left`, and how many records at their beginning are not counted."""
+
+    start: int
+    end: int
+    left: tuple[Interval, ...] = ()
+    skip: int = 0
+    timed: bool = True
+
+
+class Side:
+    """A cluster whose partitions are read. Every reading has a consumer of its own."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
+        self.alias = alias
+        self._reader = BatchReader(alias, settings, committed, seconds)
+
+    def digests(
+        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
+    ) -> dict[TopicPartition, Digest]:
+        """The digest of each partition; one that cannot be read is in `errors`. Raises what concerns the cluster."""
+        digesters = {tp: Digester(timed=part.timed, skip=part.skip) for tp, part in parts.items()}
+        for tp, messages in self._read(parts, errors):
+            if tp not in errors:
+                try:
+                    digesters[tp].take(messages)
+                except _UNREADABLE:
+                    errors[tp] = self._unreadable(tp, messages)
+        return {tp: digester.digest() for tp, digester in digesters.items() if tp not in errors}
+
+    def counts(
+        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
+    ) -> dict[TopicPartition, int]:
+        """How many records each partition has; as `digests` in the rest."""
+        counted = dict.fromkeys(parts, 0)
+        for tp, messages in self._read(parts, errors):
+            counted[tp] += len(messages)
+        return {tp: number for tp, number in counted.items() if tp not in errors}
+
+    def records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
+        """The records of one partition. Raises what keeps it from being read."""
+        errors: dict[TopicPartition, MirrorError] = {}
+        skip = part.skip
+        with closing(self._read({tp: part}, errors)) as batches:
+            for _, messages in batches:
+                try:
+                    yield from (record_of(message) for message in messages[skip:])
+                except _UNREADABLE:
+                    raise self._unreadable(tp, messages) from None
+                skip -= min(skip, len(messages))
+        if errors:
+            raise errors[tp]
+
+    # ------------------------------------------------------------ inside
+
+    def _read(
+        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
+    ) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
+        ranges = {tp: (part.start, part.end) for tp, part in parts.items()}
+        with closing(self._reader.batches(ranges, errors)) as batches:
+            for tp, messages in batches:
+                left = parts[tp].left
+                kept = [each for each in messages if not _lies_in(each.offset() or 0, left)] if left else messages
+                if kept:
+                    yield tp, kept
+
+    def _unreadable(self, tp: TopicPartition, messages: Iterable[Message]) -> MirrorError:
+        for message in messages:
+            try:
+                record_of(message)
+            except _UNREADABLE:
+                return RecordUnreadable(self.alias, tp.topic, tp.partition, message.offset() or 0)
+        raise AssertionError(f"{tp}: every record can be read")
+
+
+def _lies_in(offset: int, intervals: Iterable[Interval]) -> bool:
+    return any(start <= offset < end for start, end in intervals)

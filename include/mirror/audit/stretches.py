@@ -1,0 +1,285 @@
+"""What there is to compare of one partition: which source offsets became which target offsets, as far as both sides still hold them.
+
+The ledger's offset map ties pairs of offsets together (`Pair`). A stretch begins and ends at such pairs, so an interval that was asked for
+may be widened to the next ones. Where a log now starts between two pairs, nobody knows which record of the other side is the first that
+both have. Such a head is counted back from the pair behind it:
+
+    source          log start ├─── n records ───┤ pair            n < m: the first m − n records of the target
+    target   pair ├──────────── m records ──────┤ pair            are copies of what the source no longer has
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from mirror.audit.model import LeftOut
+from mirror.formats.history import History
+from mirror.formats.ledger import LedgerRecord
+from mirror.offsets.intervals import Interval, merged, within, without
+from mirror.offsets.map import Run
+from mirror.offsets.partition import TopicPartition
+
+SOURCE_GONE = "the source no longer has these records: its log starts at {}"
+SOURCE_LOST = "the source's log ends at {} now"
+TARGET_GONE = "the target no longer has their copies: the log of {} starts at {}"
+PASSED_OVER = "passed over and not copied: {}"
+NOT_COPIED = "not copied yet: the watermark is {}"
+NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
+BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
+PLACE_UNKNOWN = "written by a backfill so long ago that the ledger no longer knows where they stand"
+
+
+class Pair(NamedTuple):
+    """A source offset and a target offset: what lies in front of one was written in front of the other."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a partition holds on both sides. `source_end` and `target_end` are the ends of what can be read."""
+
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Source offsets and the target offsets that hold their copies.
+
+    `source_left` and `target_left` are offsets in between that are no part of it. `source_ahead` and `target_ahead`: that side may have
+    records in front of the first one that both have; both end with the stretch. The log ends are those of what can be read. `unsure`:
+    source offsets of which some were skipped, nobody knows which. `runs` tie offsets together.
+    """
+
+    source: TopicPartition
+    remote: TopicPartition
+    start: int
+    end: int
+    target_start: int
+    target_end: int
+    source_log_end: int
+    target_log_end: int
+    source_left: tuple[Interval, ...] = ()
+    target_left: tuple[Interval, ...] = ()
+    source_ahead: bool = False
+    target_ahead: bool = False
+    unsure: tuple[Interval, ...] = ()
+    runs: tuple[Run, ...] = ()
+    lenient: bool = False
+    """Whether records may stand on the target that are no copies: a merge, or a person's decision."""
+    compacted: bool = False
+    """Whether one of the two topics drops records that have a newer one of the same key."""
+    timed: bool = True
+    """Whether timestamps are compared: not where the target stamps its records itself."""
+
+    @property
+    def is_head(self) -> bool:
+        """Whether nobody knows which records both sides have first."""
+        return self.source_ahead or self.target_ahead
+
+    @property
+    def target_read_end(self) -> int:
+        """Where reading the target ends: a log that was cut off ends early."""
+        return min(self.target_end, self.target_log_end)
+
+    @property
+    def remote_goes_on(self) -> bool:
+        """Whether more than the marker of our own transaction stands behind it on the target."""
+        return self.target_log_end > self.target_end + 1
+
+    def source_of(self, target: int) -> int | None:
+        """The source offset of a target offset, where the offset map knows it."""
+        index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
+        if index < 0 or target >= self.runs[index].target + self.runs[index].length:
+            return None
+        return self.runs[index].source + target - self.runs[index].target
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets are to be read on the source: an upper bound of its records."""
+        return self.end - self.start
+
+
+def pair_at(runs: Sequence[Run], source: int) -> Pair | None:
+    """The pair of a source offset; None where the map is too coarse to know it."""
+    index = bisect_right(runs, source, key=lambda run: run.source) - 1
+    if index < 0:
+        return Pair(source, runs[0].target) if runs and not runs[0].thinned else None
+    run = runs[index]
+    if source <= run.source + run.length:
+        return Pair(source, run.target + source - run.source)
+    if index + 1 < len(runs) and runs[index + 1].thinned:
+        return None
+    return Pair(source, run.target + run.length)
+
+
+def pair_before(runs: Sequence[Run], source: int) -> Pair | None:
+    """The last known pair at or in front of a source offset."""
+    found = pair_at(runs, source)
+    index = bisect_right(runs, source, key=lambda run: run.source) - 1
+    if found is not None or index < 0:
+        return found
+    return Pair(runs[index].source + runs[index].length, runs[index].target + runs[index].length)
+
+
+def pair_behind(runs: Sequence[Run], source: int) -> Pair | None:
+    """The first known pair at or behind a source offset; None behind the last run."""
+    found = pair_at(runs, source)
+    if found is not None:
+        return found
+    index = bisect_right(runs, source, key=lambda run: run.source)
+    return Pair(runs[index].source, runs[index].target) if index < len(runs) else None
+
+
+def live_stretches(tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> tuple[list[Stretch], list[LeftOut]]:
+    """What the live copy wrote: at most a head and the rest. `wanted` None: all of it."""
+    return _Live(tp, record, wanted, held).run()
+
+
+def history_stretch(tp: TopicPartition, place: History, held: Held) -> tuple[list[Stretch], list[LeftOut]]:
+    """What a backfill wrote into one place; all of it, for where a part of it stands is not known."""
+    remote = TopicPartition(place.topic, tp.partition)
+    start, target_start = max(place.start, held.source_start), max(place.target_start, held.target_start)
+    if start >= place.end:
+        return [], [LeftOut(place.start, place.end, SOURCE_GONE.format(held.source_start))]
+    if target_start >= place.target_end and place.target_end > place.target_start:
+        return [], [LeftOut(start, place.end, TARGET_GONE.format(remote, held.target_start))]
+    left = [LeftOut(place.start, start, SOURCE_GONE.format(start))] if start > place.start else []
+    source_ahead, target_ahead = target_start > place.target_start, start > place.start
+    offsets = (start, place.end, target_start, place.target_end, held.source_end, held.target_end)
+    return [Stretch(tp, remote, *offsets, source_ahead=source_ahead, target_ahead=target_ahead)], left
+
+
+class _Live:
+    def __init__(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> None:
+        self._tp = tp
+        self._record = record
+        self._held = held
+        self._runs = record.offset_map.runs
+        self._by_target = [Run(run.target, run.source, run.length, run.thinned) for run in self._runs]
+        self._remote = TopicPartition(record.target_topic, tp.partition)
+        self._wanted = wanted or (0, record.watermark)
+        self._explicit = wanted is not None
+        self._left: list[LeftOut] = []
+
+    def run(self) -> tuple[list[Stretch], list[LeftOut]]:
+        """Cuts step by step: to the ledger's intervals, to the source's log, to the target's."""
+        covered = within(self._record.covered, *self._wanted)
+        self._say_what_is_not_covered()
+        covered = self._within_source(covered)
+        if not covered:
+            return [], self._left
+        first, end = covered[0][0], self._end(covered[-1][1])
+        begin = pair_at(self._runs, first) or self._widened(first)
+        stretches: list[Stretch] = []
+        if begin is None:
+            known, ahead = pair_before(self._runs, first), pair_behind(self._runs, first)
+            begin = ahead or end
+            target = max(known.target if known else 0, self._held.target_start)
+            cut_off = target > (known.target if known else 0)
+            stretches += self._head(Pair(first, target), begin, source_ahead=cut_off, target_ahead=True)
+        if begin.target < self._held.target_start:
+            begin, stretches = self._behind_target_start(first, begin, end)
+        if begin.source < end.source:
+            stretches.append(self._stretch(begin, end))
+        return stretches, self._left
+
+    # ------------------------------------------------------------ the steps
+
+    def _say_what_is_not_covered(self) -> None:
+        record, (start, end) = self._record, self._wanted
+        for skipped in record.skipped:
+            for each in within([(skipped.start, skipped.end)], start, end):
+                self._left.append(LeftOut(*each, PASSED_OVER.format(skipped.reason)))
+        if end > record.watermark:
+            self._leave_out(max(start, record.watermark), end, NOT_COPIED.format(record.watermark))
+        first = record.covered[0][0] if record.covered else record.watermark
+        mapped = min(self._runs[0].source, first) if self._runs else first
+        for each in within([(mapped, first)], start, end):
+            self._left.append(LeftOut(*each, BEFORE_LEDGER))
+        if self._explicit:
+            known = [*record.covered, *((each.start, each.end) for each in record.skipped), (mapped, first), *record.history]
+            known += [each for topic in record.history_topics for each in topic.intervals]
+            self._left += [LeftOut(*each, NEVER_COPIED) for each in without_all([(start, min(end, record.watermark))], known)]
+
+    def _within_source(self, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        held = self._held
+        for start, end in within(covered, 0, held.source_start):
+            self._left.append(LeftOut(start, end, SOURCE_GONE.format(held.source_start)))
+        for start, end in within(covered, held.source_end, self._record.watermark):
+            self._left.append(LeftOut(start, end, SOURCE_LOST.format(held.source_end)))
+        return within(covered, held.source_start, held.source_end)
+
+    def _end(self, end: int) -> Pair:
+        """The pair behind the last offset. A source that was cut off ends in front of it, at a known pair."""
+        record = self._record
+        if self._held.source_end < record.watermark:
+            return pair_at(self._runs, end) or pair_before(self._runs, end) or Pair(0, 0)
+        last = Pair(record.watermark, record.target_next)
+        return last if end == record.watermark else pair_behind(self._runs, end) or last
+
+    def _widened(self, first: int) -> Pair | None:
+        """A known pair in front of the first offset that was asked for, if it may be read from there."""
+        before = pair_before(self._runs, first)
+        covered = next((start for start, end in self._record.covered if start <= first < end), first)
+        return before if before is not None and before.source >= max(covered, self._held.source_start) else None
+
+    def _head(self, begin: Pair, end: Pair, *, source_ahead: bool, target_ahead: bool) -> list[Stretch]:
+        if begin.source >= end.source:
+            return []
+        return [replace(self._stretch(begin, end), source_ahead=source_ahead, target_ahead=target_ahead)]
+
+    def _behind_target_start(self, asked: int, begin: Pair, end: Pair) -> tuple[Pair, list[Stretch]]:
+        """The first pair that the target still has, and the head in front of it."""
+        first = self._held.target_start
+        gone = TARGET_GONE.format(self._remote, first)
+        if first >= end.target:
+            self._left.append(LeftOut(asked, end.source, gone))
+            return end, []
+        exact = pair_at(self._by_target, first)
+        if exact is not None:
+            found = Pair(min(max(exact.target, begin.source), end.source), first)
+            self._leave_out(asked, found.source, gone)
+            return found, []
+        known, ahead = pair_before(self._by_target, first), pair_behind(self._by_target, first)
+        source = max(begin.source, known.target if known else 0)
+        self._leave_out(asked, source, gone)
+        following = min(Pair(ahead.target, ahead.source) if ahead is not None else end, end)
+        return following, self._head(Pair(source, first), following, source_ahead=True, target_ahead=False)
+
+    def _leave_out(self, start: int, end: int, reason: str) -> None:
+        if start < end:
+            self._left.append(LeftOut(start, end, reason))
+
+    def _stretch(self, begin: Pair, end: Pair) -> Stretch:
+        record = self._record
+        history = [(place.target_start, place.target_end) for place in record.places_of_history if place.topic == record.target_topic]
+        certain = [(each.start, each.end) for each in record.skipped if each.count is None]
+        uncovered = without_all([(begin.source, end.source)], record.covered)
+        return Stretch(
+            self._tp,
+            self._remote,
+            begin.source,
+            end.source,
+            begin.target,
+            end.target,
+            self._held.source_end,
+            self._held.target_end,
+            source_left=merged((*uncovered, *within(certain, begin.source, end.source))),
+            target_left=within(merged(history), begin.target, end.target),
+            unsure=within([(each.start, each.end) for each in record.skipped if each.count is not None], begin.source, end.source),
+            runs=tuple(run for run in self._runs if run.source < end.source and run.source + run.length > begin.source),
+        )
+
+
+def without_all(intervals: Sequence[Interval], taken: Sequence[Interval]) -> tuple[Interval, ...]:
+    """What is left of the intervals without all of the others."""
+    left = merged(intervals)
+    for each in taken:
+        left = without(left, each)
+    return left

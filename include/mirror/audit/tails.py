@@ -1,0 +1,69 @@
+"""Records behind the copy: nobody's, unless a run that goes on has written them since the ledger was read.
+
+A run commits its records and the ledger's together. So when a record can be seen, the ledger's own one stands in its partition at least,
+and can be read as soon as no transaction is open there any more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mirror.audit.model import FOREIGN, Difference
+from mirror.audit.prepare import Prepared
+from mirror.audit.record import record_of
+from mirror.audit.shown import shown
+from mirror.audit.work import AuditWork, Outcome
+from mirror.errors import LedgerHidden
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.ledger import Ledger
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.lanes import lane_of
+from mirror.offsets.partition import TopicPartition
+
+OPEN = "records stand behind the copy, and a run is writing, so whether they are all its own was not looked at"
+
+
+def with_foreign_tails(ledger: Ledger, work: AuditWork, prepared: Prepared, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes; those that are equal, with the foreign record that stands behind the copy, if there is one. Raises what keeps the
+    target from being read."""
+    wrong = {each.stretch.source for each in outcomes if each.difference is not None or each.error is not None}
+    behind = {TopicPartition(prepared.records[tp].target_topic, tp.partition): tp for tp in prepared.tails if tp not in wrong}
+    if not behind:
+        return list(outcomes)
+    reader = BoundedReader(work.target, work.target_consumer)
+    tails = {remote: prepared.tails[tp] for remote, tp in behind.items()}
+    visible = reader.first_visible(tails, work.seconds, {}, partial=True)
+    now = _newer(ledger, behind, visible)
+    found: dict[TopicPartition, Difference | str] = {}
+    for remote, message in visible.items():
+        tp, record = behind[remote], record_of(message)
+        current = now.get(tp)
+        if current is None:
+            found[remote] = OPEN
+        elif current.target_next <= record.offset:
+            found[remote] = Difference(FOREIGN, *tp, remote.topic, None, record.offset, None, shown(record, work.show_payload))
+    return _told(outcomes, found)
+
+
+def _newer(
+    ledger: Ledger, behind: Mapping[TopicPartition, TopicPartition], visible: Iterable[TopicPartition]
+) -> dict[TopicPartition, LedgerRecord]:
+    """What the ledger says of these partitions after their records were seen; nothing of a lane that is being written."""
+    lanes = {lane_of(*behind[remote], ledger.lanes) for remote in visible}
+    records: dict[TopicPartition, LedgerRecord] = {}
+    for lane in sorted(lanes):
+        try:
+            records |= ledger.read_lane(lane)
+        except LedgerHidden:
+            continue
+    return records
+
+
+def _told(outcomes: Sequence[Outcome], found: Mapping[TopicPartition, Difference | str]) -> list[Outcome]:
+    last = {each.stretch.remote: number for number, each in enumerate(outcomes)}
+    told = list(outcomes)
+    for remote, what in found.items():
+        if remote in last:
+            outcome = told[last[remote]]
+            changed = replace(outcome, notes=(*outcome.notes, what)) if isinstance(what, str) else replace(outcome, difference=what)
+            told[last[remote]] = changed
+    return told
