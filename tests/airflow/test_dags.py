@@ -22,6 +22,7 @@ TWO_WAYS = (
 
 
 KINDS = [
+    "audit",
     "checkpoints",
     "copy",
     "group-offsets",

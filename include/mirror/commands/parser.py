@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from mirror.commands import backfill, config, copy, decide, freshness, handover, plan, pools, status, step, translate
+from mirror.commands import audit, backfill, config, copy, decide, freshness, handover, plan, pools, status, step, translate
 from mirror.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -59,6 +59,8 @@ def parser() -> Parser:
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
     judging = _add(steps, "freshness", "say what is over its limit: how far behind, stuck, broken; writes nothing", freshness.run)
     freshness.add_arguments(judging)
+    auditing = _add(steps, "audit", "compare what is copied with what stands on the target; writes nothing", audit.run)
+    audit.add_arguments(auditing)
     deciding = _add(
         steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
     )

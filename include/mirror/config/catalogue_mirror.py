@@ -105,5 +105,13 @@ MIRROR = (
         GROUP,
         between(0),
     ),
+    Property(
+        "mirror.audit.spark.threshold",
+        "LONG",
+        2000000,
+        "An audit that has more offsets than these to read on the source is a Spark job instead of running in the task.",
+        GROUP,
+        between(0),
+    ),
     Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
 )

@@ -1,0 +1,57 @@
+"""`audit`: compares what is copied with what stands on the target."""
+
+import argparse
+from datetime import UTC, datetime
+
+from mirror.audit.model import DIFFERENT
+from mirror.audit.report import errors_of, lines_of
+from mirror.commands.answer import DONE, FAILED, Answer
+from mirror.config import Flow
+from mirror.config.per_topic import milliseconds
+from mirror.errors import UsageError
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("--topics", metavar="A,B", help="only these source topics (default: all that the flow mirrors)")
+    command.add_argument("--from", metavar="TIME", dest="start", help="ISO 8601, UTC unless it says otherwise; needs --to")
+    command.add_argument("--to", metavar="TIME", dest="end", help="the interval ends in front of it")
+    command.add_argument("--show-payload", action="store_true", help="show values and headers of records that differ, not only their sizes")
+    command.add_argument("--without-spark", action="store_true", help="compare in this process, however much it is")
+    command.add_argument("--master", metavar="URL", help="compare on this Spark cluster, however little it is")
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none."""
+    from mirror.audit.job import by_hand, by_size
+    from mirror.audit.run import audit
+    from mirror.audit.stretch_audit import audit_stretches
+
+    submitted = by_hand(flow, options.master)
+    compare = audit_stretches if options.without_spark else submitted if options.master else by_size(flow, submitted)
+    result = audit(flow, names(options.topics), times=times(options.start, options.end), show_payload=options.show_payload, compare=compare)
+    errors = errors_of(result)
+    failed = bool(errors) or result.state == DIFFERENT
+    return Answer(FAILED if failed else DONE, result.as_document(), errors, "\n".join(lines_of(result)))
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Topics that are separated by commas."""
+    return tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+
+
+def times(start: str | None, end: str | None) -> tuple[datetime, datetime] | None:
+    """The times `[start, end)`; None without them. Raises UsageError."""
+    if not start and not end:
+        return None
+    if not start or not end:
+        raise UsageError("The audit's times cannot be used: --from needs --to, and --to needs --from.", next="Times are [from, to).")
+    try:
+        first, last = (datetime.fromtimestamp(milliseconds(text) / 1000, UTC) for text in (start, end))
+    except ValueError as error:
+        raise UsageError(
+            f"The audit's times cannot be used: {error}.", next="Times are ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z."
+        ) from None
+    if first >= last:
+        raise UsageError(f"The audit's times cannot be used: {start} is not earlier than {end}.", next="Times are [from, to).")
+    return first, last
