@@ -23,6 +23,7 @@ _FACTS: dict[str, dict[str, Any]] = {
     "take-ownership": {"installation": "ours", "until": DECIDED_AT},
     "begin-ledger": {"ledger_id": "old-ledger", "found_id": None},
     "ledger": {"ledger_id": "old-ledger"},
+    "throttle": {"bytes_per_second": 1_000_000},
 }
 
 
@@ -30,6 +31,6 @@ def decision(word: str, **facts: Any) -> Decision:
     """A decision about orders-0 (or the whole flow), bound to a healthy record of `ledger_record`; facts of other kinds are left out."""
     own = _FACTS.get(word, {})
     common = {"who": "ana@ops", "when": DECIDED_AT, "why": "seen"}
-    where = {} if word in ("adopt-cluster", "take-ownership", "begin-ledger", "ledger") else {"topic": "orders", "partition": 0}
+    where = {} if word in ("adopt-cluster", "take-ownership", "begin-ledger", "ledger", "throttle") else {"topic": "orders", "partition": 0}
     known = {**common, **where, **own}
     return Decision(word, **{name: facts.get(name, fact) for name, fact in known.items()})

@@ -18,6 +18,8 @@ from mirror.report.snapshot import FlowSnapshot, Snapshots
 
 IDLE_SECONDS = 300.0
 """After so long a time without a question nothing is looked at any more."""
+RELOAD_SECONDS = 15.0
+"""How soon a change of the configuration is noticed."""
 AT_ONCE = 4
 """How many flows are looked at at the same time; one whose cluster does not answer keeps only its own place busy."""
 _FAILED_SECONDS = 15.0
@@ -64,12 +66,15 @@ class SnapshotCache:
         taking: Callable[[Flow], Taking] = _taking,
         idle_seconds: float = IDLE_SECONDS,
         refresh_seconds: float | None = None,
+        reload_seconds: float = RELOAD_SECONDS,
     ) -> None:
         """`refresh_seconds`: instead of what the flows' `mirror.status.refresh.seconds` say."""
         self._configuration = configuration
         self._make_taking = taking
         self._idle_seconds = idle_seconds
         self._refresh_seconds = refresh_seconds
+        self._reload_seconds = reload_seconds
+        self._thread: threading.Thread | None = None
         self._begin()
 
     def get(self) -> Snapshots:
@@ -87,6 +92,15 @@ class SnapshotCache:
             busy = any(each.busy or not each.due for each in self._watched.values())
             return Snapshots(tuple(self._snapshots[name] for name in names), self._errors, busy)
 
+    def flows(self) -> tuple[Flow, ...]:
+        """The valid flows of the configuration as it was read last. Nobody looks at a cluster for this."""
+        if self._pid != os.getpid():
+            self._begin()
+        with self._changed:
+            if self._names is None:
+                self._configure()
+            return tuple(each.flow for each in self._watched.values())
+
     def refresh(self, flow: str) -> None:
         """Lets the next snapshot of a flow be taken as soon as possible: somebody has just decided something about it."""
         with self._changed:
@@ -99,8 +113,8 @@ class SnapshotCache:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._asked = 0.0
+        self._thread = None
+        self._asked = self._loaded = 0.0
         self._names: tuple[str, ...] | None = None
         self._errors: tuple[ErrorReport, ...] = ()
         self._snapshots: dict[str, FlowSnapshot] = {}
@@ -114,18 +128,17 @@ class SnapshotCache:
                 if now - self._asked > self._idle_seconds:
                     self._thread = None
                     return
+                if now - self._loaded >= self._reload_seconds:
+                    self._configure()
                 free = AT_ONCE - sum(each.busy for each in self._watched.values())
                 due = sorted((each.due, name) for name, each in self._watched.items() if not each.busy and each.due <= now)
-                if due and free > 0:
-                    self._configure()
                 for _, name in due[: max(free, 0)]:
-                    if name in self._watched:
-                        self._start(name, self._watched[name])
+                    self._start(name, self._watched[name])
                 self._changed.wait(self._pause(now))
 
     def _pause(self, now: float) -> float:
         waiting = [each.due - now for each in self._watched.values() if not each.busy]
-        return min(max(min(waiting, default=1.0), 0.05), 1.0)
+        return min(max(min(waiting, default=1.0), 0.05), 1.0, max(self._reload_seconds, 0.05))
 
     def _start(self, name: str, watched: _Watched) -> None:
         watched.busy, watched.again = True, False
@@ -167,6 +180,7 @@ class SnapshotCache:
 
     def _configure(self) -> None:
         """Reads the configuration, which may have changed. One that cannot be read at all leaves the flows as they are, and says so."""
+        self._loaded = time.monotonic()
         try:
             configuration = self._configuration()
         except ConfigurationError as error:

@@ -43,6 +43,19 @@ def test_the_bytes_are_for_keeps():
     )
 
 
+@pytest.mark.parametrize("rate", [None, -1, 1, 2**40])
+def test_a_throttle_has_a_rate_or_none(rate):
+    made = decision("throttle", bytes_per_second=rate)
+    assert decode(encode(made), "here") == made
+    assert encode_key(made) == b'["throttle",null,null]'
+
+
+@pytest.mark.parametrize("rate", [0, -2, 1.5, "1", True, [1]])
+def test_a_rate_that_is_none_is_refused(rate):
+    with pytest.raises(ControlUnreadable):
+        decode(json.dumps({**json.loads(encode(decision("throttle"))), "bytes_per_second": rate}).encode(), "here")
+
+
 def test_pause_and_resume_share_a_key_so_that_the_newer_wins():
     assert encode_key(decision("pause")) == encode_key(decision("resume"))
 
@@ -78,5 +91,5 @@ def test_a_decision_about_offsets_is_about_one_partition(word):
 
 def test_every_fact_belongs_to_some_decision():
     common = {"decision", "who", "when", "why", "topic", "partition"}
-    written = {name for word in WORDS for name in json.loads(encode(decision(word)))}
+    written = {name for word in (*WORDS, "throttle") for name in json.loads(encode(decision(word)))}
     assert {field.name for field in fields(Decision)} == (written - {"v"}) | common

@@ -1,0 +1,78 @@
+"""Every metric that there is: its name, what it says, its labels beside `source` and `target`.
+
+Names that begin with `kafka_connect_mirror_` are those that Strimzi's configuration of the JMX exporter gives MirrorMaker 2's metrics. They
+stand here only where they mean the same in a mirror that copies in batches.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FLOW_LABELS = ("source", "target")
+_SOURCE_CONNECTOR = "kafka_connect_mirror_mirrorsourceconnector_"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric. `labels` are those beside the flow's; a counter's name gets `_total` behind it."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+    type: Literal["gauge", "counter"] = "gauge"
+
+    @property
+    def sample(self) -> str:
+        """The name under which Prometheus knows its samples."""
+        return f"{self.name}_total" if self.type == "counter" else self.name
+
+
+_TOPIC, _PARTITION = ("topic",), ("topic", "partition")
+
+RECORD_COUNT = Metric(
+    f"{_SOURCE_CONNECTOR}record_count", "Records copied of a partition since it is mirrored; topic is the remote one", _PARTITION
+)
+BYTE_COUNT = Metric(f"{_SOURCE_CONNECTOR}byte_count", "Bytes of keys and values copied of a partition since it is mirrored", _PARTITION)
+RECORD_RATE = Metric(f"{_SOURCE_CONNECTOR}record_rate", "Records copied a second, over the last minutes", _PARTITION)
+BYTE_RATE = Metric(f"{_SOURCE_CONNECTOR}byte_rate", "Bytes of keys and values copied a second, over the last minutes", _PARTITION)
+RECORD_AGE = Metric(f"{_SOURCE_CONNECTOR}record_age_ms", "How old the last copied record was when it was read from the source", _PARTITION)
+REPLICATION_LATENCY = Metric(
+    f"{_SOURCE_CONNECTOR}replication_latency_ms", "How old the last copied record was when the target had acknowledged it", _PARTITION
+)
+
+LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet: at most so many records")
+LAG_SECONDS = Metric("mirror_lag_seconds", "Age of the oldest record that is not copied yet; 0: nothing is missing")
+LAG_BYTES = Metric("mirror_lag_bytes", "About how many bytes of keys and values are not copied yet, by the mean size of those that are")
+CATCH_UP = Metric("mirror_catch_up_seconds", "In how many seconds all will be copied as things go; +Inf: never, absent: not known")
+RATE_RECORDS = Metric("mirror_copied_records_per_second", "Records copied a second, over the last minutes")
+RATE_BYTES = Metric("mirror_copied_bytes_per_second", "Bytes of keys and values copied a second, over the last minutes")
+RATE_SOURCE = Metric("mirror_source_records_per_second", "Offsets by which the source grows a second, over the last minutes")
+COPIED_RECORDS = Metric("mirror_copied_records", "Records copied since the flow mirrors, as the ledger counts them", type="counter")
+COPIED_BYTES = Metric("mirror_copied_bytes", "Bytes of keys and values copied since the flow mirrors", type="counter")
+SKIPPED = Metric("mirror_skipped_records", "Source offsets that were passed over and are not on the target (gaps, refused records)")
+LAST_COPY = Metric("mirror_last_copy_timestamp_seconds", "When a copy last wrote to the ledger, as Unix time")
+PARTITIONS = Metric("mirror_partitions", "Partitions in each state of `python -m mirror status`", ("state",))
+WAITING = Metric("mirror_partitions_waiting", "Partitions that no run will serve without somebody's help")
+PROBLEMS = Metric("mirror_problems", "Problems for a person, by their code in the runbook", ("code",))
+THROTTLE = Metric("mirror_throttle_bytes_per_second", "How fast the flow may copy; absent without a throttle")
+HEARTBEAT_AGE = Metric("mirror_heartbeat_age_seconds", "Age of the newest heartbeat that reached the target on this way", ("path",))
+
+TOPIC_LAG = Metric("mirror_topic_lag_records", "Offsets of a topic that are not copied yet", _TOPIC)
+TOPIC_LAG_SECONDS = Metric("mirror_topic_lag_seconds", "Age of the oldest record of a topic that is not copied yet", _TOPIC)
+TOPIC_LAG_BYTES = Metric("mirror_topic_lag_bytes", "About how many bytes of a topic are not copied yet", _TOPIC)
+PARTITION_LAG = Metric("mirror_partition_lag_records", "Offsets of a partition that are not copied yet", _PARTITION)
+PARTITION_LAG_SECONDS = Metric("mirror_partition_lag_seconds", "Age of the oldest record of a partition that is not copied yet", _PARTITION)
+
+GROUPS = Metric("mirror_groups", "Consumer groups whose offsets are translated")
+GROUPS_INEXACT = Metric("mirror_groups_inexact", "Of those, the groups of which a failover now would not be exact")
+GROUP_EXACT = Metric("mirror_group_exact", "1 if a failover of the group now would be exact in every partition, else 0", ("group",))
+GROUP_REREAD = Metric("mirror_group_reread_records", "Records that the group would read again at most if it failed over now", ("group",))
+GROUP_UNANSWERED = Metric("mirror_group_partitions_unanswered", "Partitions of the group without any position on the target", ("group",))
+
+UP = Metric("mirror_up", "1 if both clusters could be looked at and compared, else 0; then all but this, problems and age is absent")
+SNAPSHOT_AGE = Metric("mirror_snapshot_age_seconds", "How old the newest snapshot is in which both clusters could be compared")
+SNAPSHOT_SECONDS = Metric("mirror_snapshot_duration_seconds", "How long it took to take the snapshot")
+CONFIGURATION_ERRORS = Metric("mirror_configuration_errors", "Configuration files that cannot be read; this one has no source and target")
+LEFT_OUT = Metric("mirror_series_left_out", "Partitions, topics or groups without series of their own: more than allowed", ("kind",))
+
+METRICS: tuple[Metric, ...] = tuple(each for each in list(vars().values()) if isinstance(each, Metric))
+"""All of them, in this order."""

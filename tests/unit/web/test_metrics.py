@@ -1,0 +1,324 @@
+"""The metrics: what stands in them, that Prometheus's own parsers read them, and who gets to see them."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
+
+from mirror.errors import ConfigurationError, ErrorReport, Problem
+from mirror.formats.ledger import LastRecord, Writer
+from mirror.report.snapshot import (
+    FlowSnapshot,
+    GroupSnapshot,
+    GroupsSnapshot,
+    HeartbeatPath,
+    PartitionSnapshot,
+    Snapshots,
+    Throttle,
+    TopicSnapshot,
+)
+from mirror.report.status import PartitionStatus, Status
+from mirror.report.throughput import CatchUp, Throughput
+from mirror.web.metric_names import METRICS
+from mirror.web.metrics import metrics_router
+
+TOKEN = "a token of the tests"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+def now():
+    return datetime.now(UTC)
+
+
+def partition(number, topic="orders", state="behind", lag=40, **fields):
+    status = PartitionStatus(topic, number, state, 60, 100, 100, lag, 12.5 if lag else None, records=60, bytes=6000, **fields)
+    return PartitionSnapshot(status, f"east.{topic}", number % 4, None if lag is None else lag * 100, Throughput(300, 2.0, 200.0, 3.0))
+
+
+def topic_of(name, *partitions):
+    return TopicSnapshot(name, f"east.{name}", partitions, sum(each.status.lag for each in partitions), 12.5, 4000)
+
+
+def flow(name="east->west", topics=None, **fields):
+    first = replace(partition(0), last=LastRecord(1000, 61_000, 61_250))
+    topics = topics or (topic_of("orders", first, partition(1, state="gap", lag=0)),)
+    partitions = tuple(each.status for topic in topics for each in topic.partitions)
+    status = Status(name, now(), partitions, fields.pop("errors", ()))
+    return FlowSnapshot(
+        name, fields.pop("taken", now()), status, comparable=fields.pop("comparable", True), topics=topics, bytes_behind=4000, **fields
+    )
+
+
+BUSY = {
+    "throughput": Throughput(300, 10.0, 1000.0, 12.5),
+    "catch_up": CatchUp(math.inf, "too slow"),
+    "throttle": Throttle(5000),
+    "groups": GroupsSnapshot(now(), (GroupSnapshot("billing", 2, 2), GroupSnapshot('re"po\\rts\n', 3, 1, unanswered=1, early=1, reread=7))),
+    "heartbeats": (HeartbeatPath(("north", "east", "west"), "east.heartbeats", now(), 30.0),),
+    "skipped_in_all": 5,
+    "seconds": 0.5,
+    "errors": (
+        ErrorReport("SourceGap", "gone", "orders", 1),
+        ErrorReport("SourceGap", "gone", "orders", 2),
+        ErrorReport("Unexpected", "x"),
+    ),
+}
+
+
+class MadeUpFlow:
+    """The part of a flow that the endpoint asks."""
+
+    def __init__(self, name="east->west", token="", series=1000):
+        self.name, self.values = name, {"mirror.metrics.token": token, "mirror.metrics.series.max": series}
+
+    def value(self, name):
+        if isinstance(self.values[name], Exception):
+            raise self.values[name]
+        return self.values[name]
+
+
+class MadeUpCache:
+    """Snapshots that a test made; counts how often they were asked for."""
+
+    def __init__(self, *snapshots, flows=None, errors=()):
+        self.snapshots, self.errors, self.asked = snapshots, errors, 0
+        self.configured = tuple(MadeUpFlow(each.flow) for each in snapshots) if flows is None else flows
+
+    def get(self):
+        self.asked += 1
+        return Snapshots(self.snapshots, self.errors)
+
+    def flows(self):
+        return self.configured
+
+
+def client(cache, environ=None):
+    app = FastAPI()
+    app.include_router(metrics_router(cache, {"MIRROR_METRICS_TOKEN": TOKEN} if environ is None else environ), prefix="/mirror")
+    return TestClient(app)
+
+
+def scrape(cache, token=TOKEN, accept="text/plain", environ=None):
+    return client(cache, environ).get("/mirror/metrics", headers={"Authorization": f"Bearer {token}", "Accept": accept})
+
+
+def samples(*snapshots, **options):
+    """Every sample by name and labels, as Prometheus's own parser reads them."""
+    answer = scrape(MadeUpCache(*snapshots, **options))
+    assert answer.status_code == 200, answer.text
+    families = parser.text_string_to_metric_families(answer.text)
+    found = {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
+    return lambda name, **labels: found.get((name, frozenset({"source": "east", "target": "west", **labels}.items())))
+
+
+# ---------------------------------------------------------------- what stands in them
+
+
+def test_a_flow_has_its_figures():
+    value = samples(flow(**BUSY))
+    figures = {
+        "mirror_up": 1,
+        "mirror_lag_records": 40,
+        "mirror_lag_seconds": 12.5,
+        "mirror_lag_bytes": 4000,
+        "mirror_catch_up_seconds": math.inf,
+        "mirror_copied_records_per_second": 10,
+        "mirror_copied_bytes_per_second": 1000,
+        "mirror_source_records_per_second": 12.5,
+        "mirror_copied_records_total": 120,
+        "mirror_copied_bytes_total": 12_000,
+        "mirror_skipped_records": 5,
+        "mirror_throttle_bytes_per_second": 5000,
+        "mirror_partitions_waiting": 1,
+        "mirror_groups": 2,
+        "mirror_groups_inexact": 1,
+        "mirror_snapshot_duration_seconds": 0.5,
+    }
+    assert {name: value(name) for name in figures} == figures
+    assert value("mirror_partitions", state="gap") == value("mirror_partitions", state="behind") == 1
+    assert (value("mirror_problems", code="SourceGap"), value("mirror_problems", code="Unexpected")) == (2, 1)
+    assert 30 <= value("mirror_heartbeat_age_seconds", path="north->east->west") < 90
+    assert value("mirror_snapshot_age_seconds") < 60
+
+
+def test_topics_partitions_and_groups_have_theirs_and_awkward_names_arrive_whole():
+    value = samples(flow(**BUSY))
+    assert (value("mirror_topic_lag_records", topic="orders"), value("mirror_topic_lag_bytes", topic="orders")) == (40, 4000)
+    assert value("mirror_partition_lag_records", topic="orders", partition="0") == 40
+    assert value("mirror_partition_lag_seconds", topic="orders", partition="1") == 0, "nothing is missing"
+    assert (value("mirror_group_exact", group="billing"), value("mirror_group_reread_records", group="billing")) == (1, 0)
+    assert (value("mirror_group_exact", group='re"po\\rts\n'), value("mirror_group_reread_records", group='re"po\\rts\n')) == (0, 7)
+    assert value("mirror_group_partitions_unanswered", group='re"po\\rts\n') == 1
+
+
+def test_what_means_the_same_has_the_names_and_labels_of_strimzi():
+    value = samples(flow(**BUSY))
+    ours = {"topic": "east.orders", "partition": "0"}
+    names = {
+        "record_count": 60,
+        "byte_count": 6000,
+        "record_rate": 2,
+        "byte_rate": 200,
+        "record_age_ms": 60_000,
+        "replication_latency_ms": 60_250,
+    }
+    assert {name: value(f"kafka_connect_mirror_mirrorsourceconnector_{name}", **ours) for name in names} == names
+
+
+def test_what_is_not_known_is_absent_and_never_zero():
+    empty = topic_of("orders", partition(0, lag=0))
+    empty = replace(empty, lag=None, partitions=(PartitionSnapshot(PartitionStatus("orders", 0, "unknown"), "east.orders", 0),))
+    value = samples(flow(topics=(empty,)))
+    assert value("mirror_up") == 1
+    for name in (
+        "mirror_lag_records",
+        "mirror_lag_seconds",
+        "mirror_catch_up_seconds",
+        "mirror_throttle_bytes_per_second",
+        "mirror_groups",
+    ):
+        assert value(name) is None, name
+    assert value("kafka_connect_mirror_mirrorsourceconnector_record_count", topic="east.orders", partition="0") is None
+
+
+def test_the_time_of_the_last_copy_is_that_of_the_newest_writer():
+    at = now() - timedelta(hours=1)
+    value = samples(flow(topics=(topic_of("orders", partition(0, written=Writer("", "host", "run", at))),)))
+    assert value("mirror_last_copy_timestamp_seconds") == pytest.approx(at.timestamp())
+
+
+def test_a_flow_at_which_nobody_could_look_shows_its_problems_and_no_figures():
+    good = flow(taken=now() - timedelta(seconds=100), **BUSY)
+    down = flow(comparable=False, errors=(ErrorReport("ClusterUnreachable", "down"),), last_good=good)
+    value = samples(down)
+    assert (value("mirror_up"), value("mirror_problems", code="ClusterUnreachable"), value("mirror_lag_records")) == (0, 1, None)
+    assert 100 <= value("mirror_snapshot_age_seconds") < 160
+
+
+def test_a_flow_with_an_invalid_configuration_and_a_file_that_cannot_be_read_are_seen():
+    error = ErrorReport("ConfigurationError", "topics is wrong")
+    value = samples(FlowSnapshot("east->west", error=error), errors=(error,))
+    assert (value("mirror_up"), value("mirror_problems", code="ConfigurationError"), value("mirror_snapshot_age_seconds")) == (0, 1, None)
+    assert "mirror_configuration_errors 1.0\n" in scrape(MadeUpCache(errors=(error,))).text
+
+
+def test_figures_of_long_ago_are_not_shown_as_those_of_now():
+    value = samples(flow(taken=now() - timedelta(seconds=400), **BUSY))
+    assert (value("mirror_up"), value("mirror_lag_records")) == (0, None)
+    assert value("mirror_snapshot_age_seconds") >= 400
+
+
+def test_with_too_many_partitions_theirs_are_left_out_and_that_is_said():
+    large = flow(topics=tuple(topic_of(f"t{n}", *(partition(number, f"t{n}") for number in range(20))) for n in range(250)))
+    cache = MadeUpCache(large, flows=(MadeUpFlow(series=1000),))
+    text = scrape(cache).text
+    assert 'mirror_series_left_out{kind="partition",source="east",target="west"} 5000.0' in text
+    assert 'mirror_series_left_out{kind="topic",source="east",target="west"} 0.0' in text
+    assert "mirror_partition_lag_records" not in text
+    assert len(text.splitlines()) < 1000
+    none = scrape(MadeUpCache(large, flows=(MadeUpFlow(series=0),))).text
+    assert len(none.splitlines()) < 100
+
+
+# ---------------------------------------------------------------- the formats
+
+
+def test_both_formats_are_read_by_prometheus_own_parsers_and_say_the_same():
+    cache = MadeUpCache(flow(**BUSY), flow("north->west", **BUSY), FlowSnapshot("east->south"))
+    plain, modern = scrape(cache), scrape(cache, accept=OPENMETRICS)
+    assert plain.headers["content-type"].startswith("text/plain; version=")
+    assert modern.headers["content-type"].startswith("application/openmetrics-text")
+    assert plain.headers["cache-control"] == "no-store"
+    old = list(parser.text_string_to_metric_families(plain.text))
+    new = list(openmetrics_parser.text_string_to_metric_families(modern.text))
+    changing = ("age", "timestamp")
+
+    def values(families):
+        return {
+            (each.name, frozenset(each.labels.items())): each.value
+            for family in families
+            for each in family.samples
+            if not any(word in each.name for word in changing)
+        }
+
+    assert values(old) == values(new)
+
+
+def test_every_metric_is_in_the_list_with_its_type_and_its_labels():
+    text = scrape(
+        MadeUpCache(
+            flow(**BUSY, topics=(topic_of("o", replace(partition(0, "o", written=Writer("", "h", "", now())), last=LastRecord(1, 2, 3))),))
+        )
+    ).text
+    families = {family.name: family for family in parser.text_string_to_metric_families(text)}
+    assert set(families) == {metric.name for metric in METRICS}
+    for metric in METRICS:
+        family = families[metric.name]
+        labels = set() if metric.name == "mirror_configuration_errors" else {"source", "target", *metric.labels}
+        assert (family.type, family.documentation) == (metric.type, metric.help)
+        assert {each.name for each in family.samples} == {metric.sample}
+        assert all(set(each.labels) == labels for each in family.samples), metric.name
+
+
+def test_no_other_registry_of_the_process_shows_or_is_shown():
+    from prometheus_client import REGISTRY
+
+    scrape(MadeUpCache(flow(**BUSY)))
+    assert not any(family.name.startswith("mirror_") for family in REGISTRY.collect())
+    assert "python_info" not in scrape(MadeUpCache(flow())).text
+
+
+# ---------------------------------------------------------------- who may see them
+
+
+def test_without_a_token_that_is_set_they_are_closed_with_a_hint():
+    cache = MadeUpCache(flow())
+    answer = client(cache, {}).get("/mirror/metrics", headers={"Authorization": "Bearer "})
+    assert (answer.status_code, cache.asked) == (403, 0)
+    assert "MIRROR_METRICS_TOKEN" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \u00e4"],
+)
+def test_a_wrong_token_is_refused_and_nobody_looks_at_anything(header):
+    cache = MadeUpCache(flow())
+    answer = client(cache).get("/mirror/metrics", headers={"Authorization": header.encode()} if header else {})
+    assert (answer.status_code, answer.headers["www-authenticate"], cache.asked) == (401, "Bearer", 0)
+    assert TOKEN not in answer.text
+
+
+def test_the_word_bearer_may_be_written_as_one_likes():
+    cache = MadeUpCache(flow())
+    assert client(cache).get("/mirror/metrics", headers={"Authorization": f"bEaReR  {TOKEN}"}).status_code == 200
+
+
+def test_the_token_of_a_flow_opens_that_flow_alone():
+    flows = (MadeUpFlow(token="east's"), MadeUpFlow("north->west", token="north's"))
+    cache = MadeUpCache(flow(), flow("north->west"), flows=flows)
+    theirs = scrape(cache, "north's", environ={})
+    assert theirs.status_code == 200
+    assert 'source="north"' in theirs.text
+    assert 'source="east"' not in theirs.text
+    assert scrape(cache, "east's", environ={"MIRROR_METRICS_TOKEN": TOKEN}).status_code == 200
+    assert scrape(cache, "nobody's", environ={}).status_code == 401
+
+
+def test_flows_with_one_token_are_seen_together():
+    flows = (MadeUpFlow(token="ours"), MadeUpFlow("north->west", token="ours"))
+    text = scrape(MadeUpCache(flow(), flow("north->west"), flows=flows), "ours", environ={}).text
+    assert 'mirror_up{source="east"' in text
+    assert 'mirror_up{source="north"' in text
+
+
+def test_a_token_that_cannot_be_read_opens_nothing():
+    unreadable = ConfigurationError([Problem("mirror.metrics.token", "the reference cannot be read")])
+    cache = MadeUpCache(flow(), flows=(MadeUpFlow(token=unreadable),))
+    assert scrape(cache, "", environ={}).status_code == 403
+    assert scrape(cache).status_code == 200
