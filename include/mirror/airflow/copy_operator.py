@@ -12,8 +12,6 @@ from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.xcom import is_plain
 from mirror.config import load
-from mirror.copy.job_files import job_files, read_results
-from mirror.copy.spark_submit import JOB, Job, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +72,11 @@ class CopyOperator(BaseOperator):
             self._hook.on_kill()
 
     def _run_job(self, flow: Flow, plan: Plan, context: Context) -> list[LaneResult]:
-        with job_files(plan) as files:
-            from mirror.airflow.spark_hook import job_hook
+        from mirror.airflow.spark_hook import job_hook
+        from mirror.copy.job_files import job_files, read_results
+        from mirror.copy.spark_submit import JOB, Job, arguments
 
+        with job_files(plan) as files:
             job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, str(context["run_id"])))
             self._hook = job_hook(flow, files, job)
             return read_results(files.result, self._hook.run(job))

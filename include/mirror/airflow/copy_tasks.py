@@ -20,7 +20,6 @@ from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.xcom import from_xcom
 from mirror.config import load
 from mirror.errors import JobFailed
-from mirror.plan.model import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +46,7 @@ def plan(flow_name: str) -> dict[str, Any]:
 def publish(flow_name: str) -> dict[str, Any]:
     """The watermarks that the ledger has now, whatever became of the job; where the job said otherwise, the ledger counts. Then the offset
     syncs of what was copied: the verdict says which could not be written."""
+    from mirror.plan.model import Plan
     from mirror.report.publish import publish as publish_run
 
     if is_dry_run():

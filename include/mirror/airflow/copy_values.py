@@ -1,4 +1,7 @@
-"""What the tasks of the `copy` DAG tell each other, as it stands in XCom."""
+"""What the tasks of the `copy` DAG tell each other, as it stands in XCom.
+
+Every task of the DAG imports this when it parses its file, so what only one of them needs is imported where it is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mirror.airflow.xcom import from_xcom, to_xcom
-from mirror.config import Flow
-from mirror.copy.model import LaneResult
-from mirror.copy.results import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
 from mirror.errors import ErrorReport
-from mirror.plan.encode import from_columns, to_columns
-from mirror.plan.model import Plan
 
 if TYPE_CHECKING:
+    from mirror.config import Flow
+    from mirror.copy.model import LaneResult
+    from mirror.plan.model import Plan
     from mirror.report.publish import Published
     from mirror.report.verdict import Verdict
     from mirror.sync.offset_syncs import Emitted
@@ -26,6 +27,8 @@ Value = Mapping[str, Any]
 
 def plan_to_xcom(plan: Plan) -> dict[str, Any]:
     """The plan's columns."""
+    from mirror.plan.encode import to_columns
+
     offsets = sum(planned.offsets for planned in plan.ranges)
     return to_xcom(to_columns(plan), {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)})
 
@@ -34,6 +37,8 @@ def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
     """The plan again. Where only its totals were kept it is made anew, which the ledger allows at any time."""
     document = from_xcom(value)
     if document is not None:
+        from mirror.plan.encode import from_columns
+
         return from_columns(document)
     from mirror.plan.run import plan
 
@@ -42,17 +47,25 @@ def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
 
 def results_to_xcom(results: Sequence[LaneResult]) -> dict[str, Any]:
     """The watermarks that the lanes reached, and their errors."""
+    from mirror.copy.results import results_to_columns
+
     return to_xcom(results_to_columns(results), {"lanes": len(results), "records": sum(result.records for result in results)})
 
 
 def results_from_xcom(value: Value | None) -> list[LaneResult]:
     """The lanes' results again; none if the job ended without, or if only their totals were kept."""
     document = from_xcom(value) if value is not None else None
-    return results_from_columns(document) if document is not None else []
+    if document is None:
+        return []
+    from mirror.copy.results import results_from_columns
+
+    return results_from_columns(document)
 
 
 def published_to_xcom(published: Published) -> dict[str, Any]:
     """The ledger's watermarks as columns, and what became of the offset syncs."""
+    from mirror.copy.results import watermarks_to_columns
+
     emitted = published.syncs
     syncs = {
         "pairs": emitted.pairs,
@@ -74,6 +87,8 @@ def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
 
 def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> Verdict:
     """Judges the run by what the tasks before left, or takes the copy's own verdict where their columns were too large."""
+    from mirror.copy.results import watermarks_from_columns
+    from mirror.plan.encode import from_columns
     from mirror.report.publish import Published
     from mirror.report.verdict import FAILED, Verdict, verdict
 
