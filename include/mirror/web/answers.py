@@ -1,0 +1,132 @@
+"""From an error to the button that answers it: the command that the error itself names, read as the command line reads it."""
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from mirror.commands.decide import ABOUT_A_TOPIC, DECISIONS, LIST
+from mirror.commands.parser import parser
+from mirror.errors import ErrorReport, UsageError
+
+WORDS = {
+    "accept-gap": ("Accept the gap", "Go on where the source's log starts. What is gone stays gone, and is kept in the ledger as skipped."),
+    "skip-record": ("Skip the record", "Pass over the one record that blocks its partition. The ledger keeps it as skipped."),
+    "restart": ("Restart", "Go on at another source offset: the one that the error calls for, unless you name one."),
+    "accept-records": ("Accept the records", "Leave what stands in the remote partition, and write behind it."),
+    "pause": ("Pause", "Leave the topic, or one partition of it, out of every plan until somebody resumes it."),
+    "resume": ("Resume", "Copy again what was paused, from where it was left."),
+    "adopt-cluster": ("Adopt the cluster", "Take the ledger's records for those of the cluster that the alias leads to now."),
+    "take-ownership": ("Take ownership", "Write although another installation did just now. Stop that one first."),
+    "begin-ledger": (
+        "Begin a new ledger",
+        "The old one is gone. Every remote partition that holds records waits for a decision afterwards.",
+    ),
+    "throttle": ("Throttle", "How fast the flow copies, from the next transaction on: bytes a second, -1 for no limit, or `configured`."),
+    "begin-control": ("Begin the control topic", "What it holds now is all that was decided; let the copy go on."),
+}
+"""Each decision as a person presses it, and what it does."""
+
+_COMMAND = re.compile(r"python -m mirror (decide .*?--reason) \"…\"")
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A decision that an error asks for, to be confirmed by a person."""
+
+    decision: str
+    topic: str | None = None
+    partition: int | None = None
+    alias: str | None = None
+    start: str | int | None = None
+
+    @property
+    def label(self) -> str:
+        """What stands on the button."""
+        return f"{title(self.decision)}…"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Errors of one kind about one topic, or about no topic: the first of them, and which partitions have it."""
+
+    error: ErrorReport
+    partitions: tuple[int, ...] = ()
+    answers: tuple[Suggested, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The topic, with its one partition, or how many they are; empty for a flow as a whole."""
+        if self.error.topic is None:
+            return ""
+        if len(self.partitions) == 1:
+            return f"{self.error.topic}-{self.partitions[0]}"
+        return self.error.topic
+
+    @property
+    def others(self) -> str:
+        """The partitions beside the first, as far as they are told one by one."""
+        listed = ", ".join(map(str, self.partitions[1:13]))
+        return listed + (f" and {len(self.partitions) - 13} more" if len(self.partitions) > 13 else "")
+
+
+def title(decision: str) -> str:
+    """A decision as a person presses it."""
+    return WORDS[decision][0] if decision in WORDS else decision.replace("-", " ").capitalize()
+
+
+def explained(decision: str) -> str:
+    """What a decision does, in a sentence or two."""
+    return WORDS[decision][1] if decision in WORDS else ""
+
+
+def choices() -> tuple[str, ...]:
+    """All that can be decided, as the command line has it."""
+    return tuple(word for word in DECISIONS if word != LIST)
+
+
+def needs_topic(decision: str) -> bool:
+    """Whether a decision is about a topic."""
+    return decision in ABOUT_A_TOPIC
+
+
+def suggested(next_step: str) -> tuple[Suggested, ...]:
+    """The decisions that an error's next step names."""
+    found = []
+    for command in _COMMAND.findall(next_step):
+        try:
+            options = parsed([*shlex.split(command), "-"])
+        except (UsageError, ValueError):
+            continue
+        found.append(Suggested(options.decision, options.topic, options.partition, options.alias, options.start))
+    return tuple(dict.fromkeys(found))
+
+
+def problems(errors: Iterable[ErrorReport]) -> list[Problem]:
+    """The errors, those of a flow as a whole first; many of one kind about one topic are one, and one decision answers them."""
+    grouped: dict[tuple[str, str | None, str], list[ErrorReport]] = {}
+    for error in errors:
+        grouped.setdefault((error.code, error.topic, "" if error.topic else error.message), []).append(error)
+    found = [_problem(each) for each in grouped.values()]
+    return sorted(found, key=lambda problem: (problem.error.topic is not None, problem.error.retriable))
+
+
+def _problem(errors: list[ErrorReport]) -> Problem:
+    first = errors[0]
+    numbers = tuple(sorted({each.partition for each in errors if each.partition is not None}))
+    answers = suggested(first.next)
+    if len(numbers) > 1:
+        answers = tuple(replace(answer, partition=None) for answer in answers)
+    return Problem(first, numbers, answers)
+
+
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    """A command as the command line reads it. Raises UsageError."""
+    return _parser().parse_args(words)
+
+
+@cache
+def _parser() -> argparse.ArgumentParser:
+    return parser()

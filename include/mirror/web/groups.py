@@ -1,0 +1,57 @@
+"""The table of consumer groups: what each would do if it failed over now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mirror.report.snapshot import GroupSnapshot, GroupsSnapshot
+from mirror.web.listing import Key, Listing, Page, ordered, paged
+from mirror.web.words import number, plural
+
+PREFIX = "g."
+INEXACT = "inexact"
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """A page of groups."""
+
+    asked: Listing
+    page: Page[GroupSnapshot]
+
+
+def group_table(groups: GroupsSnapshot, parameters: Mapping[str, str]) -> GroupTable:
+    """The groups that the address asks for."""
+    asked = Listing.of(PREFIX, parameters, _GROUPS, (INEXACT,))
+    search = asked.search.lower()
+    found = [each for each in groups.groups if search in each.group.lower() and not (asked.show and each.is_exact)]
+    rows = ordered(ordered(found, _GROUPS["name"], False), _GROUPS[asked.sort], asked.descending)
+    return GroupTable(asked, paged(rows, asked.page, len(groups.groups)))
+
+
+def failover(group: GroupSnapshot) -> str:
+    """What a failover now would mean for the group, in words."""
+    if group.is_exact:
+        return "exact"
+    parts = []
+    if group.unanswered:
+        parts.append(f"no position in {_of(group.unanswered, group)}")
+    if group.incomplete:
+        parts.append(f"records were never mirrored in {_of(group.incomplete, group)}")
+    if group.reread:
+        parts.append(f"reads at most {number(group.reread)} records again")
+    if group.reread_unknown:
+        parts.append(f"reads records again in {_of(group.reread_unknown, group)}, nobody knows how many")
+    return "; ".join(parts) or f"early in {_of(group.early, group)}"
+
+
+def _of(count: int, group: GroupSnapshot) -> str:
+    return f"{count} of {plural(group.partitions, 'partition')}"
+
+
+_GROUPS: Mapping[str, Key[GroupSnapshot]] = {
+    "failover": lambda each: (each.unanswered, each.incomplete, each.reread_unknown, each.reread or 0),
+    "name": lambda each: each.group,
+    "partitions": lambda each: each.partitions,
+    "exact": lambda each: each.exact,
+    "reread": lambda each: each.reread,
+}

@@ -1,0 +1,173 @@
+"""How a flow stands, in one sentence for somebody who was woken up: fine, behind and catching up, or stuck, why, and what to do."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mirror.alerts.model import Alert
+from mirror.report.snapshot import FlowSnapshot
+from mirror.report.status import PROGRESSING
+from mirror.web.access import COPY, AirflowView
+from mirror.web.words import NOT_KNOWN, clock, number, plural, seconds, size
+
+FINE, BEHIND, STUCK, UNKNOWN = "fine", "behind", "stuck", "unknown"
+_WORST = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
+
+
+@dataclass(frozen=True)
+class State:
+    """`verdict` is the word or two that count, `because` the rest of the sentence, `next` what to do (empty: nothing)."""
+
+    level: str
+    verdict: str
+    because: str
+    next: str = ""
+
+    @property
+    def rank(self) -> int:
+        """The higher, the sooner somebody has to look."""
+        return _WORST[self.level]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Something about Airflow that keeps the flow from being copied, or from being watched. `dag_id` is what a link leads to."""
+
+    what: str
+    next: str
+    dag_id: str = ""
+    stops: bool = True
+    """Whether nothing is copied because of it."""
+
+
+def causes(flow: str, view: AirflowView) -> list[Cause]:
+    """What Airflow's database knows and no cluster does, that which stops the copy first."""
+    return sorted(_causes(flow, view), key=lambda cause: not cause.stops)
+
+
+def _causes(flow: str, view: AirflowView) -> Iterator[Cause]:
+    copy = view.dag(COPY)
+    if copy is None:
+        yield Cause(
+            f"Airflow has no DAG that copies {flow}.",
+            "Look for import errors (Airflow's home page), and whether the dag-processor has this configuration (MIRROR_CONFIG).",
+        )
+    elif copy.paused:
+        yield Cause(f"the DAG {copy.dag_id} is paused.", "Unpause it.", copy.dag_id)
+    for pool in view.missing_pools:
+        stops = pool.startswith("mirror_copy_")
+        yield Cause(
+            f"there is no pool {pool}, so its tasks never start.",
+            "Create it: python -m mirror pools > pools.json && airflow pools import pools.json",
+            stops=stops,
+        )
+    for component in view.silent:
+        yield Cause(f"Airflow's {component} gives no sign of life.", f"Start it: airflow {component}", stops=component == "scheduler")
+    for dag in view.dags:
+        if dag.paused and dag.what != COPY:
+            yield Cause(f"the DAG {dag.dag_id} is paused.", "Unpause it, unless that is meant.", dag.dag_id, stops=False)
+
+
+def alerts_of(view: AirflowView) -> list[Alert]:
+    """The alerts that the last run of `freshness` had open, the oldest first. What cannot be read is left out."""
+    newest: Mapping[str, object] = view.freshness[-1] if view.freshness else {}
+    documents = newest.get("open")
+    found = []
+    for document in documents if isinstance(documents, list) else []:
+        try:
+            found.append(Alert.from_document(document))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    return sorted(found, key=lambda alert: alert.since)
+
+
+def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
+    """The one sentence. Of several things that are wrong it tells the one that has to be mended first."""
+    stopped = next((cause for cause in causes(snapshot.flow, view) if cause.stops), None)
+    if snapshot.error is not None:
+        return State(STUCK, "Stuck", snapshot.error.message, snapshot.error.next)
+    if not snapshot.is_taken:
+        return State(UNKNOWN, "Being looked at", "both clusters are asked for the first time; that takes some seconds.")
+    if (whole := _of_the_flow(snapshot)) is not None:
+        return whole
+    if stopped is not None:
+        behind = _distance(snapshot)
+        return State(STUCK, "Not running", f"{stopped.what} {behind[0].upper()}{behind[1:]}.", stopped.next)
+    return _of_partitions(snapshot) or _moving(snapshot, view, now)
+
+
+def _of_the_flow(snapshot: FlowSnapshot) -> State | None:
+    """What keeps the whole flow from being copied."""
+    error = next((each for each in snapshot.errors if each.topic is None), None)
+    if error is None:
+        return None
+    again = " Every run tries again by itself." if error.retriable else ""
+    return State(STUCK, "Stuck", f"{error.message}{again}", error.next)
+
+
+def _of_partitions(snapshot: FlowSnapshot) -> State | None:
+    """What keeps some partitions from being copied, while the others are."""
+    status = snapshot.status
+    if status is None or not status.errors:
+        return None
+    first = next((each for each in status.errors if not each.retriable), status.errors[0])
+    stuck = sum(count for state, count in status.states.items() if state not in PROGRESSING)
+    of = f"{number(stuck)} of {plural(len(status.partitions), 'partition')}" if stuck else "partly"
+    more = len(status.errors) - 1
+    others = f" {plural(more, 'other error')} below." if more else ""
+    return State(STUCK, "Stuck in part", f"{of}: {first.message}{others} The rest is {_rest(snapshot)}.", first.next)
+
+
+def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
+    """Nothing is wrong with it."""
+    alerts = alerts_of(view)
+    catch_up, behind = snapshot.catch_up, _distance(snapshot)
+    if not snapshot.status or not snapshot.status.partitions:
+        return State(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
+    if snapshot.status.lag is None:
+        return State(UNKNOWN, "Not known", "how far it is behind could not be seen.")
+    if alerts:
+        return State(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].next)
+    if not snapshot.status.lag:
+        return State(FINE, "Fine", f"everything is copied, in all {plural(len(snapshot.status.partitions), 'partition')}.")
+    if catch_up.seconds == 0:
+        return State(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
+    if catch_up.seconds is None:
+        return State(BEHIND, "Behind", f"{behind}; when it will have caught up is {catch_up.reason}.")
+    if math.isinf(catch_up.seconds):
+        return State(BEHIND, "Behind, and not catching up", f"{behind}: {catch_up.reason}.", _FASTER)
+    return State(
+        BEHIND,
+        "Behind, and catching up",
+        f"{behind}; done in about {seconds(catch_up.seconds)}, at {clock(now + timedelta(seconds=catch_up.seconds), now)}.",
+    )
+
+
+_FASTER = (
+    "Look at the last runs of the copy. If they are green and full: more lanes at once (Spark cores), a larger mirror.run.max.seconds, "
+    "or a higher mirror.max.bytes.per.second if that limits it."
+)
+
+
+def _distance(snapshot: FlowSnapshot) -> str:
+    """How far it is behind, in records, bytes and time."""
+    status = snapshot.status
+    if status is None or status.lag is None:
+        return "how far it is behind is not known"
+    if not status.lag:
+        return "nothing is behind"
+    size_of = f" ({size(snapshot.bytes_behind)})" if snapshot.bytes_behind else ""
+    oldest = f", the oldest {seconds(status.oldest_seconds)} old" if status.oldest_seconds is not None else ""
+    noun = "record is" if status.lag == 1 else "records are"
+    return f"at most {number(status.lag)} {noun} behind{size_of}{oldest}"
+
+
+def _rest(snapshot: FlowSnapshot) -> str:
+    """How the partitions stand that are not stuck."""
+    status = snapshot.status
+    moving = [each for each in status.partitions if each.state in PROGRESSING] if status else []
+    lag = sum(each.lag or 0 for each in moving)
+    if not moving:
+        return NOT_KNOWN
+    return f"behind by at most {number(lag)} records" if lag else "up to date"

@@ -1,0 +1,145 @@
+"""The one sentence: which of several things that are wrong it tells, and what it says to do."""
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from mirror.errors import ErrorReport
+from mirror.report.snapshot import FlowSnapshot
+from mirror.report.throughput import CatchUp
+from mirror.web.access import AirflowView, Dag
+from mirror.web.history import History
+from mirror.web.last_audit import last_audit
+from mirror.web.state import alerts_of, causes, state_of
+from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, snapshot, stuck, topic, with_gap
+
+FLOW_WIDE = ErrorReport("OtherCluster", "The alias 'east' leads to another cluster.", next="Adopt it.")
+ALERT: dict[str, Any] = {
+    "key": "k",
+    "kind": "HeartbeatsStopped",
+    "summary": "No heartbeat came for 5 min.",
+    "detail": "",
+    "next": "Look at the DAG.",
+    "since": (NOW - timedelta(minutes=5)).isoformat(),
+    "flow": FLOW,
+}
+
+
+def paused(what: str = "copy") -> AirflowView:
+    dags = tuple(replace(dag, paused=dag.what == what) for dag in HEALTHY.dags)
+    return replace(HEALTHY, dags=dags)
+
+
+def with_alert(**fields: Any) -> AirflowView:
+    return replace(HEALTHY, freshness=({"time": NOW.isoformat(), "open": [{**ALERT, **fields}]},))
+
+
+@pytest.mark.parametrize(
+    "flow, view, level, verdict, said",
+    [
+        (snapshot(topic("a", 0, 0)), HEALTHY, "fine", "Fine", "everything is copied, in all 2 partitions."),
+        (
+            snapshot(topic("a", 4), catch_up=CatchUp(0.0, "")),
+            HEALTHY,
+            "fine",
+            "Fine",
+            "keeps up with the source; at most 4 records are behind",
+        ),
+        (BUSY, HEALTHY, "behind", "Behind, and catching up", "done in about 2 min, at "),
+        (
+            replace(BUSY, catch_up=CatchUp(math.inf, "the source grows faster")),
+            HEALTHY,
+            "behind",
+            "Behind, and not catching up",
+            "grows faster.",
+        ),
+        (replace(BUSY, catch_up=CatchUp()), HEALTHY, "behind", "Behind", "when it will have caught up is not measured yet."),
+        (snapshot(), HEALTHY, "fine", "Nothing to mirror", "no topic"),
+        (snapshot(topic("a", None)), HEALTHY, "unknown", "Not known", "could not be seen"),
+        (FlowSnapshot(FLOW), HEALTHY, "unknown", "Being looked at", "first time"),
+        (
+            with_gap(),
+            HEALTHY,
+            "stuck",
+            "Stuck in part",
+            "1 of 6 partitions: orders-2@300: offsets are gone. The rest is behind by at most 35",
+        ),
+        (snapshot(topic("a", 4), errors=(stuck(), FLOW_WIDE)), HEALTHY, "stuck", "Stuck", "leads to another cluster."),
+        (
+            snapshot(topic("a", 4)),
+            paused(),
+            "stuck",
+            "Not running",
+            "the DAG east-to-west.copy is paused. At most 4 records are behind (40 B)",
+        ),
+        (snapshot(topic("a", 0)), paused(), "stuck", "Not running", "is paused. Nothing is behind."),
+        (snapshot(topic("a", 0)), paused("checkpoints"), "fine", "Fine", "everything"),
+        (with_gap(), paused(), "stuck", "Not running", "is paused."),
+        (snapshot(topic("a", 0)), AirflowView(), "stuck", "Not running", "no DAG that copies east->west"),
+        (snapshot(topic("a", 0)), replace(HEALTHY, missing_pools=("mirror_copy_east-to-west",)), "stuck", "Not running", "never start"),
+        (snapshot(topic("a", 0)), replace(HEALTHY, missing_pools=("mirror_spark",)), "fine", "Fine", "everything"),
+        (snapshot(topic("a", 0)), replace(HEALTHY, silent=("scheduler",)), "stuck", "Not running", "scheduler gives no sign of life"),
+        (snapshot(topic("a", 0)), replace(HEALTHY, silent=("dag-processor",)), "fine", "Fine", "everything"),
+        (snapshot(topic("a", 0)), with_alert(), "behind", "Needs a look", "No heartbeat came for 5 min. Since"),
+    ],
+)
+def test_sentence_tells_what_has_to_be_mended_first(flow: FlowSnapshot, view: AirflowView, level: str, verdict: str, said: str) -> None:
+    found = state_of(flow, view, NOW)
+    assert (found.level, found.verdict) == (level, verdict)
+    assert said in found.because
+
+
+def test_what_is_wrong_always_says_what_to_do() -> None:
+    for flow, view in ((with_gap(), HEALTHY), (BUSY, paused()), (BUSY, with_alert()), (BUSY, replace(HEALTHY, silent=("scheduler",)))):
+        assert state_of(flow, view, NOW).next
+
+
+def test_error_that_a_person_has_to_answer_is_told_before_one_that_mends_itself() -> None:
+    mends = stuck("SourceUnreadable", 0, retriable=True)
+    assert "orders-2@300" in state_of(snapshot(topic("orders", 1, 1, 1), errors=(mends, stuck())), HEALTHY, NOW).because
+
+
+def test_causes_name_every_paused_dag_and_pool_those_that_stop_the_copy_first() -> None:
+    view = replace(
+        HEALTHY, dags=tuple(replace(dag, paused=True) for dag in HEALTHY.dags), missing_pools=("mirror_spark",), silent=("scheduler",)
+    )
+    found = [(cause.stops, cause.dag_id) for cause in causes(FLOW, view)]
+    assert found == [(True, "east-to-west.copy"), (True, ""), (False, ""), (False, "east-to-west.checkpoints")]
+
+
+def test_alerts_are_the_newest_runs_and_damaged_ones_hide_no_other() -> None:
+    view = replace(
+        HEALTHY, freshness=({"time": "x", "open": [ALERT]}, {"time": "y", "open": [{"key": 1}, None, "x", {**ALERT, "kind": "Behind"}]})
+    )
+    assert [alert.kind for alert in alerts_of(view)] == ["Behind"]
+    assert alerts_of(replace(HEALTHY, freshness=({"open": 5},))) == []
+
+
+def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw() -> None:
+    history = History()
+    documents = [
+        {"time": (NOW - timedelta(minutes=number)).isoformat(), "lag_records": number, "lag_seconds": None} for number in (3, 2, 1)
+    ]
+    history.saw(replace(BUSY, taken=NOW - timedelta(minutes=2)))
+    history.saw(BUSY)
+    history.saw(BUSY)
+    seen = history.of(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "lag_records": "x"}][:5])
+    assert [(each.records, each.bytes) for each in seen] == [(3, None), (2, None), (1, None), (735, 7350)]
+    assert history.of("other->flow", []) == []
+
+
+def test_audit_that_cannot_be_read_is_said_and_breaks_nothing() -> None:
+    assert last_audit(HEALTHY) is None
+    for document in ({}, {"columns": {}}, {"state": 1}, {"columns": {"topic": ["x"]}, "differences": 1}):
+        found = last_audit(replace(HEALTHY, audit=document, audit_run=("d", "r")))
+        assert found
+        assert (found.level, found.run) == ("unknown", ("d", "r"))
+
+
+@pytest.mark.parametrize("dag", [Dag("east-to-west.copy", "copy")])
+def test_view_finds_a_dag_by_what_it_does(dag: Dag) -> None:
+    assert AirflowView(dags=(dag,)).dag("copy") == dag
+    assert AirflowView(dags=(dag,)).dag("audit") is None
