@@ -35,6 +35,8 @@ class Proxy:
         self._seconds = 0.0
         self.accepted = 0
         """Connections so far."""
+        self.passed = 0
+        """Bytes that were taken so far, in either direction."""
 
     def start(self) -> None:
         """Listens on every port."""
@@ -138,6 +140,7 @@ class Proxy:
         chunk = b"begin"
         while chunk:
             chunk = await source.read(_CHUNK)
+            self.passed += len(chunk)
             await way.put((self._loop.time() + self._seconds, chunk))
 
     async def _deliver(self, way: _Way, sink: asyncio.StreamWriter) -> None:

@@ -247,7 +247,8 @@ def _portions(task: LaneTask) -> dict[str, object]:
     mine = task.clients.source_consumer
     portion = {name: min(int(mine.get(name, _FETCH_BYTES)), task.fetch_bytes) for name in ("fetch.max.bytes", "max.partition.fetch.bytes")}
     ahead = min(int(mine.get("queued.max.messages.kbytes", _QUEUE_KILOBYTES)), max(1, task.fetch_bytes // 1024))
-    return {**portion, "queued.max.messages.kbytes": ahead, "queued.min.messages": 1}
+    # The client wants its largest message not to be larger than a fetch. That limits nothing that is read: one record always comes whole.
+    return {**portion, "queued.max.messages.kbytes": ahead, "queued.min.messages": 1, "message.max.bytes": portion["fetch.max.bytes"]}
 
 
 def _start(work: Work) -> ClientTopicPartition:
