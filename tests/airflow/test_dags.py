@@ -23,6 +23,7 @@ TWO_WAYS = (
 
 KINDS = [
     "audit",
+    "backfill",
     "checkpoints",
     "copy",
     "group-offsets",

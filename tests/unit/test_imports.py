@@ -14,7 +14,7 @@ LIBRARY = ROOT / "include" / "mirror"
 CLIENTS = {"confluent_kafka", "kafka"}
 PURE = ("config", "policy", "formats", "offsets")
 ADAPTERS = {
-    *("mirror.kafka", "mirror.copy", "mirror.sync", "mirror.airflow", "mirror.audit", "mirror.report", "mirror.plan"),
+    *("mirror.kafka", "mirror.copy", "mirror.backfill", "mirror.sync", "mirror.airflow", "mirror.audit", "mirror.report", "mirror.plan"),
     *("mirror.client", "mirror.handover", "mirror.web"),
 }
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_access.py")

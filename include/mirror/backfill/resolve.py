@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
+from mirror.backfill.live import planned_starts
 from mirror.backfill.model import Request, Resolution
 from mirror.backfill.tiling import OffsetInterval, offset_interval
 from mirror.backfill.times import moment_of, text_of
@@ -9,7 +10,6 @@ from mirror.backfill.wild import SAMPLE, Stamped, jumped_over
 from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.errors import MirrorError, SourceUnreadable, UsageError, WildTimestamp, named_with
-from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters
 from mirror.kafka.reading import BoundedReader
@@ -17,7 +17,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
 from mirror.plan.run import Survey, survey
 
-_FETCH_BYTES = 64 * 1024
+_FETCH_BYTES = 128 * 1024
 
 
 def resolve(flow: Flow, request: Request) -> Resolution:
@@ -34,15 +34,16 @@ def resolve(flow: Flow, request: Request) -> Resolution:
 def _resolved(flow: Flow, request: Request, source: Cluster, found: Survey) -> Resolution:
     wanted = chosen(request.topics, found)
     refused: dict[str, MirrorError] = {}
-    first = source.offsets_for_time(wanted, request.times.start, refused)
-    behind = source.offsets_for_time(wanted, request.times.end, refused)
+    starts = planned_starts(found.plan) | {tp: record.live_start for tp, record in found.ledger.records.items()}
+    asking = _Asking(flow, source, wanted, starts, refused)
+    first, behind = asking.first_at(request.times.start), asking.first_at(request.times.end)
     intervals, errors = [], [error.report() for error in refused.values()]
     for tp, partition in wanted.items():
         if tp in first and tp in behind:
             intervals.append(offset_interval(tp, first[tp], behind[tp], partition.log_start, partition.readable_end))
         elif tp.topic not in refused:
             errors.append(_without_leader(tp).report())
-    wild = _wild(flow, request, intervals, found.ledger.records, refused)
+    wild = _wild(flow, request, intervals, starts, refused)
     return Resolution(
         flow=flow.name,
         times=request.times,
@@ -50,6 +51,50 @@ def _resolved(flow: Flow, request: Request, source: Cluster, found: Survey) -> R
         errors=tuple(error.of_flow(flow.name) for error in (*errors, *(wild[tp].report() for tp in sorted(wild)))),
         notices=tuple(found.plan.notices),
     )
+
+
+class _Asking:
+    """Asks for the first offsets of times.
+
+    A broker's answer counts everything in the log: records of aborted transactions, and the markers of transactions, which are stamped by
+    the broker's clock however old the records are. Where history is cut, that would leave out what stands behind them. So of a partition
+    with history the log is read on from the answer to the first record that counts; as a rule that is the very first. Of the others only
+    the copy is asked to pass the interval, and the audit to compare it: for these any offsets do that tile.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        source: Cluster,
+        wanted: Mapping[TopicPartition, SourcePartition],
+        starts: Mapping[TopicPartition, int],
+        refused: dict[str, MirrorError],
+    ) -> None:
+        self._flow = flow
+        self._source = source
+        self._wanted = wanted
+        self._with_history = {tp for tp, found in wanted.items() if found.log_start < starts.get(tp, 0)}
+        self._refused = refused
+
+    def first_at(self, time: int) -> dict[TopicPartition, int | None]:
+        """The first offset of each partition whose record is stamped then or later, None if there is none."""
+        told = self._source.offsets_for_time(self._wanted, time, self._refused)
+        ranges = {
+            tp: (offset, self._wanted[tp].readable_end) for tp, offset in told.items() if tp in self._with_history and offset is not None
+        }
+        found = _reader(self._flow).first_visible(
+            ranges,
+            self._flow.value("mirror.run.max.seconds"),
+            self._refused,
+            accept=lambda message: message.timestamp()[1] >= time,
+        )
+        return told | {tp: int(found[tp].offset() or 0) if tp in found else None for tp in ranges}
+
+
+def _reader(flow: Flow) -> BoundedReader:
+    """A reader that mostly needs the first few records only."""
+    settings = {**flow.client("source", "consumer"), "max.partition.fetch.bytes": _FETCH_BYTES}
+    return BoundedReader(flow.source, settings, settings.get("isolation.level") != "read_uncommitted")
 
 
 def chosen(topics: Collection[str], found: Survey) -> dict[TopicPartition, SourcePartition]:
@@ -67,7 +112,7 @@ def _wild(
     flow: Flow,
     request: Request,
     intervals: Iterable[OffsetInterval],
-    records: Mapping[TopicPartition, LedgerRecord],
+    starts: Mapping[TopicPartition, int],
     refused: dict[str, MirrorError],
 ) -> dict[TopicPartition, WildTimestamp]:
     """The partitions whose interval a wild timestamp cuts short, unless that is accepted. An interval of live offsets that has records is
@@ -77,7 +122,7 @@ def _wild(
         for each in intervals
         if not each.is_provisional
         and not _accepted(flow, request, each.topic)
-        and (not each.offsets or each.end < _live_start(records.get(each.topic_partition)))
+        and (not each.offsets or each.end < starts.get(each.topic_partition, 0))
     }
     found: dict[TopicPartition, WildTimestamp] = {}
     for tp, behind in _behind(flow, suspects, refused).items():
@@ -93,17 +138,11 @@ def _accepted(flow: Flow, request: Request, topic: str) -> bool:
     return bool(flow.per_topic("mirror.backfill.on.wild.timestamp", topic) == "accept")
 
 
-def _live_start(record: LedgerRecord | None) -> int:
-    return record.live_start if record is not None else 0
-
-
 def _behind(
     flow: Flow, suspects: Mapping[TopicPartition, OffsetInterval], refused: dict[str, MirrorError]
 ) -> dict[TopicPartition, list[Stamped]]:
     """The first records behind each interval, with their timestamps."""
-    settings = {**flow.client("source", "consumer"), "max.partition.fetch.bytes": _FETCH_BYTES}
-    committed = settings.get("isolation.level") != "read_uncommitted"
-    reader = BoundedReader(flow.source, settings, committed)
+    reader = _reader(flow)
     ranges = {tp: (each.end, min(each.end + SAMPLE, each.readable_end)) for tp, each in suspects.items()}
     seconds = flow.value("admin.timeout.ms") / 1000
     behind: dict[TopicPartition, list[Stamped]] = {}

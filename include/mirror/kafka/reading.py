@@ -1,7 +1,7 @@
 """Reading partitions between two offsets, to the very end of the range and not a record further."""
 
 import time
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -62,8 +62,10 @@ class BoundedReader:
         seconds: float,
         errors: MutableMapping[str, MirrorError],
         partial: bool = False,
+        accept: Callable[[Message], bool] = lambda _message: True,
     ) -> dict[TopicPartition, Message]:
         """The first visible record of each range that has one; reads no further than that. A topic that may not be read is in `errors`.
+        With `accept` the first one that it takes.
 
         When time is up it raises DeadlineExceeded; with `partial` it gives what was found by then.
         """
@@ -72,8 +74,9 @@ class BoundedReader:
         try:
             for message in self._read(ranges, open_ranges, seconds, errors):
                 tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
-                found[tp] = message
-                open_ranges.pop(tp, None)
+                if tp not in found and accept(message):
+                    found[tp] = message
+                    open_ranges.pop(tp, None)
         except DeadlineExceeded:
             if not partial:
                 raise

@@ -1,0 +1,89 @@
+"""`<flow>.backfill`: brings a time interval to the target, also one from before the copy began, and audits it."""
+
+from datetime import timedelta
+
+from airflow.sdk import CronDataIntervalTimetable, Param, TriggerRule, chain
+
+from mirror.airflow.backfill_operator import FillOperator
+from mirror.airflow.backfill_tasks import audit_interval, resolve_times, summarize
+from mirror.airflow.flows import flow_dags
+from mirror.config import Flow
+
+DOC = """
+Brings the records of a time interval to the target, **exactly once**, and audits them. Each day it does so by itself for the day before,
+and normally has nothing to copy. For a date range, use Airflow's own Backfill: *Trigger* → *Backfill*, `POST /api/v2/backfills`, or
+`airflow backfill create`. Days may run in any order and several at once; a second time copies nothing.
+
+| task | does |
+|---|---|
+| `resolve` | asks the source which offsets the times come to |
+| `live` | runs the copy until it has passed them; skips Spark if it has |
+| `history` | writes what lies below the copy's start, into `mirror.backfill.into`, or where `into` says |
+| `audit` | compares the interval on both sides, record by record |
+| `summary` | the run's colour: red with all that failed and with what is left |
+
+`live` and `history` share the copy's slot in its pool, one slice of `mirror.run.max.seconds` at a time, and the copy comes first. When the
+last run of a backfill has ended, people are told once what became of the whole range (`mirror.alert.connections`).
+
+**When not to use it.** To make the copy go on: it does so by itself, and a backfill of times that it has passed copies nothing. To repair
+records that were mirrored wrongly: nothing that the ledger knows to be copied is copied again (`decide restart` does that).
+
+**When it is red**, read the log of `summary`: a wild timestamp, a topic that may not take history, a partition that the copy is stuck at,
+a difference that the audit found. Everything else of the interval is there all the same; run it again when the cause is gone.
+
+By hand it takes a logical date, or `from` and `to`, or neither: then the last interval that has ended. `dry_run` writes nothing.
+"""
+
+_WHERE = (
+    "{remote} stands for the remote topic, {topic} for the source topic; '{remote}' alone is the remote topic. Empty: mirror.backfill.into."
+)
+PARAMS = {
+    "topics": Param([], type="array", items={"type": "string"}, title="Topics", description="Only these source topics; none: all."),
+    "from": Param(None, type=["null", "string"], format="date-time", title="From", description="Instead of the run's data interval."),
+    "to": Param(None, type=["null", "string"], format="date-time", title="To", description="The interval ends in front of it."),
+    "into": Param(None, type=["null", "string"], title="History goes into", description=_WHERE, section="History"),
+    "order": Param(
+        None,
+        type=["null", "string"],
+        enum=[None, "time", "any"],
+        title="Order of history",
+        description="time: only behind older history; any: in whatever order. Empty: mirror.backfill.order.",
+        section="History",
+    ),
+    "accept_wild_timestamps": Param(
+        False, type="boolean", title="Accept wild timestamps", description="Take intervals as they are that a wild timestamp cuts short."
+    ),
+    "dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing."),
+}
+
+SAFETY = timedelta(minutes=10)
+"""Beyond a slice's budget, how long it may take before it is ended."""
+
+
+def tasks(flow: Flow) -> None:
+    """resolve → live → history → audit → summary; what fails for some partitions keeps the others from nothing."""
+    slices = {
+        "flow": flow.name,
+        "pool": flow.pool,
+        "max_active_tis_per_dag": 1,
+        # The copy's weight is that of three tasks, so it is always taken first.
+        "priority_weight": 1,
+        "weight_rule": "absolute",
+        "execution_timeout": timedelta(seconds=flow.value("mirror.run.max.seconds")) + SAFETY,
+    }
+    chain(
+        resolve_times(flow.name),
+        FillOperator(task_id="live", part="live", **slices),
+        FillOperator(task_id="history", part="history", trigger_rule=TriggerRule.ALL_DONE, **slices),
+        audit_interval(flow.name),
+        summarize(flow.name),
+    )
+
+
+def timetable(flow: Flow) -> CronDataIntervalTimetable:
+    """Aligned data intervals, which Airflow's backfills need."""
+    return CronDataIntervalTimetable(flow.value("mirror.backfill.schedule"), timezone="UTC")
+
+
+# A backfill may take days, so its runs have no deadline.
+globals().update(flow_dags("backfill", tasks, timetable=timetable, deadline=lambda _flow: [], doc=DOC, params=PARAMS))

@@ -1,0 +1,73 @@
+"""What travels between the tasks of a backfill, and what people are told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.backfill.model import Part, Resolution
+from mirror.backfill.summary import RangeSummary, Summary, summary
+from mirror.backfill.tiling import OffsetInterval, TimeInterval
+from mirror.backfill.times import text_of, time_interval
+from mirror.errors import ErrorReport, UsageError
+
+numbers = st.integers(0, 2**62)
+errors = st.builds(ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers)
+intervals = st.builds(OffsetInterval, st.text(), numbers, numbers, numbers, numbers, numbers)
+DAY = TimeInterval(1_793_491_200_000, 1_793_577_600_000)
+
+
+@given(st.lists(intervals, max_size=3).map(tuple), st.lists(errors, max_size=2).map(tuple))
+def test_resolution_is_the_same_after_its_journey(found: tuple[OffsetInterval, ...], failed: tuple[ErrorReport, ...]) -> None:
+    resolution = Resolution("east->west", DAY, found, failed, ("a notice",))
+    assert Resolution.from_document(resolution.as_document()) == resolution
+
+
+@given(numbers, numbers, st.lists(errors, max_size=2).map(tuple), st.lists(st.text(), max_size=2).map(tuple))
+def test_part_is_the_same_after_its_journey(records: int, owed: int, failed: tuple[ErrorReport, ...], not_had: tuple[str, ...]) -> None:
+    part = Part(owed, records, records, owed, failed, not_had, not_had, {"orders": "history.orders"})
+    assert Part.from_document(part.as_document()) == part
+
+
+def test_slices_add_up_and_the_last_one_says_what_is_left() -> None:
+    first = Part(100, 40, 400, 60, notices=("slow",), not_had=("gone",), into={"a": "x"})
+    second = Part(100, 60, 600, 0, notices=("slow",), into={"b": "y"})
+    assert first.plus(second) == Part(100, 100, 1000, 0, (), ("slow",), ("gone",), {"a": "x", "b": "y"})
+
+
+def day(number: int, **fields: object) -> Summary:
+    length = DAY.end - DAY.start
+    return Summary("east->west", TimeInterval(DAY.start + number * length, DAY.end + number * length), **{"state": "done", **fields})  # type: ignore[arg-type]
+
+
+def test_interval_failed_if_anything_did_or_something_is_left() -> None:
+    resolution = Resolution("east->west", DAY)
+    broken = ErrorReport("SourceGap", "gone")
+    assert summary(resolution, Part(), Part()).state == "done"
+    assert summary(resolution, Part(owed=1), Part()).state == "failed"
+    assert summary(resolution, Part(), Part(errors=(broken,)), errors=(broken,)).errors == (broken,)
+    assert Summary.from_document(day(0, errors=(broken,), not_had=("gone",)).as_document()) == day(0, errors=(broken,), not_had=("gone",))
+
+
+def test_range_is_told_in_one_sentence_with_what_failed_and_what_could_not_be_had() -> None:
+    gap = ErrorReport("SourceGap", "orders-0@5 is gone.")
+    told = RangeSummary(
+        "east->west",
+        (day(0, history_records=100), day(1, live_records=7, state="failed", errors=(gap,)), day(2, not_had=("orders-1: expired",))),
+    )
+    assert (told.state, told.times) == ("failed", TimeInterval(DAY.start, DAY.end + 2 * (DAY.end - DAY.start)))
+    assert told.headline() == (
+        "Backfill of east->west [2026-11-01T00:00:00Z, 2026-11-04T00:00:00Z): 2 of 3 intervals done, 107 records copied."
+    )
+    assert "failed: SourceGap: orders-0@5 is gone." in told.detail()
+    assert "could not be had: orders-1: expired" in told.detail()
+    assert RangeSummary("east->west", (day(0), day(1))).state == "done"
+
+
+def test_times_are_iso_and_an_interval() -> None:
+    assert time_interval("2026-11-01", "2026-11-02T00:00:00Z") == DAY
+    assert time_interval("2026-11-01T01:00:00+01:00", "2026-11-02") == DAY
+    assert text_of(DAY) == "[2026-11-01T00:00:00Z, 2026-11-02T00:00:00Z)"
+    assert text_of(TimeInterval(0, 2**62)).endswith("ms)")
+    for start, end in (("yesterday", "2026-11-01"), ("2026-11-02", "2026-11-01"), ("2026-11-01", "2026-11-01")):
+        with pytest.raises(UsageError):
+            time_interval(start, end)

@@ -1,0 +1,144 @@
+"""A lane that writes history: the protocol of the copy, into another topic, and the partition's live part as it was."""
+
+import pytest
+
+from mirror.errors import ClusterUnreachable
+from mirror.formats.history import History
+from mirror.kafka.model import ConfigEntry
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import HISTORY, Range
+from tests.unit.copy.conftest import MemoryCluster
+from tests.unit.copy.happenings import raising
+
+TP = TopicPartition("orders", 0)
+INTO = "history.east.orders"
+
+
+@pytest.fixture
+def write(copy):
+    """Writes history of `orders`, source offsets [start, end)."""
+
+    def run(start, end, into=INTO, **changes):
+        return copy(
+            history=True,
+            ranges=(Range("orders", 0, "id-orders", start, end, HISTORY),),
+            remote_topics={"orders": into},
+            **changes,
+        )
+
+    return run
+
+
+@pytest.fixture
+def live(known):
+    """A partition whose copy began at source offset 20 and is at 30, with ten records in the remote topic."""
+    return known("orders", 10, watermark=30, start=20, covered=((20, 30),))
+
+
+def history_of(world):
+    return world.ledger[TP].history_topics
+
+
+def test_history_goes_into_its_topic_and_the_live_part_stays_as_it_is(world, write, live):
+    result = write(0, 20)
+
+    assert (result.errors, result.records) == ((), 20)
+    record = world.ledger[TP]
+    assert record.places_of_history == (History(0, 20, INTO, 0, 20),)
+    assert (record.watermark, record.target_next, record.records, record.covered) == (30, 10, 10, ((20, 30),))
+    assert (record.offset_map, record.history, record.live_start) == (live.offset_map, ((0, 20),), 20)
+    assert world.ends[TopicPartition(INTO, 0)] == 20
+
+
+def test_what_is_written_is_not_written_again_and_days_fill_the_gaps_between_them(world, write, live):
+    write(0, 5)
+    write(8, 12)
+    write(0, 20, in_time_order=False)
+
+    [written] = history_of(world)
+    assert written.intervals == ((0, 12),), "the first part that was missing; the next round writes the rest"
+    write(0, 20, in_time_order=False)
+    write(0, 20, in_time_order=False)
+    [written] = history_of(world)
+    assert (written.intervals, written.records, world.ends[TopicPartition(INTO, 0)]) == (((0, 20),), 20, 20)
+
+
+def test_nothing_of_the_live_part_is_ever_written_as_history(world, write, live):
+    write(15, 30)
+    assert history_of(world)[0].intervals == ((15, 20),)
+
+
+def test_older_history_is_not_put_behind_newer_one_unless_order_does_not_matter(world, write, live):
+    write(10, 15)
+    result = write(0, 10)
+    assert [(error.code, error.offset) for error in result.errors] == [("HistoryOutOfOrder", 0)]
+    assert history_of(world)[0].intervals == ((10, 15),)
+
+    assert write(0, 10, in_time_order=False).errors == ()
+
+    [written] = history_of(world)
+    assert written.intervals == ((0, 15),)
+    assert [(place.start, place.end, place.target_start) for place in written.places] == [(10, 15, 0), (0, 10, 5)]
+
+
+def test_attempt_that_dies_before_its_commit_leaves_nothing_and_the_next_writes_all(world, write, live):
+    world.happenings["commit"] = raising(ClusterUnreachable("west", "127.0.0.1:1", 5), times=1)
+    assert write(0, 20).errors == ()
+    assert world.engines == 2
+    assert history_of(world)[0].records == world.ends[TopicPartition(INTO, 0)] == 20
+
+
+def test_history_in_transactions_is_one_place_as_long_as_it_follows_itself(world, write, live):
+    write(0, 20, transaction_max_bytes=700)
+    assert world.log.count("commit") == 3
+    assert world.ledger[TP].places_of_history == (History(0, 20, INTO, 0, 20),)
+
+
+def test_into_the_remote_topic_it_moves_the_end_that_the_copy_goes_on_behind(world, write, copy, live):
+    write(0, 20, into="east.orders")
+
+    record = world.ledger[TP]
+    assert (record.watermark, record.target_next, record.places_of_history) == (30, 30, (History(0, 20, "east.orders", 10, 30),))
+    assert record.offset_map == live.offset_map, "nothing is translated by it"
+    result = copy(ranges=(Range("orders", 0, "id-orders", 30, 40, "behind"),))
+    assert (result.errors, world.ledger[TP].target_next, world.ledger[TP].watermark) == ((), 40, 40)
+    assert world.ledger[TP].places_of_history == record.places_of_history, "the copy keeps what it does not touch"
+
+
+def test_history_around_a_live_copy_stands_in_two_places_of_the_remote_topic(world, write, copy, live):
+    write(0, 10, into="east.orders")
+    copy(ranges=(Range("orders", 0, "id-orders", 30, 40, "behind"),))
+    write(10, 20, into="east.orders")
+    assert [(place.start, place.target_start, place.target_end) for place in world.ledger[TP].places_of_history] == [
+        (0, 10, 20),
+        (10, 30, 40),
+    ]
+
+
+def test_topic_that_was_made_anew_is_filled_anew(world, write, live):
+    write(0, 20)
+    world.ids[INTO] = "another"
+    del world.ends[TopicPartition(INTO, 0)]
+
+    assert write(0, 20).errors == ()
+
+    [written] = history_of(world)
+    assert (written.topic_id, written.intervals, world.ends[TopicPartition(INTO, 0)]) == ("another", ((0, 20),), 20)
+
+
+def test_partition_without_a_start_has_no_history(world, write):
+    assert [error.code for error in write(0, 20).errors] == ["HistoryWithoutStart"]
+    assert world.ledger == {}
+
+
+def test_topic_that_is_compacted_by_now_takes_none(world, write, live, monkeypatch):
+    compacted = {"cleanup.policy": ConfigEntry("cleanup.policy", "compact,delete", "", False, False)}
+    monkeypatch.setattr(MemoryCluster, "configs", lambda self, names, errors: dict.fromkeys(names, compacted))
+    assert [error.code for error in write(0, 20).errors] == ["HistoryIntoCompacted"]
+    assert TopicPartition(INTO, 0) not in world.ends
+
+
+def test_recreated_source_has_no_history_of_the_old_one(world, write, copy, live):
+    result = copy(history=True, ranges=(Range("orders", 0, "new-id", 0, 20, HISTORY),), remote_topics={"orders": INTO})
+    assert [error.code for error in result.errors] == ["SourceRecreated"]
+    assert history_of(world) == ()
