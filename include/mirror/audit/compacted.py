@@ -10,7 +10,7 @@ The keys are too many to be kept at once: past a limit, half of them is left to 
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -46,7 +46,7 @@ class _OneSide:
     part: Part
     elsewhere: tuple[Interval, ...]
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Generator[Record, None, None]:
         return self.side.records(self.tp, self.part)
 
     def at(self, offset: int) -> Record | None:
@@ -164,7 +164,7 @@ class _Newest:
         self._residue = residue
         self._most = most if residue == 0 else None
 
-    def take(self, records: Iterator[Record]) -> None:
+    def take(self, records: Iterable[Record]) -> None:
         for record in records:
             key = _key(record)
             if key is None or int.from_bytes(key[:8]) % self.divisor != self._residue:

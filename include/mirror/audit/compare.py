@@ -107,6 +107,9 @@ class Comparison:
             return Found(TRUNCATED, expected, None)
         if expected is None:
             return self._surplus(found, None)
+        known = self._rules.source_of(found.offset) if self._rules.may_add is not None else None
+        if known is not None and known > expected.offset:
+            return Found(MISSING, expected, found)  # among others' records, only the map tells how far the copies have come
         ahead, behind = self._source.peek(), self._target.peek()
         of_found = self._place(ahead, found)
         of_expected = self._place(behind, expected)

@@ -173,7 +173,13 @@ class AuditResult:
     def from_document(cls, document: Mapping[str, Any]) -> "AuditResult":
         """The result of a document that `as_document` made."""
         columns: Mapping[str, Sequence[Any]] = document["columns"]
-        differences = {each["row"]: _difference(each) for each in document["differences"]}
+        differences = {row["row"]: _difference(row) for row in document["differences"]}
+        left_out: dict[int, list[LeftOut]] = {}
+        for number, *left in document["left_out"]:
+            left_out.setdefault(number, []).append(LeftOut(*left))
+        notes: dict[int, list[str]] = {}
+        for number, note in document["notes"]:
+            notes.setdefault(number, []).append(note)
         rows = []
         for number in range(len(columns["topic"])):
             fields = {name: columns[name][number] for name in _COLUMNS}
@@ -181,8 +187,8 @@ class AuditResult:
                 PartitionAudit(
                     **{**fields, "source": tuple(fields["source"]), "target": tuple(fields["target"])},
                     difference=differences.get(number),
-                    left_out=tuple(LeftOut(*left) for row, *left in document["left_out"] if row == number),
-                    notes=tuple(note for row, note in document["notes"] if row == number),
+                    left_out=tuple(left_out.get(number, ())),
+                    notes=tuple(notes.get(number, ())),
                 )
             )
         return cls(
@@ -197,6 +203,7 @@ class AuditResult:
 
 
 def _difference(row: Mapping[str, Any]) -> Difference:
-    fields = {name: value for name, value in row.items() if name not in ("row", "source", "target")}
-    sides = {side: Shown(**row[side]) if row[side] is not None else None for side in ("source", "target")}
-    return Difference(**fields, **sides)
+    fields: dict[str, Any] = {name: value for name, value in row.items() if name != "row"}
+    for side in ("source", "target"):
+        fields[side] = Shown(**row[side]) if row[side] is not None else None
+    return Difference(**fields)

@@ -1,6 +1,6 @@
 """One side of an audit: the digests of many partitions in one reading, and the records of one partition where they have to be seen."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ class Side:
             counted[tp] += len(messages)
         return {tp: number for tp, number in counted.items() if tp not in errors}
 
-    def records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
+    def records(self, tp: TopicPartition, part: Part) -> Generator[Record, None, None]:
         """The records of one partition. Raises what keeps it from being read."""
         errors: dict[TopicPartition, MirrorError] = {}
         skip = part.skip
@@ -72,7 +72,7 @@ class Side:
 
     def _read(
         self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
-    ) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
+    ) -> Generator[tuple[TopicPartition, Sequence[Message]], None, None]:
         ranges = {tp: (part.start, part.end) for tp, part in parts.items()}
         with closing(self._reader.batches(ranges, errors)) as batches:
             for tp, messages in batches:

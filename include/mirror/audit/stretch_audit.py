@@ -148,8 +148,9 @@ class _Round:
             aligned = found_first(earlier, first, rules) if first else None
             if aligned is None:
                 return None
-            later = chain(first, later)
-            comparison = Comparison(*((later, aligned) if stretch.target_ahead else (aligned, later)), rules)
+            whole = chain(first, later)
+            source, target = (whole, aligned) if stretch.target_ahead else (aligned, whole)
+            comparison = Comparison(source, target, rules)
             return comparison, comparison.first_difference()
 
     @contextmanager

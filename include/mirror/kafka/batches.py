@@ -3,7 +3,7 @@
 import gc
 import json
 import time
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Generator, Mapping, MutableMapping
 from itertools import groupby
 from typing import Any
 
@@ -40,7 +40,7 @@ class BatchReader:
 
     def batches(
         self, ranges: _PLACED, errors: MutableMapping[TopicPartition, MirrorError]
-    ) -> Iterator[tuple[TopicPartition, list[Message]]]:
+    ) -> Generator[tuple[TopicPartition, list[Message]], None, None]:
         """The visible records of all ranges, in order within each partition, some of one partition at a time.
 
         A partition that cannot be read to its end is in `errors`: LogMoved if its start is gone (also while it is read),
@@ -112,7 +112,7 @@ class _Reading:
         self._errors = errors
         self._open: dict[TopicPartition, int] = {}
 
-    def run(self) -> Iterator[tuple[TopicPartition, list[Message]]]:
+    def run(self) -> Generator[tuple[TopicPartition, list[Message]], None, None]:
         last = time.monotonic()
         self._begin_more()
         while self._open:

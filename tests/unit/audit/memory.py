@@ -1,0 +1,65 @@
+"""Records and messages of the tests' own, and a side of an audit that keeps its partitions in memory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mirror.audit.record import CREATE_TIME, Record
+from mirror.audit.side import Part
+from mirror.offsets.partition import TopicPartition
+
+
+def record(
+    offset: int, value: bytes | None = b"v", key: bytes | None = b"k", headers: tuple = (), timestamp: int = 1, kind: int = 1
+) -> Record:
+    return Record(offset, kind, timestamp, key, value, headers)
+
+
+def numbered(count: int) -> list[Record]:
+    """Records that are all different, at offsets 0, 1, 2 …"""
+    return [record(number, b"value %d" % number, b"key %d" % number, timestamp=1000 + number) for number in range(count)]
+
+
+def at_offsets(records: Sequence[Record], first: int) -> list[Record]:
+    """The same as they would stand one behind the other on the target."""
+    return [each._replace(offset=first + number) for number, each in enumerate(records)]
+
+
+class MemoryMessage:
+    """A record as the client hands it out."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def offset(self) -> int:
+        return self._record.offset
+
+    def timestamp(self) -> tuple[int, int]:
+        return self._record.timestamp_type, self._record.timestamp
+
+    def key(self) -> bytes | None:
+        return self._record.key
+
+    def value(self) -> bytes | None:
+        return self._record.value
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return list(self._record.headers) or None
+
+
+@dataclass
+class MemorySide:
+    """A cluster in memory."""
+
+    alias: str
+    logs: Mapping[TopicPartition, Sequence[Record]] = field(default_factory=dict)
+
+    def records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
+        def visible() -> Iterator[Record]:
+            for each in self.logs[tp]:
+                if part.start <= each.offset < part.end and not any(start <= each.offset < end for start, end in part.left):
+                    yield each
+
+        return visible()
+
+
+__all__ = ["CREATE_TIME", "MemoryMessage", "MemorySide", "at_offsets", "numbered", "record"]

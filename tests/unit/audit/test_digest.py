@@ -1,0 +1,91 @@
+"""The digest: equal for the same records in the same order, whatever batches they came in, and for nothing else."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.audit.digest import Digest, Digester
+from mirror.audit.record import Record, encoded, record_of
+from tests.unit.audit.memory import MemoryMessage, numbered, record
+
+CONTENT = st.one_of(st.none(), st.binary(max_size=4))
+HEADERS = st.lists(st.tuples(st.text(max_size=2), CONTENT), max_size=3).map(tuple)
+RECORDS = st.builds(Record, st.just(0), st.sampled_from((1, 2)), st.integers(-1, 3), CONTENT, CONTENT, HEADERS)
+
+
+def bytes_of(records: list[Record]) -> bytes:
+    return b"".join(encoded(*each.carries()) for each in records)
+
+
+def digest(records: list[Record], batch: int = 1000, **options: int) -> Digest:
+    digester = Digester(**options)
+    messages = [MemoryMessage(each) for each in records]
+    for first in range(0, len(messages), batch):
+        digester.take(messages[first : first + batch])
+    return digester.digest()
+
+
+@given(st.lists(RECORDS, max_size=4), st.lists(RECORDS, max_size=4))
+def test_two_series_of_records_have_the_same_bytes_only_if_they_are_equal(one: list[Record], other: list[Record]) -> None:
+    same = [each.carries() for each in one] == [each.carries() for each in other]
+    assert (bytes_of(one) == bytes_of(other)) == same
+    assert (digest(one).text == digest(other).text) == same
+
+
+@given(st.lists(RECORDS, max_size=30), st.integers(1, 7), st.integers(1, 7), st.integers(1, 5))
+def test_batches_make_no_difference_and_blocks_are_cut_by_number(records: list[Record], one: int, other: int, size: int) -> None:
+    found = digest(records, one, block_records=size)
+    assert found == digest(records, other, block_records=size)
+    assert [block.records for block in found.blocks] == [len(records[first : first + size]) for first in range(0, len(records), size)]
+    assert found.records == len(records)
+
+
+@given(RECORDS)
+def test_a_record_of_a_message_is_the_same_record(each: Record) -> None:
+    assert record_of(MemoryMessage(each)) == each
+
+
+def test_null_and_empty_boundaries_and_the_order_of_headers_are_told_apart() -> None:
+    alike = [
+        record(0, None, None),
+        record(0, b"", None),
+        record(0, None, b""),
+        record(0, b"", b""),
+        record(0, b"ab", b"c"),
+        record(0, b"b", b"ca"),
+        record(0, b"", b"", (("a", b"1"), ("b", b"2"))),
+        record(0, b"", b"", (("b", b"2"), ("a", b"1"))),
+        record(0, b"", b"", (("a", None), ("b", b"2"))),
+        record(0, b"", b"", (("a", b""), ("b", b"2"))),
+        record(0, b"", b"", (("a1b2", b""),)),
+        record(0, b"", b"", timestamp=2),
+    ]
+    assert len({digest([each]).text for each in alike}) == len(alike)
+
+
+def test_the_order_of_records_counts() -> None:
+    one, other = numbered(2)
+    assert digest([one, other]).text != digest([other, one]).text
+
+
+def test_without_times_they_do_not_count() -> None:
+    assert digest([record(0, timestamp=1)], timed=False) == digest([record(0, timestamp=2)], timed=False)
+
+
+def test_a_record_without_a_timestamp_is_not_one_of_1969() -> None:
+    assert digest([record(0, timestamp=-1, kind=0)]).text == digest([record(0, timestamp=-1)]).text
+    assert digest([record(0, timestamp=5, kind=0)]).text == digest([record(0, timestamp=-1)]).text
+
+
+def test_the_records_in_front_are_skipped_also_over_batches() -> None:
+    assert digest(numbered(20), batch=3, skip=7).text == digest(numbered(20)[7:]).text
+    assert digest(numbered(5), batch=3, skip=7) == Digest()
+
+
+def test_the_first_block_that_differs_is_named() -> None:
+    records = numbered(20)
+    changed = [*records[:13], records[13]._replace(value=b"x"), *records[14:]]
+    full = digest(records, block_records=5)
+    assert full.differs_at(digest(changed, block_records=5)) == 2
+    assert full.differs_at(digest(records[:10], block_records=5)) == 2
+    assert full.differs_at(digest(records[:12], block_records=5)) == 2
+    assert full.differs_at(digest(records, block_records=5)) is None

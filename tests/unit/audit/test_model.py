@@ -1,0 +1,53 @@
+"""An audit's result as a document, and what it says as a whole."""
+
+import json
+from datetime import UTC, datetime
+
+from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, Shown
+from mirror.audit.report import errors_of, lines_of
+from mirror.errors import ErrorReport
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+EQUAL_ONE = PartitionAudit("orders", 0, "east.orders", EQUAL, (0, 9), (1, 12), 9, 9, "ab", "ab")
+LEFT_OUT = PartitionAudit("orders", 1, "east.orders", UNPROVEN, left_out=(LeftOut(0, 9, "gone"), LeftOut(9, 12, "gone too")))
+FOUND = Difference(
+    MISSING, "orders", 2, "east.orders", 5, 7, Shown(5, 1, "CreateTime", "k", 1, None, 0, 0), Shown(7, 2, "CreateTime", None, None, 3, 1, 4)
+)
+DIFFERENT_ONE = PartitionAudit("orders", 2, "east.orders", DIFFERENT, (0, 9), (0, 8), 9, 8, "ab", "cd", difference=FOUND, notes=("n",))
+
+
+def result(*partitions: PartitionAudit, errors: tuple[ErrorReport, ...] = ()) -> AuditResult:
+    return AuditResult("east->west", NOW, partitions, errors, ("a notice",))
+
+
+def test_the_document_is_plain_json_and_gives_the_result_again() -> None:
+    whole = result(EQUAL_ONE, LEFT_OUT, DIFFERENT_ONE, errors=(ErrorReport("X", "y"),))
+    assert AuditResult.from_document(json.loads(json.dumps(whole.as_document()))) == whole
+
+
+def test_one_difference_makes_the_whole_different_and_only_what_was_compared_is_equal() -> None:
+    assert result(EQUAL_ONE, LEFT_OUT, DIFFERENT_ONE).state == DIFFERENT
+    assert result(EQUAL_ONE, LEFT_OUT).state == EQUAL
+    assert result(LEFT_OUT).state == UNPROVEN
+    assert result().state == UNPROVEN
+
+
+def test_a_difference_is_an_error_that_names_the_offset_and_the_command_to_look_at_it() -> None:
+    (error,) = errors_of(result(EQUAL_ONE, DIFFERENT_ONE))
+    assert (error.code, error.topic, error.partition, error.offset, error.retriable) == ("AuditDifferent", "orders", 2, 5, False)
+    assert "missing record" in error.message
+    assert "python -m mirror audit --flow 'east->west' --topics orders --show-payload" in error.next
+
+
+def test_both_records_stand_side_by_side_and_what_differs_is_marked() -> None:
+    lines = lines_of(result(DIFFERENT_ONE, LEFT_OUT))
+    assert lines[0] == "orders-2: missing record at source offset 5, east.orders-2@7"
+    assert next(line.split() for line in lines if "≠" in line) == ["≠", "timestamp", "1", "2"]
+    assert any(line.split() == ["≠", "key", "k", "null"] for line in lines)
+    assert not any("header contents" in line for line in lines), "the payload was not asked for"
+    assert "Left out: orders-1 [0, 9): gone" in lines
+    assert lines[-1].startswith("east->west: different: 9 records of the source and 8 of the target in 2 partitions")
+
+
+def test_parts_of_one_audit_are_put_together() -> None:
+    assert result(LEFT_OUT).plus(result(EQUAL_ONE)) == result(EQUAL_ONE, LEFT_OUT)
