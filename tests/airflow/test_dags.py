@@ -26,6 +26,7 @@ KINDS = [
     "backfill",
     "checkpoints",
     "copy",
+    "freshness",
     "group-offsets",
     "heartbeats",
     "refresh-groups",
@@ -148,6 +149,26 @@ def test_a_readable_configuration_has_no_failing_dag(configured: Callable[..., N
     assert "mirror.configuration" not in dags()
 
 
+def test_runs_have_a_deadline_where_somebody_is_to_be_told(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    configured(*TWO_WAYS)
+    assert [dag.dag_id for dag in dags().values() if dag.deadline] == []
+    told = "mirror.alert.connections = mail, slack"
+    configured(*TWO_WAYS, told, "west->east.mirror.deadline.run.seconds = -1", "east->west.mirror.heartbeats.trigger = true")
+    found = dags()
+    alerts = {dag_id: dag.deadline[0] for dag_id, dag in found.items() if dag.deadline}
+    of_long_runs = {"audit", "backfill", "heartbeats"}
+    assert set(alerts) == {f"east-to-west.{kind}" for kind in set(KINDS) - of_long_runs}
+    assert alerts["east-to-west.freshness"].interval == timedelta(seconds=900)
+    assert alerts["east-to-west.copy"].interval == timedelta(seconds=900 + 300)
+    callback = alerts["east-to-west.copy"].callback
+    assert callback.path == "mirror.airflow.deadlines.tell_missed_run"
+    assert callback.kwargs == {"flow": "east->west", "connections": ["mail", "slack"], "seconds": 1200}
+    for dag in found.values():
+        DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+
+
 def test_parsing_imports_nothing_heavy_and_is_quick(configured: Callable[..., None], airflow_home: Path) -> None:
     configured(*TWO_WAYS)
     program = """
@@ -157,7 +178,7 @@ from airflow.dag_processing.dagbag import DagBag
 began = time.process_time()
 bag = DagBag(sys.argv[1])
 provider = "airflow.providers.apache.spark.hooks.spark_submit"
-heavy = (provider, "pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "mirror.kafka.cluster")
+heavy = (provider, "pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "mirror.kafka.cluster", "mirror.alerts.webhook")
 heavy = [name for name in heavy if name in sys.modules]
 print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() - began]))
 """

@@ -29,6 +29,7 @@ STEPS = (
     ("heartbeats",),
     ("translate", "--group", "readers"),
     ("status",),
+    ("freshness",),
     ("audit",),
 )
 """Every command that looks at the source of a flow, in the order of a day."""

@@ -111,7 +111,17 @@ def _webhook(connection: str, found: Any, extra: dict[str, Any]) -> Webhook:
     elif password:
         headers["Authorization"] = f"Bearer {password}"
     routing_key = password if format == "pagerduty" else ""
-    return Webhook(connection, format, url, headers, login, routing_key, float(extra.get("timeout", SECONDS)))
+    return Webhook(connection, format, url, headers, login, routing_key, _seconds(connection, extra))
+
+
+def _seconds(connection: str, extra: dict[str, Any]) -> float:
+    try:
+        seconds = float(extra.get("timeout", SECONDS))
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if seconds <= 0:
+        raise AlertConnectionUnusable(connection, "the timeout in its extra is no number of seconds")
+    return seconds
 
 
 def _address(connection: str, found: Any, extra: dict[str, Any], format: str) -> str:

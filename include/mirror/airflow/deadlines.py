@@ -11,15 +11,16 @@ from typing import Any
 from mirror.alerts.limits import run_seconds
 from mirror.alerts.model import Alert, key_of
 from mirror.alerts.notify import connections_of, send_by
-from mirror.commands.status import duration
 from mirror.config import Flow
+from mirror.report.words import duration
 
 MISSED = "DeadlineMissed"
 
 
 def deadlines(flow: Flow, what: str) -> list[Any]:
     """The deadline of the runs of the flow's DAG `what`; none without a limit, or without anybody to tell."""
-    from airflow.sdk import DeadlineAlert, DeadlineReference, SyncCallback
+    from airflow.sdk.definitions.callback import SyncCallback
+    from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
     seconds, connections = run_seconds(flow, what), list(connections_of(flow))
     if seconds is None or not connections:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from mirror.alerts.limits import Limits
 from mirror.alerts.problems import Judgement, Place, Problem, by_topic, listed
 from mirror.alerts.waiting import Memory, Work, remembered
-from mirror.commands.status import duration
 from mirror.errors import ErrorReport
 from mirror.report.status import BEHIND, DECIDED, FIRST_SIGHT, GONE, OPEN_TRANSACTION, PAUSED, PartitionStatus, Status
+from mirror.report.words import duration
 
 UNREACHABLE, LATE, STILL, NOT_COPYING, NO_BEATS = "ClusterUnreachable", "Behind", "NoProgress", "NotCopying", "HeartbeatsStopped"
 CHECK_FAILED = "CheckFailed"

@@ -101,7 +101,8 @@ class Webhook:
             return "the address"
 
     def _hidden(self, text: str) -> str:
-        secrets = [self.url, httpx.URL(self.url).path, self.routing_key, *self.headers.values(), *(self.login or ())]
+        parts = [part for each in (httpx.URL(self.url).path, *self.headers.values()) for part in (each, *each.split())]
+        secrets = [self.url, self.routing_key, *parts, *(self.login or ())]
         for secret in sorted((each for each in secrets if len(each) > 3), key=len, reverse=True):
             text = text.replace(secret, "***")
         return " ".join(text.split())[:_ANSWER_CHARACTERS]

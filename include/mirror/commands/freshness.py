@@ -9,9 +9,9 @@ from mirror.alerts.notify import connections_of, send_by
 from mirror.alerts.rules import Late
 from mirror.alerts.state import State
 from mirror.commands.answer import DONE, FAILED, Answer, table
-from mirror.commands.status import duration
 from mirror.config import Flow
 from mirror.errors import MirrorError, UsageError
+from mirror.report.words import duration
 
 _HEAD = ("topic", "partition", "records", "waiting")
 _SHOWN = 10

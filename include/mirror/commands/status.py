@@ -9,6 +9,7 @@ from mirror.config import Flow
 from mirror.formats.ledger import Writer
 from mirror.report.observe import status
 from mirror.report.status import PROGRESSING, UNKNOWN, PartitionStatus, Status
+from mirror.report.words import duration
 
 _HEAD = ("topic", "partition", "state", "watermark", "end", "lag", "oldest", "written", "by")
 
@@ -42,16 +43,6 @@ def summary(found: Status) -> str:
         f"last written {_clock(found.written.time, found.time)} by {_who(found.written)}" if found.written else "nothing written yet"
     )
     return "; ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the two largest units that matter to a reader: `42 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`."""
-    whole = int(seconds)
-    for size, name, smaller, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {name}" + (f" {rest} {small}" if rest else "")
-    return f"{whole} s"
 
 
 def _row(each: PartitionStatus, now: datetime) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from mirror.commands.status import duration
+from mirror.report.words import duration
 
 NOT_KNOWN = "–"
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.commands.status import duration, summary
+from mirror.commands.status import summary
 from mirror.errors import ErrorReport, LedgerDamaged, SourceGap, TargetMissing, UnexplainedTarget
 from mirror.formats.ledger import Blocked, Writer
 from mirror.kafka.model import Partition, Topic
@@ -15,6 +15,7 @@ from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
 from mirror.report.status import PROGRESSING, STATES_OF_ERRORS, Observation, status_of
+from mirror.report.words import duration
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
