@@ -1,0 +1,230 @@
+"""From Airflow's connections to mail servers and web services: sinks on this machine, and connections that cannot be used."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirror.alerts.model import Alert
+from mirror.errors import AlertConnectionUnusable, NotificationFailed
+from services.ports import free_ports
+from services.sinks import HttpSink, MailSink
+
+ALERT = Alert(
+    key="east->west/SourceGap/orders",
+    kind="SourceGap",
+    summary="Source gap: orders-3",
+    detail="{{ 7 * 6 }} <is no> template",
+    next="decide",
+    since=datetime(2026, 11, 21, tzinfo=UTC),
+    flow="east->west",
+    topic="orders",
+    partition=3,
+)
+SECRET = "T000/B000/verysecret"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[HttpSink]:
+    with HttpSink() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mail() -> Iterator[MailSink]:
+    with MailSink() as running:
+        yield running
+
+
+@pytest.fixture
+def connect(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """A connection in the environment: `connect("http", password=..., extra={...})` gives its id."""
+
+    def make(kind: str, name: str = "on_call", **fields: Any) -> str:
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps({"conn_type": kind, **fields}))
+        return name
+
+    return make
+
+
+def mail_fields(mail: MailSink, **extra: Any) -> dict[str, Any]:
+    both = {"to": "a@example.org, b@example.org", "from_email": "mirror@example.org", "disable_ssl": True, "disable_tls": True}
+    return {"host": "127.0.0.1", "port": mail.port, "extra": {**both, "timeout": 5, "retry_limit": 1, **extra}}
+
+
+def channel(connection: str) -> Any:
+    import mirror.airflow  # noqa: F401 — tells the alerts how to open channels
+    from mirror.alerts.notify import channel as opened
+
+    return opened(connection)
+
+
+def test_a_mail_says_that_an_alert_begins_and_that_it_is_over(connect: Callable[..., str], mail: MailSink) -> None:
+    sender = channel(connect("smtp", **mail_fields(mail)))
+    sender.send(ALERT, cleared=False)
+    sender.send(ALERT, cleared=True)
+    begin, end = mail.wait(lambda mails: len(mails) == 2, 5)
+    assert (begin["To"], begin["From"]) == ("a@example.org, b@example.org", "mirror@example.org")
+    assert begin["Subject"] == "[mirror] east->west: Source gap: orders-3"
+    assert end["Subject"] == "[mirror] east->west: over: Source gap: orders-3"
+    assert "{{ 7 * 6 }} &lt;is no&gt; template" in begin.get_body().get_content(), "neither a template nor HTML of whoever named a topic"
+
+
+def test_a_mail_server_that_is_not_there_is_said(connect: Callable[..., str], mail: MailSink) -> None:
+    fields = {**mail_fields(mail), "port": free_ports(1)[0], "login": "u", "password": SECRET}
+    with pytest.raises(NotificationFailed, match="refused") as caught:
+        channel(connect("smtp", **fields)).send(ALERT, cleared=False)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "path", "expected"),
+    [
+        ("http", {"password": SECRET, "extra": {"format": "slack"}}, f"/services/{SECRET}", "text"),
+        ("slackwebhook", {"password": f"/services/{SECRET}"}, f"/services/{SECRET}", "text"),
+        ("generic", {"password": "KEY", "extra": {"format": "pagerduty"}}, "/v2/enqueue", "dedup_key"),
+        ("pagerduty_events", {"password": "KEY"}, "/v2/enqueue", "dedup_key"),
+        ("http", {"extra": {"format": "alertmanager"}}, "/api/v2/alerts", "labels"),
+        ("http", {"extra": {"format": "alertmanager", "path": "/am/api/v2/alerts"}}, "/am/api/v2/alerts", "labels"),
+        ("http", {"extra": {"format": "json", "path": "/hook?x=1"}}, "/hook?x=1", "event"),
+    ],
+)
+def test_each_kind_of_connection_posts_where_and_what_its_service_takes(
+    connect: Callable[..., str], web: HttpSink, kind: str, fields: dict[str, Any], path: str, expected: str
+) -> None:
+    web.posted.clear()
+    channel(connect(kind, host=web.url, **fields)).send(ALERT, cleared=False)
+    [posted] = web.posted
+    body = posted.body[0] if isinstance(posted.body, list) else posted.body
+    assert (posted.path, expected in body) == (path, True)
+
+
+def test_a_login_is_sent_and_a_password_alone_is_a_bearer_token(connect: Callable[..., str], web: HttpSink) -> None:
+    web.posted.clear()
+    extra = {"format": "json"}
+    channel(connect("http", host="127.0.0.1", schema="http", port=web.port, login="u", password="p", extra=extra)).send(ALERT, False)
+    channel(connect("http", host=web.url, password="token", extra=extra)).send(ALERT, False)
+    assert [each.headers["authorization"] for each in web.posted] == ["Basic dTpw", "Bearer token"]
+
+
+def test_a_whole_slack_address_may_be_the_password(connect: Callable[..., str], web: HttpSink) -> None:
+    web.posted.clear()
+    channel(connect("http", password=f"{web.url}/services/{SECRET}", extra={"format": "slack"})).send(ALERT, False)
+    assert web.posted[0].path == f"/services/{SECRET}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "reason"),
+    [
+        ("smtp", {"extra": {"from_email": "a@b"}}, "to whom"),
+        ("smtp", {"extra": {"to": "a@b"}}, "from whom"),
+        ("smtp", {"extra": {"to": [1], "from_email": "a@b"}}, "to whom"),
+        ("http", {"host": "h"}, "nobody knows what to send"),
+        ("http", {"host": "h", "extra": {"format": "fax"}}, "nobody knows what to send"),
+        ("slackwebhook", {}, "password"),
+        ("pagerduty", {}, "routing key"),
+        ("http", {"extra": {"format": "alertmanager"}}, "no host"),
+        ("http", {"host": "h", "extra": {"format": "json", "timeout": "soon"}}, "timeout"),
+    ],
+)
+def test_a_connection_that_cannot_be_used_says_why_and_what_to_do(
+    connect: Callable[..., str], kind: str, fields: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(AlertConnectionUnusable, match=reason) as caught:
+        channel(connect(kind, **fields)).send(ALERT, cleared=False)
+    assert "AIRFLOW_CONN_ON_CALL" in caught.value.next
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("extra", ["[1]", f"{{{SECRET}"])
+def test_an_extra_that_is_no_json_object_is_said_without_its_text(airflow_home: Path, monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
+    monkeypatch.setattr("mirror.airflow.alert_channels.connection_of", lambda _name: SimpleNamespace(conn_type="http", extra=extra))
+    with pytest.raises(AlertConnectionUnusable, match="its extra is no JSON") as caught:
+        channel("on_call")
+    assert SECRET not in str(caught.value)
+
+
+def test_a_connection_that_is_not_there_is_said(airflow_home: Path) -> None:
+    with pytest.raises(AlertConnectionUnusable, match="there is none of this name"):
+        channel("nobody_knows_it")
+
+
+def test_the_notifier_serves_callbacks_of_other_dags_with_templates(connect: Callable[..., str], web: HttpSink) -> None:
+    from mirror.airflow.webhook_notifier import WebhookNotifier
+
+    web.posted.clear()
+    name = connect("pagerduty", host=web.url, password="KEY")
+    WebhookNotifier(name, summary="{{ dag_id }} failed", key="{{ dag_id }}")({"dag_id": "other"})
+    waiting = WebhookNotifier(name, summary="{{ dag_id }} works again", key="{{ dag_id }}", cleared=True)
+    waiting.context = {"dag_id": "other"}
+
+    async def wait() -> None:
+        await waiting
+
+    asyncio.run(wait())
+    begin, end = (each.body for each in web.posted)
+    assert (begin["event_action"], begin["payload"]["summary"], begin["dedup_key"]) == ("trigger", "airflow: other failed", "other")
+    assert (end["event_action"], end["dedup_key"]) == ("resolve", "other")
+
+
+CONTEXT = {
+    "dag_run": {"dag_id": "east-to-west.copy", "dag_run_id": "scheduled__1", "state": "running", "queued_at": "2026-11-21T10:00:00Z"},
+    "deadline": {"id": "x", "deadline_time": "2026-11-21T10:15:00Z"},
+}
+
+
+def test_a_missed_run_is_told_by_every_connection_also_when_one_does_not_work(
+    connect: Callable[..., str], web: HttpSink, mail: MailSink
+) -> None:
+    from mirror.airflow.deadlines import tell_missed_run
+
+    web.posted.clear()
+    mails = len(mail.mails)
+    names = ["missing", connect("pagerduty", host=web.url, password="KEY"), connect("smtp", "mails", **mail_fields(mail))]
+    with pytest.raises(AlertConnectionUnusable, match="missing"):
+        tell_missed_run("east->west", names, 900, CONTEXT)
+    [event] = web.posted
+    assert event.body["dedup_key"] == "east->west/DeadlineMissed/east-to-west.copy"
+    assert event.body["payload"]["summary"] == "east->west: A run of east-to-west.copy did not end within 15 min."
+    assert event.body["payload"]["timestamp"] == "2026-11-21T10:15:00.000Z"
+    assert "scheduled__1" in event.body["payload"]["custom_details"]["detail"]
+    assert len(mail.wait(lambda found: len(found) > mails, 5)) == mails + 1
+
+
+def test_a_test_alert_reaches_everybody_and_says_who_was_not_reached(
+    connect: Callable[..., str], web: HttpSink, configured: Callable[..., None], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from mirror.__main__ import main
+
+    web.posted.clear()
+    connect("http", host=web.url, extra={"format": "json"})
+    head = (
+        "clusters = east, west",
+        "east.bootstrap.servers = 127.0.0.1:1",
+        "west.bootstrap.servers = 127.0.0.1:1",
+        "east->west.enabled = true",
+    )
+    configured(*head, "mirror.alert.connections = on_call, nobody")
+    assert main(["freshness", "--test-alert"]) == 1
+    said = capsys.readouterr()
+    assert "on_call took the test and its end" in said.out
+    assert "AlertConnectionUnusable" in said.err
+    assert [each.body["event"] for each in web.posted] == ["opened", "cleared"]
+    configured(*head)
+    assert main(["freshness", "--test-alert"]) == 2
+
+
+def test_what_asks_nobody_for_anything_is_mailed_and_pages_nobody(connect: Callable[..., str], web: HttpSink, mail: MailSink) -> None:
+    web.posted.clear()
+    mails = len(mail.mails)
+    info = replace(ALERT, severity="info", kind="BackfillDone")
+    channel(connect("pagerduty", host=web.url, password="KEY")).send(info, cleared=False)
+    channel(connect("smtp", **mail_fields(mail))).send(info, cleared=False)
+    assert len(mail.wait(lambda found: len(found) > mails, 5)) == mails + 1
+    assert web.posted == []

@@ -1,0 +1,56 @@
+"""What an audit found stays known until an audit of the same place finds it mended."""
+
+import json
+from typing import Any
+
+from mirror.alerts.audits import Audits
+from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
+from tests.unit.alerts.seen import at
+
+
+def audited(minute: int, *partitions: tuple[int, str, tuple[int, int], int | None], topic: str = "orders") -> dict[str, Any]:
+    """The document of an audit: (partition, state, source interval, offset of the difference)."""
+    rows = []
+    for number, state, source, offset in partitions:
+        difference = Difference(CHANGED_VALUE, topic, number, f"east.{topic}", offset, offset) if state == DIFFERENT else None
+        rows.append(PartitionAudit(topic, number, f"east.{topic}", state, source, difference=difference))
+    return json.loads(json.dumps(AuditResult("east->west", at(60 * minute), tuple(rows)).as_document()))
+
+
+def places(audits: Audits) -> set[tuple[str, int]]:
+    assert Audits.from_document(json.loads(json.dumps(audits.as_document()))) == audits
+    return {(each.topic, each.partition) for each in audits.mismatches}
+
+
+def test_a_difference_is_a_problem_of_its_topic_with_the_first_difference_and_the_command() -> None:
+    audits = Audits().plus("audit", audited(0, (0, EQUAL, (0, 9), None), (1, DIFFERENT, (0, 9), 4)))
+    [problem] = audits.problems("east->west", 30)
+    assert (problem.kind, problem.what, problem.partition) == ("AuditMismatch", "orders", 1)
+    assert problem.detail == "orders-1: changed value at source offset 4, east.orders-1@4 (audit of 2026-11-21 12:00 UTC)"
+    assert "python -m mirror audit --flow 'east->west'" in problem.next
+
+
+def test_an_audit_of_something_else_mends_nothing() -> None:
+    audits = Audits().plus("audit", audited(0, (1, DIFFERENT, (0, 9), 4)))
+    for document in (
+        audited(1, (0, EQUAL, (0, 9), None)),
+        audited(2, (1, EQUAL, (0, 9), None), topic="bills"),
+        audited(3, (1, EQUAL, (5, 9), None)),
+        audited(4, (1, UNPROVEN, (0, 9), None)),
+        None,
+    ):
+        audits = audits.plus("backfill", document)
+    assert places(audits) == {("orders", 1)}
+
+
+def test_an_audit_of_the_same_place_mends_it_or_finds_it_again_once() -> None:
+    audits = Audits().plus("audit", audited(0, (1, DIFFERENT, (0, 9), 4)))
+    again = audits.plus("audit", audited(1, (1, DIFFERENT, (0, 20), 4)))
+    assert len(again.mismatches) == 1
+    assert places(again.plus("backfill", audited(2, (1, EQUAL, (3, 5), None)))) == set()
+
+
+def test_the_same_audit_seen_again_a_minute_later_changes_nothing() -> None:
+    found = audited(0, (1, DIFFERENT, (0, 9), 4))
+    audits = Audits().plus("audit", found).plus("backfill", audited(1, (1, EQUAL, (0, 9), None)))
+    assert places(audits.plus("audit", found)) == set()

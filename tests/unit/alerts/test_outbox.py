@@ -1,0 +1,84 @@
+"""Nothing that is to be told is lost, whatever connections do; what arrives is in order."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.alerts.model import Alert
+from mirror.alerts.outbox import Outbox, as_documents, deliver, from_documents, with_more
+from mirror.alerts.tracking import Telling
+from mirror.errors import NotificationFailed
+from tests.unit.alerts.seen import at
+
+BOTH = ("mail", "slack")
+
+
+def telling(connection: str, kind: str, cleared: bool) -> Telling:
+    return Telling(connection, Alert(f"east->west/{kind}", kind, kind, "", "", at(0), "east->west"), cleared)
+
+
+class Sinks:
+    """What arrived at each connection; those that are down take nothing."""
+
+    def __init__(self) -> None:
+        self.down: set[str] = set()
+        self.got: dict[str, list[tuple[str, bool]]] = {each: [] for each in BOTH}
+
+    def send(self, each: Telling) -> None:
+        if each.connection in self.down:
+            raise NotificationFailed(each.connection, "the sink", "it is down")
+        self.got[each.connection].append((each.alert.kind, each.cleared))
+
+
+def test_a_connection_that_fails_keeps_what_it_did_not_take_and_holds_up_no_other() -> None:
+    sinks = Sinks()
+    sinks.down = {"mail"}
+    outbox = with_more((), [telling("mail", "A", False), telling("slack", "A", False), telling("mail", "B", False)], BOTH)
+    outbox, failed = deliver(outbox, sinks.send)
+    assert (list(failed), sinks.got) == (["mail"], {"mail": [], "slack": [("A", False)]})
+    sinks.down = set()
+    assert deliver(outbox, sinks.send) == ((), {})
+    assert sinks.got["mail"] == [("A", False), ("B", False)]
+
+
+def test_of_a_problem_that_came_and_went_often_meanwhile_the_newest_time_is_told() -> None:
+    outbox: Outbox = ()
+    for cleared in (False, True, False, True, False):
+        outbox = with_more(outbox, [telling("mail", "A", cleared)], BOTH)
+    assert [each.cleared for each in outbox] == [False]
+
+
+def test_an_end_that_is_owed_for_a_beginning_that_arrived_comes_before_the_next_beginning() -> None:
+    outbox = with_more((), [telling("mail", "A", True)], BOTH)
+    for cleared in (False, True, False):
+        outbox = with_more(outbox, [telling("mail", "A", cleared)], BOTH)
+    assert [each.cleared for each in outbox] == [True, False]
+
+
+def test_what_is_for_a_connection_that_is_no_longer_configured_goes() -> None:
+    outbox = with_more((), [telling("mail", "A", False), telling("slack", "A", False)], BOTH)
+    assert [each.connection for each in with_more(outbox, [], ("slack",))] == ["slack"]
+
+
+STEP = st.tuples(st.sampled_from("ABC"), st.sets(st.sampled_from(BOTH)))
+
+
+@given(st.lists(STEP, max_size=60))
+def test_beginnings_and_ends_alternate_at_every_connection_and_the_last_word_arrives(steps: list[tuple[str, set[str]]]) -> None:
+    sinks, outbox, is_open = Sinks(), (), dict.fromkeys("ABC", False)
+    for kind, down in steps:
+        sinks.down = down
+        is_open[kind] = not is_open[kind]
+        outbox = with_more(outbox, [telling(connection, kind, not is_open[kind]) for connection in BOTH], BOTH)
+        outbox = from_documents(json.loads(json.dumps(as_documents(outbox))))
+        outbox, _ = deliver(outbox, sinks.send)
+        assert len(outbox) <= 3 * len(BOTH) * len(is_open)
+    sinks.down = set()
+    outbox, failed = deliver(outbox, sinks.send)
+    assert (outbox, failed) == ((), {})
+    for got in sinks.got.values():
+        for kind, state in is_open.items():
+            signs = [cleared for each, cleared in got if each == kind]
+            assert signs == [bool(place % 2) for place in range(len(signs))]
+            assert bool(len(signs) % 2) == state

@@ -1,0 +1,195 @@
+"""What is a problem, what is none, and what is only the consequence of another one."""
+
+from mirror.alerts.limits import Limits
+from mirror.alerts.problems import TOPICS_ALONE, Judgement
+from mirror.alerts.rules import Seen, judge, late_partitions, memory_after
+from mirror.report.status import FAILED, FIRST_SIGHT, OPEN_TRANSACTION, PAUSED, UNKNOWN
+from tests.unit.alerts.seen import beats, error, partition, seen, written
+
+LIMITS = Limits(lag=100, lag_records=None, progress=200, copy=300, heartbeats=150, unreachable=250)
+
+
+def judgement(*checks: Seen, limits: Limits = LIMITS) -> Judgement:
+    """What the last of these checks comes to; the memory begins with the first."""
+    memory = None
+    for place, each in enumerate(checks):
+        is_new, memory = memory is None, memory_after(each, memory)
+        if place == len(checks) - 1:
+            return judge(each, late_partitions(each, memory, is_new), limits)
+    raise AssertionError
+
+
+def opened(found: Judgement) -> dict[str, str | None]:
+    """The problems that may become alerts: kind -> what."""
+    return {each.kind: each.what for each in found.problems if each.opens}
+
+
+def kept(found: Judgement) -> set[str]:
+    """The kinds of problems that only keep an alert open."""
+    return {each.kind for each in found.problems if not each.opens}
+
+
+def test_a_flow_without_work_or_errors_has_no_problem() -> None:
+    assert judgement(seen(0, partition(5, 5)), seen(10_000, partition(5, 5))).problems == ()
+
+
+def test_a_partition_that_is_behind_for_too_long_is_late_and_the_worst_is_named_first() -> None:
+    busy = [partition(0, 5, 1, written=written(0)), partition(50, 99, 0, written=written(0))]
+    checks = [seen(0, *busy), seen(101, partition(4, 5, 1, written=written(101)), partition(60, 99, 0, written=written(101)))]
+    [problem] = judgement(*checks).problems
+    assert (problem.kind, problem.what) == ("Behind", None)
+    assert problem.summary == "The mirror is 1 min 41 s and 40 records behind; allowed: 1 min 40 s."
+    assert problem.detail.splitlines()[0] == "orders-0: 39 records behind, 1 min 41 s"
+
+
+def test_records_are_counted_over_all_partitions_of_the_flow() -> None:
+    limits = Limits(lag=None, lag_records=99, progress=None, copy=None)
+    busy = [partition(0, 50, number, written=written(0)) for number in (0, 1)]
+    assert opened(judgement(seen(0, *busy), limits=limits)) == {"Behind": None}
+    assert judgement(seen(0, busy[0]), limits=limits).problems == ()
+
+
+def test_a_record_that_says_it_is_of_last_year_waits_since_it_was_seen() -> None:
+    old = partition(0, 5, oldest_seconds=3e7, written=written(0))
+    assert judgement(seen(0, old), seen(50, old)).problems == ()
+    assert opened(judgement(seen(0, old), seen(150, old))) == {"Behind": None}
+
+
+def test_a_record_that_is_younger_than_the_first_look_at_its_offset_waits_since_its_own_time() -> None:
+    young = partition(0, 5, oldest_seconds=60, written=written(0))
+    assert judgement(seen(0, young), seen(150, young)).problems == ()
+
+
+def test_without_a_memory_the_records_own_times_count_so_that_a_lost_memory_is_not_silent() -> None:
+    assert opened(judgement(seen(0, partition(0, 5, oldest_seconds=150, written=written(-10))))) == {"Behind": None}
+
+
+def test_a_watermark_that_stands_still_while_others_move_is_told_by_topic() -> None:
+    still = partition(0, 9, 3, written=written(0))
+    checks = [seen(0, still, partition(0, 9, written=written(0))), seen(210, still, partition(9, 12, written=written(210)))]
+    found = judgement(*checks)
+    assert opened(found) == {"NoProgress": "orders"}
+    [problem] = [each for each in found.problems if each.kind == "NoProgress"]
+    assert (problem.topic, problem.partition) == ("orders", 3)
+    assert "orders-3 made no progress" in problem.summary
+    assert "Behind" in kept(found), "late as well: it keeps an alert open that there is, and is none beside"
+
+
+def test_nothing_copied_though_there_is_work_is_one_alert_and_not_one_a_partition() -> None:
+    waiting = [partition(0, 9, number, topic, written=written(-500)) for topic in ("a", "b", "c") for number in range(20)]
+    found = judgement(seen(0, *waiting), seen(310, *waiting))
+    assert opened(found) == {"NotCopying": None}
+    assert kept(found) == {"Behind", "NoProgress"}
+    assert "Nothing was copied for 13 min 30 s, and there is work for 5 min 10 s." in found.problems[0].summary
+
+
+def test_a_flow_that_has_never_copied_is_told_too() -> None:
+    first = partition(None, 9, state=FIRST_SIGHT)
+    assert opened(judgement(seen(0, first), seen(310, first))) == {"NotCopying": None}
+
+
+def test_a_quiet_source_is_no_alert_however_long_nothing_was_copied() -> None:
+    assert judgement(seen(0, partition(9, 9, written=written(-1e6))), seen(1e5, partition(9, 9, written=written(-1e6)))).problems == ()
+
+
+def test_work_that_comes_after_a_quiet_week_has_its_time_to_be_copied() -> None:
+    quiet = written(-600_000)
+    checks = [
+        seen(0, partition(9, 9, written=quiet)),
+        seen(60, partition(9, 10, written=quiet)),
+        seen(120, partition(9, 10, written=quiet)),
+    ]
+    assert judgement(*checks).problems == ()
+
+
+def test_paused_partitions_and_open_transactions_are_late_in_nothing() -> None:
+    alone = [partition(0, 9, 0, state=PAUSED), partition(9, 50, 1, state=OPEN_TRANSACTION, last_stable=9)]
+    assert judgement(seen(0, *alone), seen(1e6, *alone)).problems == ()
+
+
+def test_an_error_that_needs_a_person_is_told_by_topic_with_what_to_do() -> None:
+    gaps = [error("SourceGap", "orders", 0), error("SourceGap", "orders", 4), error("SourceGap", "bills", 1)]
+    found = judgement(seen(0, partition(5, 5), errors=gaps))
+    assert [(each.kind, each.what, each.partition, each.next) for each in found.problems] == [
+        ("SourceGap", "bills", 1, "mend bills"),
+        ("SourceGap", "orders", None, "mend orders"),
+    ]
+    assert found.problems[1].summary == "Source gap: 2 partitions of orders"
+    assert found.problems[1].detail.splitlines() == ["SourceGap of orders-0.", "SourceGap of orders-4."]
+    assert found.problems[1].severity == "critical"
+
+
+def test_a_partition_with_an_error_of_its_own_is_not_late_as_well() -> None:
+    stuck = partition(0, 9, state=FAILED, written=written(0))
+    found = judgement(seen(0, stuck), seen(1000, stuck, errors=[error("RecordRefused", "orders", 0)]))
+    assert opened(found) == {"RecordRefused": "orders"}
+    assert kept(found) == {"Behind"}
+
+
+def test_an_error_of_very_many_topics_is_one_alert() -> None:
+    refused = [error("AuthorizationRefused", f"topic-{number:02}") for number in range(TOPICS_ALONE + 1)]
+    found = judgement(seen(0, errors=refused))
+    assert opened(found) == {"AuthorizationRefused": None}
+    assert len(found.problems) == TOPICS_ALONE + 2, "those of single topics keep alerts open that there are"
+    few = judgement(seen(0, errors=refused[1:]))
+    assert [each.what for each in few.problems if each.opens] == [each.topic for each in refused[1:]]
+
+
+def test_an_error_of_the_flow_and_of_topics_are_two_matters() -> None:
+    found = judgement(seen(0, errors=[error("AuthorizationRefused"), error("AuthorizationRefused", "orders")]))
+    assert [each.what for each in found.problems] == [None, "orders"]
+
+
+def test_errors_that_usually_end_by_themselves_have_their_time() -> None:
+    [problem] = judgement(seen(0, errors=[error("TargetUnavailable", "orders", n, retriable=True) for n in range(3)])).problems
+    assert (problem.kind, problem.what, problem.patience) == ("TargetUnavailable", None, 250)
+    assert "and 2 more" in problem.summary
+    assert judgement(seen(0, errors=[error("KafkaFailure", retriable=True)]), limits=Limits(unreachable=None)).problems == ()
+
+
+def test_a_silent_cluster_is_one_problem_and_nothing_else_is_judged_meanwhile() -> None:
+    silent = error("ClusterUnreachable", retriable=True)
+    found = judgement(
+        seen(0, partition(0, 9)),
+        seen(9000, partition(0, 9, lag=None, state=UNKNOWN), errors=[silent], silent={"east": silent}, comparable=False),
+    )
+    assert opened(found) == {"ClusterUnreachable": "east"}
+    assert found.problems[0].patience == 250
+    assert not found.judged("Behind")
+    assert not found.judged("SourceGap")
+    assert found.judged("ClusterUnreachable")
+
+
+def test_heartbeats_that_stopped_are_told_by_their_way() -> None:
+    found = judgement(seen(200, beats=[beats("east.heartbeats", 0), beats("heartbeats", 199, mirrored=False)]))
+    assert opened(found) == {"HeartbeatsStopped": "east.heartbeats"}
+    assert found.problems[0].summary == "No heartbeat by east.heartbeats for 3 min 20 s."
+
+
+def test_mirrored_heartbeats_that_stop_with_the_copy_or_the_source_are_no_alert_of_their_own() -> None:
+    waiting = partition(0, 9, written=written(-500))
+    old = [beats("east.heartbeats", -500), beats("heartbeats", -500, mirrored=False)]
+    found = judgement(seen(0, waiting), seen(310, waiting, beats=old))
+    assert opened(found) == {"NotCopying": None, "HeartbeatsStopped": "heartbeats"}
+    silent = error("ClusterUnreachable", retriable=True)
+    down = judgement(seen(0, comparable=False, silent={"east": silent}, errors=[silent], beats=old[:1]))
+    assert opened(down) == {"ClusterUnreachable": "east"}
+
+
+def test_heartbeats_that_cannot_be_read_are_not_judged() -> None:
+    assert not judgement(seen(0, beats=None)).judged("HeartbeatsStopped")
+    assert judgement(seen(0)).judged("HeartbeatsStopped")
+
+
+def test_a_check_that_cannot_look_says_so_and_judges_nothing_else() -> None:
+    found = judgement(seen(0, comparable=False, beats=None, failure="KeyError: 'x'"))
+    assert opened(found) == {"CheckFailed": None}
+    assert not found.judged("ClusterUnreachable")
+
+
+def test_every_limit_can_be_switched_off() -> None:
+    never = Limits(lag=None, lag_records=None, progress=None, copy=None, heartbeats=None, unreachable=None)
+    waiting = partition(0, 9, written=written(-500))
+    silent = error("ClusterUnreachable", retriable=True)
+    assert judgement(seen(0, waiting), seen(1e6, waiting, beats=[beats("heartbeats", 0)]), limits=never).problems == ()
+    assert judgement(seen(0, comparable=False, silent={"east": silent}, errors=[silent]), limits=never).problems == ()

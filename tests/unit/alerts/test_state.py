@@ -1,0 +1,110 @@
+"""What is remembered survives as JSON, and what cannot be read is told apart from what is not there."""
+
+import json
+
+import pytest
+
+from mirror.alerts.check import Checked, check, sent
+from mirror.alerts.model import Alert
+from mirror.alerts.state import State, from_document
+from mirror.config import Flow
+from mirror.errors import NotificationFailed
+from tests.unit.alerts.seen import error, partition, seen, written
+
+
+class Channel:
+    """A connection that takes what it is sent, while it is up."""
+
+    def __init__(self) -> None:
+        self.is_up = True
+        self.got: list[tuple[str, bool]] = []
+        self.renewed: list[list[str]] = []
+
+    def send(self, alert: Alert, cleared: bool) -> None:
+        if not self.is_up:
+            raise NotificationFailed("mail", "the sink", "it is down")
+        self.got.append((alert.kind, cleared))
+
+    def renew(self, alerts: list[Alert]) -> None:
+        self.renewed.append([alert.kind for alert in alerts])
+
+
+@pytest.fixture
+def flow(make_flow) -> Flow:
+    return make_flow("mirror.alert.connections = mail", "mirror.deadline.lag.seconds = 100")
+
+
+def run(flow: Flow, state: State, channel: Channel, seconds: float, *errors: str) -> tuple[State, Checked, list[str]]:
+    """One run of the DAG, with what it remembered as JSON."""
+    before = from_document(json.loads(json.dumps(state.as_document()))) if state != State() else state
+    looked = seen(seconds, partition(0, 9, written=written(seconds)), errors=[error(code, "orders", 0) for code in errors])
+    checked = check(flow, looked, before, {})
+    after, failed = sent(checked, lambda _connection: channel)
+    return after, checked, list(failed)
+
+
+def test_runs_remember_by_json_alone_and_tell_once_each(flow: Flow) -> None:
+    channel, state = Channel(), State()
+    for minute in range(5):
+        state, _, failed = run(flow, state, channel, 60 * minute, "SourceGap")
+        assert failed == []
+    assert channel.got == [("SourceGap", False), ("Behind", False)]
+    for minute in range(5, 9):
+        state, _, _ = run(flow, state, channel, 60 * minute)
+    assert channel.got[2:] == [("SourceGap", True)]
+    assert channel.renewed[-1] == ["Behind"]
+
+
+def test_what_could_not_be_delivered_is_kept_and_sent_by_a_later_run(flow: Flow) -> None:
+    channel, state = Channel(), State()
+    channel.is_up = False
+    failures = []
+    for minute in range(4):
+        state, checked, failed = run(flow, state, channel, 60 * minute, "SourceGap")
+        failures.append(failed)
+    assert failures == [[], ["mail"], ["mail"], ["mail"]]
+    assert checked.document()["unsent"] == 2
+    channel.is_up = True
+    state, _, failed = run(flow, state, channel, 240, "SourceGap")
+    assert (failed, channel.got, state.outbox) == ([], [("SourceGap", False), ("Behind", False)], ())
+
+
+def test_a_run_that_was_killed_before_it_sent_is_caught_up_and_one_killed_behind_it_sends_twice(flow: Flow) -> None:
+    channel, state = Channel(), State()
+    state, _, _ = run(flow, state, channel, 0, "SourceGap")
+    _, checked, _ = run(flow, state, Channel(), 60, "SourceGap")
+    state = checked.state  # what was kept before anything was sent
+    state, _, _ = run(flow, state, channel, 120, "SourceGap")
+    assert channel.got[0] == ("SourceGap", False)
+
+
+def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) -> None:
+    channel, state = Channel(), State()
+    for seconds in (0, 150, 200):
+        state, checked, _ = run(flow, state, channel, seconds)
+    document = json.loads(json.dumps(checked.document()))
+    assert (document["lag_records"], document["lag_seconds"], document["lag_bytes"]) == (9, 200, None)
+    assert [Alert.from_document(each).kind for each in document["open"]] == ["Behind"]
+    assert document["time"] == "2026-11-21T12:03:20.000Z"
+    assert document["paused"] == {"partitions": 0, "first": []}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [None, 5, "text", [], {}, {"v": 2}, {"v": 1}, {"v": 1, "memory": "!", "tracking": [], "outbox": [], "audits": {}}],
+)
+def test_a_damaged_document_is_a_value_error_and_nothing_else(damaged: object) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        from_document(damaged)
+
+
+def test_every_part_of_a_document_may_be_missing_or_of_another_type(flow: Flow) -> None:
+    state, _, _ = run(flow, State(), Channel(), 0, "SourceGap")
+    good = state.as_document()
+    assert "east->west/SourceGap/orders" in from_document(good).tracking
+    for name in good:
+        for wrong in (None, 7, "x", [1], {"a": 1}):
+            try:
+                from_document({**good, name: wrong})
+            except ValueError:
+                continue

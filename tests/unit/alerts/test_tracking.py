@@ -1,0 +1,172 @@
+"""Whatever checks see, in whatever order: an alert is told once when it begins and once when it is over."""
+
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.alerts.problems import Judgement, Problem
+from mirror.alerts.tracking import Telling, Tracked, track
+from tests.unit.alerts.seen import at
+
+KEY = "east->west/Behind"
+
+
+def problem(patience: float = 30, opens: bool = True, kind: str = "Behind", summary: str = "late") -> Problem:
+    return Problem(kind, summary, "", "", patience, opens=opens)
+
+
+class Told:
+    """Checks one after the other, and what they told."""
+
+    def __init__(self, lasting: float = 30, connections: tuple[str, ...] = ("mail",), repeat: float | None = None) -> None:
+        self.tracking: dict[str, Tracked] = {}
+        self.told: list[tuple[datetime, Telling]] = []
+        self.connections = connections
+        self._lasting, self._repeat = lasting, repeat
+
+    def check(self, seconds: float, *problems: Problem, judged: bool = True) -> list[str]:
+        """What is told: `+mail` and `-mail`."""
+        # As from JSON: nothing may depend on what is not kept.
+        before = {key: Tracked.from_document(each.as_document()) for key, each in self.tracking.items()}
+        self.tracking, telling = track(
+            before,
+            Judgement(problems, lambda _kind: judged),
+            flow="east->west",
+            now=at(seconds),
+            lasting=self._lasting,
+            connections=self.connections,
+            repeat=self._repeat,
+        )
+        self.told += [(at(seconds), each) for each in telling]
+        return [("-" if each.cleared else "+") + each.connection for each in telling]
+
+    @property
+    def open(self) -> bool:
+        return any(each.is_open for each in self.tracking.values())
+
+
+def test_a_problem_that_lasts_is_told_once_and_once_more_when_it_is_over() -> None:
+    told = Told()
+    assert [told.check(60 * minute, problem()) for minute in range(4)] == [[], ["+mail"], [], []]
+    assert [told.check(240 + 60 * minute) for minute in range(3)] == [[], ["-mail"], []]
+
+
+def test_a_problem_that_is_gone_again_at_once_is_not_told() -> None:
+    told = Told()
+    assert [told.check(60 * minute, *([problem()] if minute % 2 else [])) for minute in range(20)] == [[]] * 20
+
+
+def test_an_alert_that_flickers_stays_one() -> None:
+    told = Told()
+    assert [told.check(60 * minute, *([problem()] if minute < 2 or minute % 2 else [])) for minute in range(20)] == [
+        *[[], ["+mail"]],
+        *[[]] * 18,
+    ]
+
+
+def test_patience_is_the_problems_own() -> None:
+    told = Told()
+    assert [told.check(60 * minute, problem(patience=200)) for minute in range(6)] == [[], [], [], [], ["+mail"], []]
+
+
+def test_without_any_time_to_last_the_first_check_tells() -> None:
+    told = Told(lasting=0)
+    assert told.check(0, problem(patience=0)) == ["+mail"]
+    assert told.check(60) == ["-mail"]
+
+
+def test_runs_by_hand_in_a_row_do_not_make_a_problem_last() -> None:
+    told = Told()
+    assert [told.check(second, problem()) for second in range(20)] == [[]] * 20
+
+
+def test_what_cannot_be_judged_neither_begins_nor_ends() -> None:
+    told = Told()
+    told.check(0, problem())
+    told.check(60, problem())
+    assert [told.check(120 + 60 * minute, judged=False) for minute in range(9)] == [[]] * 9
+    assert told.check(700, problem()) == []
+    assert told.check(760) == []
+    assert told.check(820, judged=False) == []
+    assert told.check(880) == [], "it is seen to be gone for the first time again"
+    assert told.check(940) == ["-mail"]
+
+
+def test_a_consequence_keeps_an_alert_open_and_begins_none() -> None:
+    told = Told()
+    assert [told.check(60 * minute, problem(opens=False)) for minute in range(4)] == [[]] * 4
+    told.check(300, problem())
+    assert told.check(360, problem()) == ["+mail"]
+    assert [told.check(420 + 60 * minute, problem(opens=False)) for minute in range(4)] == [[]] * 4
+    assert told.check(700) == []
+    assert told.check(760) == ["-mail"]
+
+
+def test_an_open_alert_says_how_it_stands_now_and_since_when_it_is() -> None:
+    told = Told()
+    told.check(0, problem(summary="5 behind"))
+    told.check(60, problem(summary="9 behind"))
+    told.check(120, problem(summary="99 behind"))
+    [tracked] = told.tracking.values()
+    assert (tracked.alert.key, tracked.alert.summary, tracked.alert.since) == (KEY, "99 behind", at(0))
+
+
+def test_a_connection_that_comes_later_is_told_what_is_open_and_one_that_goes_is_told_nothing() -> None:
+    told = Told(connections=())
+    told.check(0, problem())
+    assert told.check(60, problem()) == []
+    told.connections = ("mail", "slack")
+    assert told.check(120, problem()) == ["+mail", "+slack"]
+    told.connections = ("slack",)
+    assert told.check(180) == []
+    assert told.check(240) == ["-slack"]
+
+
+def test_it_is_repeated_only_where_that_is_wanted() -> None:
+    told = Told(repeat=150)
+    assert [told.check(60 * minute, problem()) for minute in range(8)] == [[], ["+mail"], [], [], ["+mail"], [], [], ["+mail"]]
+
+
+def test_alerts_of_several_problems_do_not_touch_each_other() -> None:
+    told = Told()
+    told.check(0, problem(), problem(kind="SourceGap"))
+    assert told.check(60, problem(), problem(kind="SourceGap")) == ["+mail", "+mail"]
+    assert told.check(120, problem(kind="SourceGap")) == []
+    assert told.check(180, problem(kind="SourceGap")) == ["-mail"]
+
+
+OBSERVATION = st.sampled_from(["problem", "none", "consequence", "unknown"])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([1.0, 20.0, 60.0, 61.0, 600.0]), OBSERVATION), max_size=80),
+    st.sampled_from([0.0, 30.0, 90.0]),
+    st.sampled_from([0.0, 30.0, 250.0]),
+)
+def test_beginning_and_end_alternate_for_any_series_of_checks(steps: list[tuple[float, str]], lasting: float, patience: float) -> None:
+    told, now = Told(lasting=lasting), 0.0
+    for passed, what in steps:
+        now += passed
+        problems = {"problem": [problem(patience)], "consequence": [problem(patience, opens=False)]}.get(what, [])
+        told.check(now, *problems, judged=what != "unknown")
+    signs = [each.cleared for _, each in told.told]
+    assert signs == [bool(place % 2) for place in range(len(signs))], "beginning, end, beginning, end"
+    assert told.open == (len(signs) % 2 == 1)
+    # However it went, what stays is told in the end, and what is gone for good is over.
+    now += 1000
+    assert told.check(now, problem(patience)) + told.check(now + 300, problem(patience)) == ([] if len(signs) % 2 else ["+mail"])
+    assert told.check(now + 600) + told.check(now + 900) == ["-mail"]
+    assert told.tracking == {}
+
+
+@pytest.mark.parametrize("lost", range(1, 5))
+def test_a_tracking_that_is_lost_tells_again_and_is_never_silent(lost: int) -> None:
+    told = Told()
+    for minute in range(5):
+        if minute == lost:
+            told.tracking = {}
+        told.check(60 * minute, problem())
+    assert told.check(300, problem()) == ([] if lost < 4 else ["+mail"])
+    assert told.open

@@ -1,0 +1,92 @@
+"""Posting to a web service of this machine: what arrives, and what is said when it does not."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from mirror.alerts.webhook import Webhook
+from mirror.errors import NotificationFailed
+from services.ports import free_ports
+from services.sinks import HttpSink
+from tests.unit.alerts.test_payloads import ALERT
+
+SECRET = "T000/B000/verysecret"
+
+
+@pytest.fixture
+def sink() -> Iterator[HttpSink]:
+    with HttpSink() as running:
+        yield running
+
+
+def slack(sink: HttpSink) -> Webhook:
+    return Webhook("chat", "slack", f"{sink.url}/services/{SECRET}")
+
+
+def test_an_alert_and_its_end_arrive_in_the_form_of_the_service(sink: HttpSink) -> None:
+    for format, routing_key in (("slack", ""), ("pagerduty", "R"), ("alertmanager", ""), ("json", "")):
+        webhook = Webhook("x", format, f"{sink.url}/{format}", {"X-Mark": "1"}, ("user", "password"), routing_key)
+        webhook.send(ALERT, cleared=False)
+        asyncio.run(webhook.async_send(ALERT, cleared=True))
+        begin, end = sink.posted[-2:]
+        assert begin.path == end.path == f"/{format}"
+        assert begin.headers["x-mark"] == "1"
+        assert begin.headers["authorization"].startswith("Basic ")
+        assert begin.body != end.body
+    assert sink.posted[2].body["event_action"] == "trigger"
+    assert sink.posted[3].body == {"routing_key": "R", "event_action": "resolve", "dedup_key": ALERT.key}
+
+
+def test_what_asks_nobody_to_do_anything_wakes_nobody(sink: HttpSink) -> None:
+    from dataclasses import replace
+
+    info = replace(ALERT, severity="info")
+    for format in ("pagerduty", "alertmanager", "slack", "json"):
+        Webhook("x", format, f"{sink.url}/{format}").send(info, cleared=False)
+        asyncio.run(Webhook("x", format, f"{sink.url}/{format}").async_send(info, cleared=False))
+    assert [each.path for each in sink.posted] == ["/slack", "/slack", "/json", "/json"]
+
+
+def test_only_an_alertmanager_is_told_again_what_lasts(sink: HttpSink) -> None:
+    for format in ("pagerduty", "alertmanager", "slack", "json"):
+        Webhook("x", format, f"{sink.url}/{format}").renew([ALERT, ALERT])
+    assert [(each.path, len(each.body)) for each in sink.posted] == [("/alertmanager", 2)]
+    Webhook("x", "alertmanager", sink.url).renew([])
+    assert len(sink.posted) == 1
+
+
+@pytest.mark.parametrize(("status", "answer"), [(403, f"no such hook: /services/{SECRET}"), (500, "x" * 5000), (302, "")])
+def test_a_refusal_names_the_host_and_the_answer_and_no_secret(sink: HttpSink, status: int, answer: str) -> None:
+    sink.status, sink.answer = status, answer
+    for call in (lambda: slack(sink).send(ALERT, False), lambda: asyncio.run(slack(sink).async_send(ALERT, False))):
+        with pytest.raises(NotificationFailed) as caught:
+            call()
+        assert f"127.0.0.1:{sink.port}" in str(caught.value)
+        assert f"HTTP {status}" in str(caught.value)
+        assert "verysecret" not in str(caught.value)
+        assert len(str(caught.value)) < 700
+        assert caught.value.retriable
+
+
+def test_a_service_that_is_not_there_or_does_not_answer_is_said_in_time() -> None:
+    nobody = Webhook("chat", "slack", f"http://127.0.0.1:{free_ports(1)[0]}/services/{SECRET}", seconds=2)
+    for call in (lambda: nobody.send(ALERT, False), lambda: asyncio.run(nobody.async_send(ALERT, False))):
+        with pytest.raises(NotificationFailed, match="ConnectError") as caught:
+            call()
+        assert "verysecret" not in str(caught.value)
+
+
+def test_an_address_that_is_none_is_said_without_it() -> None:
+    with pytest.raises(NotificationFailed) as caught:
+        Webhook("chat", "slack", f"http://[nonsense/{SECRET}").send(ALERT, False)
+    assert "verysecret" not in str(caught.value)
+
+
+def test_neither_logs_nor_its_own_text_show_where_it_posts(sink: HttpSink, caplog: pytest.LogCaptureFixture) -> None:
+    webhook = Webhook("x", "pagerduty", f"{sink.url}/{SECRET}", {"Authorization": SECRET}, ("user", SECRET), SECRET)
+    with caplog.at_level(logging.INFO):
+        webhook.send(ALERT, cleared=False)
+    assert "verysecret" not in caplog.text
+    assert "verysecret" not in repr(webhook)
