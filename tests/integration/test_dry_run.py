@@ -9,9 +9,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from mirror.__main__ import main
 from mirror.commands.parser import parser
+from mirror.config import load
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
+from mirror.report.snapshot_taking import FlowTaking
 
 COMMANDS = {
     "copy": [[], ["--without-spark"]],
@@ -127,6 +129,17 @@ def test_status_and_plan_change_nothing_either(pair, oracle, topic, mirror):
     before = snapshot(pair)
     assert (mirror("status")[0], mirror("plan")[0]) == (0, 0)
     assert snapshot(pair) == before
+
+
+def test_a_look_of_the_status_page_changes_nothing_either(pair, oracle, topic, mirror, mm2_properties):
+    taking = FlowTaking(load([mm2_properties(extra={"source->target.mirror.lanes": "4"})]).flow(pair.flow))
+    fresh = snapshot(pair)
+    assert taking.with_groups(taking.take()).is_good
+    assert snapshot(pair) == fresh
+    assert mirror("copy", "--without-spark")[0] == 0
+    old = snapshot(pair)
+    assert taking.take().is_good
+    assert snapshot(pair) == old
 
 
 def test_a_dry_copy_says_what_the_copy_then_does(pair, oracle, topic, mirror):

@@ -70,7 +70,7 @@ def topics_of(
                 each,
                 lag=total(one.status.lag for one in each),
                 oldest_seconds=max((one.status.oldest_seconds for one in each if one.status.oldest_seconds is not None), default=None),
-                bytes_behind=total(one.bytes_behind for one in each),
+                bytes_behind=bytes_of(each),
                 throughput=throughput(samples, [one.status.topic_partition for one in each]),
                 written=_newest(one.status.written for one in each),
                 schema_ids=schema_ids.get(topic),
@@ -113,6 +113,14 @@ def catch_up_of(status: Status, samples: Sequence[Sample], interval: float) -> C
     moving = [each for each in status.partitions if each.state in PROGRESSING]
     waiting = sum(each.state not in PROGRESSING and each.state != PAUSED for each in status.partitions)
     return catch_up(samples, {each.topic_partition for each in moving}, total(each.lag for each in moving), interval, waiting)
+
+
+def bytes_of(partitions: Iterable[PartitionSnapshot]) -> int | None:
+    """About how many bytes the partitions are behind together; None if that is unknown of one that is: the rest would look like all."""
+    listed = list(partitions)
+    if any(each.status.is_behind and each.bytes_behind is None for each in listed):
+        return None
+    return total(each.bytes_behind for each in listed)
 
 
 def total(numbers: Iterable[int | None]) -> int | None:

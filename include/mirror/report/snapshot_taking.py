@@ -16,8 +16,8 @@ from mirror.report.group_snapshots import look_at_groups
 from mirror.report.heartbeat_paths import heartbeat_paths
 from mirror.report.observe import observe
 from mirror.report.schema_ids import Positions, SchemaSampling
-from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot, StandingDecision, Throttle
-from mirror.report.snapshot_parts import catch_up_of, lanes_of, partitions_of, sample_of, skipped_of, topics_of, total
+from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot, HeartbeatPath, StandingDecision, Throttle
+from mirror.report.snapshot_parts import bytes_of, catch_up_of, lanes_of, partitions_of, sample_of, skipped_of, topics_of
 from mirror.report.status import Observation, status_of
 from mirror.report.throughput import WINDOW_SECONDS, Samples, throughput
 
@@ -69,37 +69,42 @@ class FlowTaking:
         partitions = partitions_of(status, seen, samples, topic_selection(self.flow).remote)
         records = seen.ledger or {}
         skipped, skipped_in_all = skipped_of(records)
-        made = FlowSnapshot(
+        heartbeats, partial = self._read_from_target(records) if seen.comparable else ((), ())
+        return FlowSnapshot(
             self.flow.name,
             taken,
             status,
             comparable=seen.comparable,
             topics=topics_of(partitions, samples, self._schemas.found),
             lanes=lanes_of(partitions, seen),
-            bytes_behind=total(each.bytes_behind for each in partitions),
+            bytes_behind=bytes_of(partitions),
             throughput=throughput(samples),
             catch_up=catch_up_of(status, samples, self._interval),
             throttle=self._throttle(seen),
             groups=self._groups,
+            heartbeats=heartbeats,
             decisions=tuple(StandingDecision(*each) for each in seen.decisions),
             skipped=skipped,
             skipped_in_all=skipped_in_all,
+            partial=partial,
         )
-        return self._with_target(made, records) if seen.comparable else made
 
-    def _with_target(self, made: FlowSnapshot, records: Mapping[TopicPartition, LedgerRecord]) -> FlowSnapshot:
-        """With what is read from the target beside the ledger; where that fails, the snapshot says so and has the rest."""
+    def _read_from_target(
+        self, records: Mapping[TopicPartition, LedgerRecord]
+    ) -> tuple[tuple[HeartbeatPath, ...], tuple[ErrorReport, ...]]:
+        """Heartbeats, and some records to see whether they carry schema ids; and what was wrong with reading either."""
         errors: list[ErrorReport] = []
+        heartbeats: tuple[HeartbeatPath, ...] = ()
         try:
             self._schemas.look(self.flow, positions_of(records))
         except MirrorError as error:
-            errors.append(error.report())
+            errors.append(error.report().of_flow(self.flow.name))
         try:
             with clusters(self.flow) as (_, target):
-                made = replace(made, heartbeats=heartbeat_paths(self.flow, target))
+                heartbeats = heartbeat_paths(self.flow, target)
         except MirrorError as error:
-            errors.append(error.report())
-        return replace(made, partial=tuple(errors))
+            errors.append(error.report().of_flow(self.flow.name))
+        return heartbeats, tuple(errors)
 
     def _throttle(self, seen: Observation) -> Throttle:
         decided = next((decision for decision, in_force in seen.decisions if in_force and decision.decision == THROTTLE), None)
