@@ -4,7 +4,8 @@ What can be told all the same:
 
 - Records whose offsets the offset map ties together are equal, where both are still there.
 - Of each key the newest record is there on both sides, and equal. It may be gone on a side where a newer record of the key stands behind
-  what is compared, and a tombstone may be gone anyway. If it is gone, so are all older ones: logs are cleaned from their beginning.
+  what is compared, and a tombstone may be gone anyway. If it is gone, so are all older ones: logs are cleaned from their beginning. A
+  newer record that was copied excuses an absence on either side: it may have been a tombstone, which is gone from the other one.
 
 The keys are too many to be kept at once: past a limit, half of them is left to another reading, again and again.
 """
@@ -25,6 +26,7 @@ from mirror.offsets.partition import TopicPartition
 
 NOTE = "a topic is compacted: compared were the newest record of each key, and records whose offsets the map ties together"
 MERGED_NOTE = "others write to the compacted remote topic too, so only records whose offsets the map ties together were compared"
+UNTOLD_NOTE = "keys stand on the target alone; whether the source has dropped them since shows when the copy has caught up"
 MOST_KEYS = 500_000
 _LOOKS = 2
 
@@ -45,6 +47,7 @@ class _OneSide:
     tp: TopicPartition
     part: Part
     elsewhere: tuple[Interval, ...]
+    copied_behind: tuple[Interval, ...]
 
     def records(self) -> Generator[Record, None, None]:
         return self.side.records(self.tp, self.part)
@@ -53,10 +56,10 @@ class _OneSide:
         with closing(self.side.records(self.tp, Part(offset, offset + 1))) as records:
             return next(records, None)
 
-    def newer_keys(self, wanted: set[bytes]) -> set[bytes]:
-        """Which of these keys have a record elsewhere in the log."""
+    def keys_in(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
+        """Which of these keys have a record there."""
         found: set[bytes] = set()
-        for start, end in self.elsewhere:
+        for start, end in intervals if wanted else ():
             with closing(self.side.records(self.tp, Part(start, end))) as records:
                 found |= {key for record in records if (key := _key(record)) in wanted}
         return found
@@ -73,15 +76,17 @@ class CompactedComparison:
             stretch.source,
             Part(stretch.start, stretch.end, stretch.source_left),
             (*stretch.source_left, (stretch.end, stretch.source_log_end)),
+            ((stretch.end, min(stretch.watermark, stretch.source_log_end)),),
         )
         self._target = _OneSide(
             target,
             stretch.remote,
             Part(stretch.target_start, stretch.target_read_end, stretch.target_left),
             (*stretch.target_left, (stretch.target_read_end, stretch.target_log_end)),
+            ((stretch.target_read_end, stretch.target_log_end),),
         )
         self.unpaired = 0
-        self.notes = (MERGED_NOTE if stretch.lenient else NOTE,)
+        self._untold = False
 
     def first_difference(self) -> Found | None:
         """The first difference. Logs may be cleaned while they are read, so one counts if it is seen twice."""
@@ -99,7 +104,7 @@ class CompactedComparison:
         tied = self._tied()
         if tied is not None or self._stretch.lenient:
             return tied
-        self.unpaired = 0
+        self.unpaired, self._untold = 0, False
         residue, divisor = 0, 1
         differences = []
         while residue < divisor:
@@ -114,6 +119,12 @@ class CompactedComparison:
             differences += self._differences(source.keys, target.keys)
             residue += 1
         return min(differences, key=_offsets, default=None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How it was compared, in words."""
+        first = MERGED_NOTE if self._stretch.lenient else NOTE
+        return (first, UNTOLD_NOTE) if self._untold else (first,)
 
     # ------------------------------------------------------------ records that the map ties together
 
@@ -139,8 +150,11 @@ class CompactedComparison:
         stretch = self._stretch
         gone_from_target = {key for key, newest in source.items() if key not in target and not newest.is_tombstone}
         gone_from_source = {key for key, newest in target.items() if key not in source and not newest.is_tombstone}
-        missing = set() if stretch.source_ahead else gone_from_target - self._target.newer_keys(gone_from_target)
-        foreign = set() if stretch.target_ahead else gone_from_source - self._source.newer_keys(gone_from_source)
+        missing = set() if stretch.source_ahead else self._unexcused(gone_from_target, self._target, self._source)
+        foreign = set() if stretch.target_ahead else self._unexcused(gone_from_source, self._source, self._target)
+        if foreign and stretch.watermark < stretch.source_log_end:
+            # A tombstone that is not copied yet may have taken the key away, and itself have expired since.
+            self._untold, foreign = True, set()
         self.unpaired += len(source.keys() ^ target.keys()) - len(missing) - len(foreign)
         found = [Found(MISSING, self._source.at(source[key].offset), None) for key in _first(missing, source)]
         found += [Found(FOREIGN, None, self._target.at(target[key].offset)) for key in _first(foreign, target)]
@@ -152,6 +166,11 @@ class CompactedComparison:
                 # With another time and another value it is an older record of the key: the newest one is not there.
                 found.append(Found(MISSING if kind == CHANGED else kind, expected, seen))
         return found
+
+    def _unexcused(self, gone: set[bytes], there: _OneSide, other: _OneSide) -> set[bytes]:
+        """The keys that a side has no reason not to have: neither there nor on the other side a newer record of theirs was copied."""
+        left = gone - there.keys_in(there.elsewhere, gone)
+        return left - other.keys_in(other.copied_behind, left)
 
 
 class _Newest:

@@ -70,6 +70,8 @@ class Stretch:
     target_ahead: bool = False
     unsure: tuple[Interval, ...] = ()
     runs: tuple[Run, ...] = ()
+    watermark: int = 0
+    """Up to which source offset copies were written, behind the stretch too."""
     lenient: bool = False
     """Whether records may stand on the target that are no copies: a merge, or a person's decision."""
     compacted: bool = False
@@ -152,7 +154,7 @@ def history_stretch(tp: TopicPartition, place: History, held: Held) -> tuple[lis
     left = [LeftOut(place.start, start, SOURCE_GONE.format(start))] if start > place.start else []
     source_ahead, target_ahead = target_start > place.target_start, start > place.start
     offsets = (start, place.end, target_start, place.target_end, held.source_end, held.target_end)
-    return [Stretch(tp, remote, *offsets, source_ahead=source_ahead, target_ahead=target_ahead)], left
+    return [Stretch(tp, remote, *offsets, watermark=place.end, source_ahead=source_ahead, target_ahead=target_ahead)], left
 
 
 class _Live:
@@ -273,6 +275,7 @@ class _Live:
             source_left=merged((*uncovered, *within(certain, begin.source, end.source))),
             target_left=within(merged(history), begin.target, end.target),
             unsure=within([(each.start, each.end) for each in record.skipped if each.count is not None], begin.source, end.source),
+            watermark=record.watermark,
             runs=tuple(run for run in self._runs if run.source < end.source and run.source + run.length > begin.source),
         )
 

@@ -25,9 +25,9 @@ def log(values: Sequence[tuple[int, int | None]]) -> list[Record]:
     ]
 
 
-def cleaned(records: Sequence[Record], until: int, seen: int, tombstones: bool) -> list[Record]:
-    """A log that was cleaned up to an offset, with the newest records of keys known up to `seen`; with or without old tombstones."""
-    newest = {each.key: each.offset for each in records if each.offset < max(seen, until)}
+def cleaned(records: Sequence[Record], until: int, tombstones: bool) -> list[Record]:
+    """A log that was cleaned up to an offset; with or without old tombstones."""
+    newest = {each.key: each.offset for each in records if each.offset < until}
     return [
         each for each in records if each.offset >= until or (newest[each.key] == each.offset and (tombstones or each.value is not None))
     ]
@@ -38,9 +38,17 @@ def copied(records: Sequence[Record]) -> list[Record]:
 
 
 def look(
-    source: Sequence[Record], target: Sequence[Record], end: int, runs: tuple[Run, ...] = (), most_keys: int = 100
+    source: Sequence[Record],
+    target: Sequence[Record],
+    end: int,
+    runs: tuple[Run, ...] = (),
+    most_keys: int = 100,
+    watermark: int | None = None,
+    log_end: int | None = None,
 ) -> tuple[Found | None, int]:
-    stretch = Stretch(TP, REMOTE, 0, end, 100, end + 100, 1000, 1000, runs=runs, compacted=True)
+    watermark = end if watermark is None else watermark
+    log_end = watermark if log_end is None else log_end
+    stretch = Stretch(TP, REMOTE, 0, end, 100, end + 100, log_end, watermark + 100, runs=runs, compacted=True, watermark=watermark)
     sides = MemorySide("east", {TP: source}), MemorySide("west", {REMOTE: target})
     comparison = CompactedComparison(stretch, *sides, most_keys=most_keys)  # type: ignore[arg-type]
     return comparison.first_difference(), comparison.unpaired
@@ -53,19 +61,20 @@ VALUES = st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), m
 def test_what_either_side_has_dropped_by_the_rules_is_no_difference(values: list[tuple[int, int | None]], data: st.DataObject) -> None:
     records = log(values)
     end = data.draw(st.integers(0, len(records)))
+    watermark = data.draw(st.integers(end, len(records)))
     offsets = st.integers(0, len(records))
-    source = cleaned(records, data.draw(offsets), 0, data.draw(st.booleans()))
-    target = copied(cleaned(records[:end], min(data.draw(offsets), end), 0, data.draw(st.booleans())))
+    source = cleaned(records, data.draw(offsets), data.draw(st.booleans()))
+    target = copied(cleaned(records[:watermark], min(data.draw(offsets), watermark), data.draw(st.booleans())))
     runs = data.draw(st.sampled_from(((), (Run(0, 100, len(records)),))))
     for most_keys in (100, 1):
-        assert look(source, target, end, runs, most_keys)[0] is None
+        assert look(source, target, end, runs, most_keys, watermark, len(records))[0] is None
 
 
 @given(VALUES, st.data())
 def test_a_newest_record_that_was_changed_or_lost_is_found(values: list[tuple[int, int | None]], data: st.DataObject) -> None:
     records = log(values)
-    source = cleaned(records, data.draw(st.integers(0, len(records))), 0, True)
-    target = copied(cleaned(records, data.draw(st.integers(0, len(records))), 0, True))
+    source = cleaned(records, data.draw(st.integers(0, len(records))), True)
+    target = copied(cleaned(records, data.draw(st.integers(0, len(records))), True))
     newest = {each.key: each for each in target if each.value is not None}
     victims = [each for each in newest.values() if max(e.offset for e in target if e.key == each.key) == each.offset]
     if not victims:
@@ -98,4 +107,4 @@ def test_an_older_record_that_the_map_ties_to_its_source_is_compared_too() -> No
 @pytest.mark.parametrize("most_keys", [1, 100])
 def test_absences_that_are_excused_are_counted(most_keys: int) -> None:
     source, target = log([(1, 1), (2, 1), (3, None), (1, 2)]), copied(log([(1, 1), (2, 1)]))
-    assert look(source[1:], target, 3, most_keys=most_keys) == (None, 2)
+    assert look(source[1:], target, 3, most_keys=most_keys, log_end=4) == (None, 2)
