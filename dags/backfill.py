@@ -4,8 +4,9 @@ from datetime import timedelta
 
 from airflow.sdk import CronDataIntervalTimetable, Param, TriggerRule, chain
 
+from mirror.airflow.backfill_audit import IntervalAuditOperator
 from mirror.airflow.backfill_operator import FillOperator
-from mirror.airflow.backfill_tasks import audit_interval, resolve_times, summarize
+from mirror.airflow.backfill_tasks import resolve_times, summarize
 from mirror.airflow.flows import flow_dags
 from mirror.config import Flow
 
@@ -75,7 +76,7 @@ def tasks(flow: Flow) -> None:
         resolve_times(flow.name),
         FillOperator(task_id="live", part="live", **slices),
         FillOperator(task_id="history", part="history", trigger_rule=TriggerRule.ALL_DONE, **slices),
-        audit_interval(flow.name),
+        IntervalAuditOperator(flow=flow.name, trigger_rule=TriggerRule.ALL_DONE),
         summarize(flow.name),
     )
 

@@ -37,12 +37,10 @@ class AuditOperator(BaseOperator):
         from mirror.audit.job import by_size
         from mirror.audit.report import errors_of, lines_of
         from mirror.audit.run import audit
-        from mirror.commands.audit import names, times
 
         with as_airflow_errors():
-            flow, params = load().flow(self.flow), context["params"]
-            asked = names(params.get("topics")), times(params.get("from"), params.get("to"))
-            result = audit(flow, asked[0], times=asked[1], compare=by_size(flow, lambda *work: self._submit(flow, *work)))
+            flow = load().flow(self.flow)
+            result = audit(flow, **self.asked(flow, context), compare=by_size(flow, lambda *work: self._submit(flow, *work)))
             for line in lines_of(result):
                 self.log.info("%s", line)
             value, errors = to_xcom(result.as_document(), result.totals), errors_of(result)
@@ -50,6 +48,13 @@ class AuditOperator(BaseOperator):
                 leave(value)
             raise_errors(f"{self.flow}: source and target are not proven to be the same", errors)
         return value
+
+    def asked(self, flow: Flow, context: Context) -> dict[str, Any]:  # noqa: ARG002 — others ask by the flow
+        """Of what the audit is, as arguments of `audit`."""
+        from mirror.commands.audit import names, times
+
+        params = context["params"]
+        return {"topics": names(params.get("topics")), "times": times(params.get("from"), params.get("to"))}
 
     def on_kill(self) -> None:
         """Ends the Spark job, if there is one; it has written nothing."""

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TriggerRule, get_current_context, task
-from airflow.sdk.exceptions import AirflowSkipException
 
-from mirror.airflow.backfill_runs import SUMMARY, before, range_to_tell
+from mirror.airflow.backfill_runs import SUMMARY, range_to_tell
 from mirror.airflow.backfill_values import part_from_xcom, request, resolution_of, resolution_to_xcom
-from mirror.airflow.context import is_dry_run, leave, pull
+from mirror.airflow.context import is_dry_run, pull
 from mirror.airflow.errors import as_airflow_errors, raise_errors
-from mirror.airflow.xcom import from_xcom, to_xcom
 from mirror.backfill.model import Resolution
 from mirror.backfill.summary import DONE, RangeSummary, summary
 from mirror.config import load
@@ -21,8 +19,6 @@ from mirror.errors import ErrorReport, JobFailed
 
 if TYPE_CHECKING:
     from mirror.config import Flow
-    from mirror.offsets.intervals import Interval
-    from mirror.offsets.partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -42,27 +38,6 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
         log.error("%s", error)
     log.info("%s", found.totals)
     return resolution_to_xcom(found)
-
-
-@task(task_id="audit", show_return_value_in_logs=False, trigger_rule=TriggerRule.ALL_DONE)
-def audit_interval(flow_name: str) -> dict[str, Any]:
-    """Compares the interval on both sides, live part and history; red with each difference. What reached the end in the run before, and was
-    provisional there, is compared again."""
-    from mirror.audit.run import audit
-
-    if is_dry_run():
-        raise AirflowSkipException("A dry run copies nothing, so there is nothing to compare.")
-    if pull("resolve") is None:
-        raise AirflowSkipException("The times have no offsets; the log of the task resolve says why.")
-    with as_airflow_errors():
-        flow = load().flow(flow_name)
-        result = audit(flow, source_offsets=_offsets(resolution_of(flow)))
-        value = to_xcom(result.as_document(), result.totals)
-        errors = (*result.errors, *(_different(str(each)) for each in result.differences))
-        if errors:
-            leave(value)
-        raise_errors(f"{flow_name}: source and target are not equal", errors)
-    return value
 
 
 @task(task_id="summary", trigger_rule=TriggerRule.ALL_DONE, retries=0)
@@ -97,21 +72,6 @@ def _resolution(flow: Flow) -> Resolution:
         return resolution_of(flow)
     except JobFailed as error:
         return Resolution(flow.name, request(flow).times, errors=(error.report(),))
-
-
-def _offsets(resolution: Resolution) -> dict[TopicPartition, Interval]:
-    """The intervals to compare, each from the start of the run before on where that one was provisional."""
-    offsets = {each.topic_partition: (each.start, each.end) for each in resolution.intervals}
-    run: Any = get_current_context()["dag_run"]
-    earlier = before(run)
-    if earlier is not None:
-        left = get_current_context()["ti"].xcom_pull(dag_id=run.dag_id, task_ids="resolve", run_id=earlier.run_id)
-        document = from_xcom(left) if left is not None else None
-        for each in Resolution.from_document(document).intervals if document is not None else ():
-            tp = each.topic_partition
-            if each.is_provisional and tp in offsets:
-                offsets[tp] = (min(each.start, offsets[tp][0]), offsets[tp][1])
-    return {tp: (start, end) for tp, (start, end) in offsets.items() if start < end}
 
 
 def _unsaid(flow_name: str) -> list[ErrorReport]:

@@ -100,7 +100,8 @@ class Part:
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON."""
-        return asdict(self)
+        errors = [error.as_dict() for error in self.errors]
+        return {**asdict(self), "errors": errors, "notices": list(self.notices), "not_had": list(self.not_had)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Part":
