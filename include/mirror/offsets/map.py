@@ -10,6 +10,7 @@ translation that falls between a kept run and a thinned one answers the position
 """
 
 import base64
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,11 @@ from typing import NamedTuple
 
 MAX_ENCODED_BYTES = 1536
 """How long an encoded map may be, before base64; 2,048 characters after it."""
+
+
+_SHORT_OR_LONG = rb"(?:[\x00-\x7f]|[\x80-\xff]++[\x01-\x7f])"
+_ENCODED = re.compile(rb"(?:" + _SHORT_OR_LONG + rb"{2}(?:[\x02-\x7f]|[\x80-\xff]++[\x01-\x7f]))*+")
+"""Whole runs: three numbers each, none longer than it must be, the third one (twice the length) at least 2."""
 
 
 class Run(NamedTuple):
@@ -36,11 +42,41 @@ class Translation:
     exact: bool
 
 
-@dataclass(frozen=True)
 class OffsetMap:
-    """The runs of one partition, oldest first."""
+    """The runs of one partition, oldest first. A value: nothing changes it.
 
-    runs: tuple[Run, ...] = ()
+    One that was read stays as it was written until somebody asks for its runs: a ledger holds thousands of maps, of which a plan or a
+    status looks at none, and as runs each would take thirty times the space.
+    """
+
+    __slots__ = ("_data", "_runs")
+
+    def __init__(self, runs: tuple[Run, ...] = ()) -> None:
+        self._runs: tuple[Run, ...] | None = runs
+        self._data: bytes | None = None
+
+    @classmethod
+    def _of(cls, data: bytes) -> "OffsetMap":
+        """The map that these bytes stand for, which are one."""
+        made = cls()
+        made._runs, made._data = None, data
+        return made
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All of them."""
+        if self._runs is None:
+            self._runs = _runs(self._data or b"")
+        return self._runs
+
+    def __eq__(self, other: object) -> bool:
+        return self.runs == other.runs if isinstance(other, OffsetMap) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.runs)
+
+    def __repr__(self) -> str:
+        return f"OffsetMap({self.runs})"
 
     def extended(self, runs: Iterable[Run]) -> "OffsetMap":
         """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
@@ -107,7 +143,7 @@ class OffsetMap:
     def encoded(self) -> str:
         """The map as base64 of unsigned LEB128 numbers, three a run: distance in the source and in the target from the end of the run
         before, and twice the length, plus one if thinned. The first run counts from 0. These bytes persist in users' clusters."""
-        return base64.b64encode(_encode(self.runs)).decode("ascii")
+        return base64.b64encode(_encode(self.runs) if self._data is None else self._data).decode("ascii")
 
 
 def decoded(text: str) -> OffsetMap:
@@ -115,6 +151,13 @@ def decoded(text: str) -> OffsetMap:
     data = base64.b64decode(text, validate=True)
     if base64.b64encode(data).decode("ascii") != text:
         raise ValueError("the offset map has bits behind its end")
+    if not _ENCODED.fullmatch(data):
+        _runs(data)  # says what is wrong
+        raise ValueError("the offset map is none")
+    return OffsetMap._of(data)
+
+
+def _runs(data: bytes) -> tuple[Run, ...]:
     numbers = _numbers(data)
     if len(numbers) % 3:
         raise ValueError("the offset map ends inside a run")
@@ -126,7 +169,7 @@ def decoded(text: str) -> OffsetMap:
             raise ValueError("the offset map has a run without offsets")
         runs.append(run)
         source, target = run.source + run.length, run.target + run.length
-    return OffsetMap(tuple(runs))
+    return tuple(runs)
 
 
 def runs_of(sources: Sequence[int], targets: Sequence[int]) -> tuple[Run, ...]:

@@ -5,10 +5,11 @@ from contextlib import suppress
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.offsets.map import MAX_ENCODED_BYTES, OffsetMap, Run, decoded, runs_of
+from mirror.offsets.map import MAX_ENCODED_BYTES, OffsetMap, Run, _numbers, decoded, runs_of
 from tests.unit.offsets.test_map import pairs_of, true_position
 
 gaps = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40))
@@ -102,3 +103,26 @@ def test_a_map_of_any_offsets_keeps_its_bound_and_its_ends(gaps):
 def test_any_text_is_refused_or_is_the_one_text_of_a_map(text):
     with suppress(ValueError):
         assert decoded(text).encoded() == text
+
+
+awkward_bytes = st.lists(st.sampled_from([0, 1, 2, 3, 0x7F, 0x80, 0x81, 0xFF]), max_size=15).map(bytes) | st.binary(max_size=40)
+
+
+@given(awkward_bytes)
+def test_bytes_are_refused_when_they_are_read_or_are_a_map_whose_runs_are_looked_at_later(data):
+    text = base64.b64encode(data).decode()
+    try:
+        numbers = _numbers(data)
+        lengths = [number >> 1 for number in numbers[2::3]]
+        is_a_map = len(numbers) % 3 == 0 and all(lengths)
+    except ValueError:
+        is_a_map = False
+    if not is_a_map:
+        with pytest.raises(ValueError, match="the offset map (ends|has)"):
+            decoded(text)
+        return
+    read = decoded(text)
+    assert [run.length for run in read.runs] == lengths
+    assert read == OffsetMap(read.runs)
+    assert hash(read) == hash(OffsetMap(read.runs))
+    assert OffsetMap(read.runs).encoded() == text == read.encoded()
