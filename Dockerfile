@@ -15,6 +15,7 @@ RUN python /opt/mirror/tools/tune_spark.py
 
 COPY dags /opt/mirror/dags
 COPY jobs /opt/mirror/jobs
+COPY plugins /opt/mirror/plugins
 COPY compose /opt/mirror/compose
 # Nobody may write here later, so without this every process would compile every module again.
 RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/mirror
@@ -26,6 +27,7 @@ RUN useradd --uid 50000 --gid 0 --home-dir /opt/airflow --create-home airflow \
 
 ENV AIRFLOW_HOME=/opt/airflow \
     AIRFLOW__CORE__DAGS_FOLDER=/opt/mirror/dags \
+    AIRFLOW__CORE__PLUGINS_FOLDER=/opt/mirror/plugins \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
     MIRROR_CONFIG=/opt/mirror/mm2.properties \
     PYTHONPATH=/opt/mirror/include

@@ -70,7 +70,7 @@ def audit_log() -> list[tuple[str, str | None, str | None, dict[str, Any]]]:
     from sqlalchemy import select
 
     with create_session() as session:
-        entries = session.scalars(select(Log).where(Log.event.startswith("mirror.")).order_by(Log.id))
+        entries = session.scalars(select(Log).where(Log.event.startswith("mirror_", autoescape=True)).order_by(Log.id))
         return [(each.event, each.dag_id, each.owner, json.loads(each.extra)) for each in entries]
 
 
@@ -122,8 +122,8 @@ def test_decision_stands_in_airflows_audit_log_before_a_cluster_is_asked(api: Te
     assert api.post(DECISIONS, json={**PAUSE, "seen": "0"}, headers=headers("uma")).status_code == 502
     first, second = audit_log()[before:]
     facts = {"flow": "east->west", "decision": "pause", "topic": "orders", "why": "moving house"}
-    assert first == ("mirror.decide", "east-to-west.copy", "uma", facts)
-    assert second[:3] == ("mirror.decide.failed", "east-to-west.copy", "uma")
+    assert first == ("mirror_decide", "east-to-west.copy", "uma", facts)
+    assert second[:3] == ("mirror_decide_failed", "east-to-west.copy", "uma")
 
 
 def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
@@ -144,5 +144,5 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     assert AirflowAccess().view(FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
 
     api.post(DECISIONS, json={**PAUSE, "seen": "0"}, headers=headers("uma"))
-    listed = api.get("/api/v2/eventLogs", params={"event": "mirror.decide"}, headers=headers("ada")).json()["event_logs"]
+    listed = api.get("/api/v2/eventLogs", params={"event": "mirror_decide"}, headers=headers("ada")).json()["event_logs"]
     assert {(each["owner"], each["dag_id"]) for each in listed} == {("uma", "east-to-west.copy")}, "Airflow's own page shows it"

@@ -30,6 +30,9 @@ WORDS = {
 """Each decision as a person presses it, and what it does."""
 
 _COMMAND = re.compile(r"python -m mirror (decide .*?--reason) \"…\"")
+_ANY_COMMAND = re.compile(
+    r"(python -m mirror decide .*?--reason \"…\"|python -m mirror (?:[^.;(]|\.(?=\S))*[^.;( ]|kafka-[a-z-]+\.sh [^;]*)"
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Problem:
         """The partitions beside the first, as far as they are told one by one."""
         listed = ", ".join(map(str, self.partitions[1:13]))
         return listed + (f" and {len(self.partitions) - 13} more" if len(self.partitions) > 13 else "")
+
+
+def parts(next_step: str) -> list[tuple[str, bool]]:
+    """A next step in its parts, each with whether it is a command."""
+    return [(text, number % 2 == 1) for number, text in enumerate(_ANY_COMMAND.split(next_step)) if text]
 
 
 def title(decision: str) -> str:

@@ -62,7 +62,9 @@ async def _refused(request: Request, error: Exception) -> Response:
         return JSONResponse({"message": message, "next": ""}, status, getattr(error, "headers", None))
     site: Site = request.app.state.site
     login = site.airflow.login_url(str(request.url)) if status == HTTPStatus.UNAUTHORIZED else ""
-    return html(request, "refused.html", status, title=HTTPStatus(status).phrase, message=message, login=login)
+    title = "Log in" if login else HTTPStatus(status).phrase
+    message = "The mirror's status page is for people who are logged in to Airflow." if login else message
+    return html(request, "refused.html", status, title=title, message=message, login=login)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

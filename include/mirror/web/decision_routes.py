@@ -18,7 +18,7 @@ from mirror.web.site import Site, name_of, site_of, snapshot_by_id
 
 router = APIRouter(dependencies=[Depends(person), Depends(same_origin)])
 
-EVENT, FAILED_EVENT = "mirror.decide", "mirror.decide.failed"
+EVENT, FAILED_EVENT = "mirror_decide", "mirror_decide_failed"
 """What stands in Airflow's audit log: before a decision is written, and again if that fails."""
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ Row = TypeVar("Row")
 Key = Callable[[Row], Any]
 """What a column is sorted by; None stands behind everything else, whichever way it is sorted."""
 
-ROWS = 50
+ROWS = 25
 """How many rows a page has."""
 
 

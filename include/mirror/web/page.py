@@ -87,7 +87,7 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
         flow=flow,
         may_edit=may_edit(site.airflow, person, flow.name),
         problems=problems(_unique(snapshot)),
-        causes=causes(snapshot.flow, flow.view),
+        causes=[each for each in causes(snapshot.flow, flow.view) if each != flow.state.cause],
         alerts=alerts_of(flow.view),
         topics=topic_table(shown, parameters),
         groups=group_table(shown.groups, parameters),

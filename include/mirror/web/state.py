@@ -5,24 +5,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from mirror import errors
 from mirror.alerts.model import Alert
 from mirror.report.snapshot import FlowSnapshot
-from mirror.report.status import PROGRESSING
 from mirror.web.access import COPY, AirflowView
 from mirror.web.words import NOT_KNOWN, clock, number, plural, seconds, size
 
 FINE, BEHIND, STUCK, UNKNOWN = "fine", "behind", "stuck", "unknown"
+_WATCHED = {"freshness": "nobody is told when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
+"""DAGs whose pause somebody has to know of, and why; many run the mirror without some of the others."""
 _WORST = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
 
 
 @dataclass(frozen=True)
 class State:
-    """`verdict` is the word or two that count, `because` the rest of the sentence, `next` what to do (empty: nothing)."""
+    """`verdict` is the word or two that count, `because` the rest of the sentence, `next` what to do (empty: nothing), and `cause` what in
+    Airflow it comes from, if it does."""
 
     level: str
     verdict: str
     because: str
     next: str = ""
+    cause: "Cause | None" = None
 
     @property
     def rank(self) -> int:
@@ -64,13 +68,15 @@ def _causes(flow: str, view: AirflowView) -> Iterator[Cause]:
         )
     for component in view.silent:
         yield Cause(f"Airflow's {component} gives no sign of life.", f"Start it: airflow {component}", stops=component == "scheduler")
-    for dag in view.dags:
-        if dag.paused and dag.what != COPY:
-            yield Cause(f"the DAG {dag.dag_id} is paused.", "Unpause it, unless that is meant.", dag.dag_id, stops=False)
+    for what, without in _WATCHED.items():
+        dag = view.dag(what)
+        if dag is not None and dag.paused:
+            yield Cause(f"the DAG {dag.dag_id} is paused: {without}.", "Unpause it, unless that is meant.", dag.dag_id, stops=False)
 
 
 def alerts_of(view: AirflowView) -> list[Alert]:
-    """The alerts that the last run of `freshness` had open, the oldest first. What cannot be read is left out."""
+    """The alerts that the last run of `freshness` had open, the oldest first. Those about errors are left out, for the snapshot tells them
+    too, and sooner that they are over; so is what cannot be read."""
     newest: Mapping[str, object] = view.freshness[-1] if view.freshness else {}
     documents = newest.get("open")
     found = []
@@ -79,7 +85,7 @@ def alerts_of(view: AirflowView) -> list[Alert]:
             found.append(Alert.from_document(document))
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
-    return sorted(found, key=lambda alert: alert.since)
+    return sorted((alert for alert in found if alert.kind not in errors.__all__), key=lambda alert: alert.since)
 
 
 def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
@@ -93,7 +99,7 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
         return whole
     if stopped is not None:
         behind = _distance(snapshot)
-        return State(STUCK, "Not running", f"{stopped.what} {behind[0].upper()}{behind[1:]}.", stopped.next)
+        return State(STUCK, "Not running", f"{stopped.what} {behind[0].upper()}{behind[1:]}.", stopped.next, stopped)
     return _of_partitions(snapshot) or _moving(snapshot, view, now)
 
 
@@ -112,7 +118,7 @@ def _of_partitions(snapshot: FlowSnapshot) -> State | None:
     if status is None or not status.errors:
         return None
     first = next((each for each in status.errors if not each.retriable), status.errors[0])
-    stuck = sum(count for state, count in status.states.items() if state not in PROGRESSING)
+    stuck = sum(each.error is not None for each in status.partitions)
     of = f"{number(stuck)} of {plural(len(status.partitions), 'partition')}" if stuck else "partly"
     more = len(status.errors) - 1
     others = f" {plural(more, 'other error')} below." if more else ""
@@ -166,7 +172,7 @@ def _distance(snapshot: FlowSnapshot) -> str:
 def _rest(snapshot: FlowSnapshot) -> str:
     """How the partitions stand that are not stuck."""
     status = snapshot.status
-    moving = [each for each in status.partitions if each.state in PROGRESSING] if status else []
+    moving = [each for each in status.partitions if each.error is None] if status else []
     lag = sum(each.lag or 0 for each in moving)
     if not moving:
         return NOT_KNOWN

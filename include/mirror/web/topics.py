@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mirror.report.snapshot import FlowSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror.report.status import PROGRESSING, UNKNOWN
+from mirror.report.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
 from mirror.web.listing import Key, Listing, Page, ordered, paged
 
 PREFIX = "t."
 PROBLEMS, BEHIND, SCHEMAS = "problems", "behind", "schemas"
+_WAITING = {OPEN_TRANSACTION, NO_REMOTE, NO_LEADER}
+"""States that end without a person: by a producer, a broker, or the next `refresh-topics`."""
+_NOT_COPIED = {GONE, PAUSED, UNKNOWN}
 SHOWS = (PROBLEMS, BEHIND, SCHEMAS)
 
 
@@ -36,17 +39,18 @@ def state_of(topic: TopicSnapshot) -> str:
     if len(states) == 1:
         return next(iter(states))
     stuck = {state: count for state, count in states.items() if state not in PROGRESSING}
-    shown = stuck or {state: count for state, count in states.items() if state != "up to date"}
+    shown = stuck or {state: count for state, count in states.items() if state != UP_TO_DATE}
     return ", ".join(f"{count} {state}" for state, count in sorted(shown.items(), key=lambda pair: -pair[1]))
 
 
 def level(states: Mapping[str, int]) -> str:
     """How a set of states is marked: `fine`, `behind`, `stuck`, or `unknown`."""
-    if set(states) <= {UNKNOWN}:
+    known = set(states) - _NOT_COPIED
+    if not known:
         return "unknown"
-    if any(state not in PROGRESSING for state in states):
+    if known - PROGRESSING - _WAITING:
         return "stuck"
-    return "fine" if set(states) <= {"up to date"} else "behind"
+    return "fine" if known <= {UP_TO_DATE} else "behind"
 
 
 def records_of(topic: TopicSnapshot) -> int | None:

@@ -12,7 +12,7 @@ from mirror.commands.decide import DECISIONS as COMMANDS
 from mirror.decide.model import Made, Request
 from mirror.errors import ClusterUnreachable, NothingToDecide
 from mirror.formats.control import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
-from mirror.web.answers import WORDS, suggested
+from mirror.web.answers import WORDS, parts, suggested
 from mirror.web.deciding import shown
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
 
@@ -84,7 +84,7 @@ def test_confirmed_it_is_written_with_who_and_why_and_stands_in_airflows_audit_l
     assert (status, done["decided"]) == (200, ["orders-2: source offsets [300, 500) are passed over."])
     assert clusters.written == [Request(ACCEPT_GAP, "ada", GAP["reason"], "orders", 2)]
     facts = {"flow": FLOW, "decision": "accept-gap", "why": GAP["reason"], "topic": "orders", "partition": 2}
-    assert site.airflow.notes == [("ada", "mirror.decide", FLOW, facts)]
+    assert site.airflow.notes == [("ada", "mirror_decide", FLOW, facts)]
     assert noted_before == [1], "nothing is written before the audit log has it"
     assert site.cache.refreshed == [FLOW]
 
@@ -102,7 +102,7 @@ def test_situation_that_changed_since_is_shown_anew_and_nothing_is_written(site:
     assert "changed since you looked" in changed["message"]
     assert changed["would"] == ["orders-2: source offsets [320, 500) are passed over."]
     assert clusters.written == []
-    assert [event for _, event, _, _ in site.airflow.notes] == ["mirror.decide", "mirror.decide.failed"]
+    assert [event for _, event, _, _ in site.airflow.notes] == ["mirror_decide", "mirror_decide_failed"]
 
     status, _ = post(site, seen=changed["seen"])
     assert status == 200
@@ -169,7 +169,7 @@ def test_cluster_that_does_not_answer_ends_at_the_deadline_and_holds_no_page_up(
     assert (status, told["code"]) == (504, "DeadlineExceeded")
     assert "whether it was decided is not known" in told["message"]
     assert "harmless" in told["next"]
-    assert [event for _, event, _, _ in site.airflow.notes] == ["mirror.decide", "mirror.decide.failed"]
+    assert [event for _, event, _, _ in site.airflow.notes] == ["mirror_decide", "mirror_decide_failed"]
     site.page()
     assert time.monotonic() - began < 1.5
     site.site.decider.close()
@@ -213,6 +213,16 @@ def test_decisions_are_read_out_of_the_command_that_an_error_names() -> None:
     assert suggested("python -m mirror decide burn --flow 'x' --reason \"…\"") == ()
     assert suggested('python -m mirror decide pause --flow \'x --reason "…"') == ()
     assert suggested("Wait.") == ()
+
+
+def test_command_in_a_next_step_is_told_from_the_words_around_it() -> None:
+    command = "python -m mirror decide accept-gap --flow 'a->b' --topic t.x --reason \"…\""
+    assert parts(f"To go on: {command} (or wait).") == [("To go on: ", False), (command, True), (" (or wait).", False)]
+    assert parts("Create it: python -m mirror pools > pools.json") == [
+        ("Create it: ", False),
+        ("python -m mirror pools > pools.json", True),
+    ]
+    assert parts("Wait.") == [("Wait.", False)]
 
 
 def test_pause_is_said_once() -> None:

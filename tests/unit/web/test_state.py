@@ -102,12 +102,11 @@ def test_error_that_a_person_has_to_answer_is_told_before_one_that_mends_itself(
     assert "orders-2@300" in state_of(snapshot(topic("orders", 1, 1, 1), errors=(mends, stuck())), HEALTHY, NOW).because
 
 
-def test_causes_name_every_paused_dag_and_pool_those_that_stop_the_copy_first() -> None:
-    view = replace(
-        HEALTHY, dags=tuple(replace(dag, paused=True) for dag in HEALTHY.dags), missing_pools=("mirror_spark",), silent=("scheduler",)
-    )
+def test_causes_name_pauses_that_matter_and_missing_pools_those_that_stop_the_copy_first() -> None:
+    dags = (*HEALTHY.dags, Dag("east-to-west.freshness", "freshness"))
+    view = AirflowView(tuple(replace(dag, paused=True) for dag in dags), missing_pools=("mirror_spark",), silent=("scheduler",))
     found = [(cause.stops, cause.dag_id) for cause in causes(FLOW, view)]
-    assert found == [(True, "east-to-west.copy"), (True, ""), (False, ""), (False, "east-to-west.checkpoints")]
+    assert found == [(True, "east-to-west.copy"), (True, ""), (False, ""), (False, "east-to-west.freshness")]
 
 
 def test_alerts_are_the_newest_runs_and_damaged_ones_hide_no_other() -> None:
@@ -116,6 +115,11 @@ def test_alerts_are_the_newest_runs_and_damaged_ones_hide_no_other() -> None:
     )
     assert [alert.kind for alert in alerts_of(view)] == ["Behind"]
     assert alerts_of(replace(HEALTHY, freshness=({"open": 5},))) == []
+
+
+def test_alert_about_an_error_is_left_to_the_snapshot_which_knows_sooner_that_it_is_over() -> None:
+    assert alerts_of(with_alert(kind="SourceGap")) == []
+    assert state_of(snapshot(topic("a", 0)), with_alert(kind="SourceGap"), NOW).verdict == "Fine"
 
 
 def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw() -> None:
