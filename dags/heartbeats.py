@@ -1,10 +1,7 @@
 """`<flow>.heartbeats`: shows downstream that the flows from here work."""
 
-from typing import Any
-
 from airflow.sdk import Param
 
-from mirror.airflow.deadlines import deadlines
 from mirror.airflow.flows import flow_dags
 from mirror.airflow.heartbeat_operator import RUN_SECONDS, HeartbeatOperator
 from mirror.airflow.step_task import step_task
@@ -51,18 +48,12 @@ def runs_at_once(flow: Flow) -> int:
     return 2 if flow.value("mirror.heartbeats.trigger") else 1
 
 
-def late_runs(flow: Flow) -> list[Any]:
-    """By the trigger, a run is as long as it should be."""
-    return [] if flow.value("mirror.heartbeats.trigger") else deadlines(flow, "heartbeats")
-
-
 globals().update(
     flow_dags(
         "heartbeats",
         tasks,
         every=seconds_between_runs,
         runs_at_once=runs_at_once,
-        deadline=late_runs,
         flows=Configuration.for_heartbeats,
         doc=DOC,
         params=DRY_RUN,

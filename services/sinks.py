@@ -1,5 +1,6 @@
 """Where alerts arrive in tests and demo: a web service and a mail server on this machine that keep what they get."""
 
+import html
 import json
 import logging
 import threading
@@ -121,6 +122,12 @@ class MailSink:
     def stop(self) -> None:
         """Whoever calls from now on is refused."""
         self._controller.stop()
+
+
+def text(mail: EmailMessage) -> str:
+    """What stands in a mail, its HTML as text."""
+    body = mail.get_body()
+    return html.unescape(str(body.get_content())) if body is not None else ""
 
 
 def _wait(found: Callable[[], list[Thing]], wanted: Callable[[list[Thing]], bool], seconds: float) -> list[Thing]:

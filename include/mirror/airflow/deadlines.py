@@ -9,12 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mirror.alerts.limits import run_seconds
-from mirror.alerts.model import Alert, key_of
+from mirror.alerts.model import Alert
 from mirror.alerts.notify import connections_of, send_by
+from mirror.alerts.runs import late_run
 from mirror.config import Flow
-from mirror.report.words import duration
-
-MISSED = "DeadlineMissed"
 
 
 def deadlines(flow: Flow, what: str) -> list[Any]:
@@ -37,19 +35,9 @@ def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Ma
 
 
 def missed_run(flow: str, seconds: int, context: Mapping[str, Any]) -> Alert:
-    """The alert; its key is the DAG's, so that a service that knows incidents has one while run after run is late."""
+    """The alert on a run, by what Airflow says of it."""
     run = context.get("dag_run") or {}
-    dag_id, run_id = str(run.get("dag_id")), str(run.get("dag_run_id") or run.get("run_id"))
     due = context.get("deadline", {}).get("deadline_time")
-    since = datetime.fromisoformat(str(due)) if due else datetime.now(UTC)
-    return Alert(
-        key=key_of(flow, MISSED, dag_id),
-        kind=MISSED,
-        summary=f"A run of {dag_id} did not end within {duration(seconds)}.",
-        detail=f"Run {run_id}, state {run.get('state', 'unknown')}, queued at {run.get('queued_at', 'unknown')}.",
-        next=f"Look at the run in Airflow: which of its tasks waits (for a slot, its pool, a retry) or hangs. {dag_id} begins no other run "
-        "before this one has ended; a run that is marked as failed loses nothing.",
-        since=since.astimezone(UTC),
-        flow=flow,
-        severity="warning",
-    )
+    since = datetime.fromisoformat(str(due)).astimezone(UTC) if due else datetime.now(UTC)
+    run_id = str(run.get("dag_run_id") or run.get("run_id"))
+    return late_run(str(run.get("dag_id")), run_id, seconds, str(run.get("state", "unknown"))).alert(flow, since)

@@ -13,6 +13,7 @@ from airflow.sdk import Asset, get_current_context, task
 
 from mirror.airflow.context import leave, newest
 from mirror.airflow.errors import raise_errors
+from mirror.airflow.late_runs import late_runs
 from mirror.airflow.xcom import from_xcom
 from mirror.alerts.state import State, from_document
 from mirror.config import Flow, load
@@ -45,7 +46,7 @@ def freshness_task(flow: Flow) -> Any:
         store = get_current_context()["asset_state_store"][asset]
         flow = load().flow(name)
         before = _remembered(name, store.get(_KEY, default=None))
-        checked = check(flow, look(flow), before, _audits(flow))
+        checked = check(flow, look(flow), before, _audits(flow), late_runs(flow, before))
         store.set(_KEY, checked.state.as_document())
         _say(name, before, checked)
         state, failed = sent(checked)

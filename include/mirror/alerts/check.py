@@ -1,6 +1,6 @@
 """One check of a flow's freshness: look, judge, remember, tell. Done by the freshness DAG each minute, and by hand without memory."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from mirror.alerts.notify import Channel, channel, connections_of
 from mirror.alerts.outbox import deliver, with_more
 from mirror.alerts.problems import Judgement, Problem
 from mirror.alerts.rules import Late, Seen, judge, late_partitions, memory_after
+from mirror.alerts.runs import MISSED
 from mirror.alerts.state import State
 from mirror.alerts.tracking import open_alerts, track
 from mirror.errors import MirrorError
@@ -55,16 +56,18 @@ class Checked:
         }
 
 
-def check(flow: "Flow", seen: Seen, before: State, audits: Mapping[str, Mapping[str, Any] | None]) -> Checked:
+def check(
+    flow: "Flow", seen: Seen, before: State, audits: Mapping[str, Mapping[str, Any] | None], late_runs: Sequence[Problem] = ()
+) -> Checked:
     """What is new and what is over by what was seen; nothing is sent yet: it is in the state's outbox.
 
-    `audits` are what audits left in XCom, by the DAG that left it.
+    `audits` are what audits left in XCom, by the DAG that left it; `late_runs` the runs that have missed their deadline.
     """
     limits = limits_of(flow)
     known = before.audits
     for left, document in audits.items():
         known = known.plus(left, document)
-    late, judgement = judged(flow.name, seen, replace(before, audits=known), limits)
+    late, judgement = judged(flow.name, seen, replace(before, audits=known), limits, late_runs)
     connections = connections_of(flow)
     tracking, telling = track(
         before.tracking,
@@ -75,17 +78,17 @@ def check(flow: "Flow", seen: Seen, before: State, audits: Mapping[str, Mapping[
         connections=connections,
         repeat=limits.repeat,
     )
-    state = State(memory_after(seen, before.memory), tracking, with_more(before.outbox, telling, connections), known)
+    state = State(memory_after(seen, before.memory), tracking, with_more(before.outbox, telling, connections), known, seen.status.time)
     return Checked(seen, tuple(late), judgement.problems, state)
 
 
-def judged(flow: str, seen: Seen, before: State, limits: Limits) -> tuple[list[Late], Judgement]:
-    """The partitions with work, and all problems, those of audits included."""
+def judged(flow: str, seen: Seen, before: State, limits: Limits, late_runs: Sequence[Problem] = ()) -> tuple[list[Late], Judgement]:
+    """The partitions with work, and all problems, those of audits and runs included."""
     memory = memory_after(seen, before.memory)
     late = late_partitions(seen, memory, is_new=before.memory is None)
     found = judge(seen, late, limits)
-    problems = (*found.problems, *before.audits.problems(flow, limits.lasting))
-    return late, Judgement(problems, lambda kind: kind == MISMATCH or found.judged(kind))
+    problems = (*found.problems, *before.audits.problems(flow, limits.lasting), *late_runs)
+    return late, Judgement(problems, lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind))
 
 
 def sent(checked: Checked, open_channel: Callable[[str], Channel] = channel) -> tuple[State, dict[str, MirrorError]]:

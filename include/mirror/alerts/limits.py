@@ -45,9 +45,9 @@ def limits_of(flow: "Flow") -> Limits:
 
 
 def run_seconds(flow: "Flow", what: str) -> int | None:
-    """How long a run of the flow's DAG `what` may take; None: as long as it takes."""
+    """How long a run of the flow's DAG `what` may take; None: as long as it takes, as one that beats until the next goes on."""
     seconds: int | None = _limit(flow.value("mirror.deadline.run.seconds"))
-    if seconds is None:
+    if seconds is None or (what == "heartbeats" and flow.value("mirror.heartbeats.trigger")):
         return None
     return seconds + int(flow.value("mirror.run.max.seconds")) if what == "copy" else seconds
 

@@ -29,6 +29,8 @@ class Problem:
     partition: int | None = None
     opens: bool = True
     severity: str = "error"
+    told_elsewhere: bool = False
+    """Whether its beginning is told by others, so that only its end is left to tell."""
 
     def key(self, flow: str) -> str:
         """The key of its alert."""

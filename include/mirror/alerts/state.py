@@ -5,10 +5,12 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from mirror.alerts import outbox, waiting
 from mirror.alerts.audits import Audits
+from mirror.alerts.model import iso
 from mirror.alerts.outbox import Outbox
 from mirror.alerts.tracking import Tracked, Tracking
 from mirror.alerts.waiting import Memory
@@ -24,12 +26,15 @@ class State:
     tracking: Tracking = field(default_factory=dict)
     outbox: Outbox = ()
     audits: Audits = field(default_factory=Audits)
+    time: datetime | None = None
+    """When the last check looked."""
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON. The memory of partitions is packed: there may be thousands."""
         memory = json.dumps(waiting.as_document(self.memory or {}), separators=(",", ":")).encode()
         return {
             "v": VERSION,
+            "time": iso(self.time) if self.time else None,
             "memory": base64.b64encode(zlib.compress(memory)).decode("ascii"),
             "tracking": [each.as_document() for each in self.tracking.values()],
             "outbox": outbox.as_documents(self.outbox),
@@ -49,6 +54,7 @@ def from_document(document: Any) -> State:
             {each.alert.key: each for each in tracked},
             outbox.from_documents(document["outbox"]),
             Audits.from_document(_mapping(document["audits"])),
+            datetime.fromisoformat(document["time"]) if document["time"] is not None else None,
         )
     except (KeyError, TypeError, AttributeError, zlib.error) as error:
         raise ValueError(f"it cannot be read ({type(error).__name__}: {error})") from None

@@ -74,7 +74,7 @@ def track(
     after: dict[str, Tracked] = {}
     telling: list[Telling] = []
     for key, problem in seen.items():
-        tracked = _seen(before.get(key), problem, flow, now)
+        tracked = _seen(before.get(key), problem, flow, now, connections)
         if tracked is not None:
             after[key] = tracked
     for key, known in before.items():
@@ -99,14 +99,15 @@ def open_alerts(tracking: Iterable[Tracked]) -> list[Alert]:
     return sorted((each.alert for each in tracking if each.is_open), key=lambda alert: (alert.since, alert.key))
 
 
-def _seen(known: Tracked | None, problem: Problem, flow: str, now: datetime) -> Tracked | None:
+def _seen(known: Tracked | None, problem: Problem, flow: str, now: datetime, connections: Sequence[str]) -> Tracked | None:
     """A problem that is there now; None if it is no matter of its own."""
     if known is not None and known.is_open:
         return replace(known, alert=problem.alert(flow, known.alert.since), absent=None)
     if not problem.opens:
         return None
     since = known.alert.since if known is not None else now
-    return Tracked(problem.alert(flow, since), is_open=now - since >= timedelta(seconds=problem.patience))
+    is_open = now - since >= timedelta(seconds=problem.patience)
+    return Tracked(problem.alert(flow, since), is_open, told=tuple(connections) if is_open and problem.told_elsewhere else ())
 
 
 def _told(known: Tracked, connections: Sequence[str], now: datetime, repeat: float | None) -> tuple[Tracked, list[Telling]]:

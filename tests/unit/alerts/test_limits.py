@@ -25,3 +25,4 @@ def test_a_copy_may_take_its_budget_in_addition(make_flow) -> None:
     flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77")
     assert (run_seconds(flow, "copy"), run_seconds(flow, "freshness")) == (177, 100)
     assert run_seconds(make_flow("mirror.deadline.run.seconds = -1"), "copy") is None
+    assert run_seconds(make_flow("mirror.heartbeats.trigger = true"), "heartbeats") is None

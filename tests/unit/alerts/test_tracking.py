@@ -13,8 +13,8 @@ from tests.unit.alerts.seen import at
 KEY = "east->west/Behind"
 
 
-def problem(patience: float = 30, opens: bool = True, kind: str = "Behind", summary: str = "late") -> Problem:
-    return Problem(kind, summary, "", "", patience, opens=opens)
+def problem(patience: float = 30, opens: bool = True, kind: str = "Behind", summary: str = "late", told_elsewhere: bool = False) -> Problem:
+    return Problem(kind, summary, "", "", patience, opens=opens, told_elsewhere=told_elsewhere)
 
 
 class Told:
@@ -102,6 +102,13 @@ def test_a_consequence_keeps_an_alert_open_and_begins_none() -> None:
     assert [told.check(420 + 60 * minute, problem(opens=False)) for minute in range(4)] == [[]] * 4
     assert told.check(700) == []
     assert told.check(760) == ["-mail"]
+
+
+def test_of_what_others_tell_only_the_end_is_told() -> None:
+    told = Told(connections=("mail", "slack"))
+    assert [told.check(60 * minute, problem(patience=0, told_elsewhere=True)) for minute in range(3)] == [[]] * 3
+    assert told.open
+    assert [told.check(180 + 60 * minute) for minute in range(3)] == [[], ["-mail", "-slack"], []]
 
 
 def test_an_open_alert_says_how_it_stands_now_and_since_when_it_is() -> None:
