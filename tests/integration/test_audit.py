@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -86,6 +87,7 @@ def by_topic(result):
 
 
 SOURCE = numbered(300)
+COARSE = OffsetMap((Run(0, 0, 1), Run(299, 299, 1, thinned=True)))
 
 PLANTED = {
     "missing": ([*SOURCE[:50], *SOURCE[51:], numbered(1, 300)[0]], "missing record", 50, 50),
@@ -239,8 +241,7 @@ def test_copies_that_others_write_between_are_tolerated_where_that_is_allowed_an
     assert "are no copies" in found.notes[0]
     planter = Planter(mirroring)
     source = numbered(300)
-    thinned = OffsetMap((Run(0, 0, 1), Run(299, 299, 1, thinned=True)))
-    planted = planter.plant("merged", source, [*source[:50], *numbered(1, 900), *source[51:]], offset_map=thinned)
+    planted = planter.plant("merged", source, [*source[:50], *numbered(1, 900), *source[51:]], offset_map=COARSE)
     (difference,) = audit(mirroring.flow, [planted]).differences
     assert (difference.kind, difference.source_offset) == ("missing record", 50)
 
@@ -256,6 +257,31 @@ def test_a_target_that_stamps_its_records_is_compared_without_times(mirroring, p
     assert (found[stamped].state, found[stamped].notes) == ("equal", ())
     assert (found[other].state, found[other].difference) == ("equal", None)
     assert "timestamps were not compared" in found[other].notes[0]
+
+
+def test_a_compacted_topic_is_equal_however_its_source_was_cleaned_and_a_spoilt_copy_is_found(mirroring, planter):
+    oracle, source, name = mirroring.oracle, mirroring.source, mirroring.pair.topic("compacted")
+    configs = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "100"}
+    oracle.create_topic(source, name, 1, configs)
+    mirroring.refresh()
+    oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"cleanup.policy": "delete"})
+    copied, deadline = 0, time.monotonic() + 60
+    while oracle.count(source, name)[0].records == copied:
+        assert time.monotonic() < deadline, "the broker did not compact the topic"
+        oracle.produce(source, name, 100, seed=copied, key_count=20, null_keys=False)
+        copied += mirroring.copy().records
+    keyed = [replace(each, key=b"key %d" % (number % 20)) for number, each in enumerate(SOURCE)]
+    compact = {"cleanup.policy": "compact"}
+    newest = planter.plant("newest", keyed, [*keyed[:290], replace(keyed[290], value=b"x"), *keyed[291:]], compact, offset_map=COARSE)
+    tied = planter.plant("tied", keyed, [*keyed[:50], replace(keyed[50], value=b"x"), *keyed[51:]], compact)
+    older = planter.plant("older", keyed, [*keyed[:50], replace(keyed[50], value=b"x"), *keyed[51:]], compact, offset_map=COARSE)
+    found = by_topic(audit(mirroring.flow))
+    assert (found[name].state, found[name].difference) == ("equal", None)
+    assert found[name].source_records < found[name].target_records
+    assert "compacted" in found[name].notes[0]
+    assert (found[newest].difference.kind, found[newest].difference.source_offset) == ("changed value", 290)
+    assert (found[tied].difference.kind, found[tied].difference.source_offset) == ("changed value", 50)
+    assert (found[older].state, len(found[older].notes)) == ("equal", 1), "which record it was, nobody can tell: the note says so"
 
 
 def test_more_partitions_than_one_consumer_reads_at_once(pair, make_mirroring):

@@ -22,9 +22,8 @@ def partition_audits(prepared: Prepared, outcomes: Iterable[Outcome]) -> tuple[P
             parts = sorted(found.get((tp, topic), []), key=lambda each: each.stretch.target_start)
             left_out = prepared.left_out.get(tp, ()) if topic == record.target_topic else ()
             if parts or left_out or topic == record.target_topic:
-                is_refused = tp in refused or (tp.topic, None) in refused
-                nothing_to_do = not record.covered and not left_out and not is_refused
-                audits.append(_of(tp, topic, parts, left_out, EQUAL if nothing_to_do else UNPROVEN))
+                nothing_asked = not left_out and tp not in refused and (tp.topic, None) not in refused
+                audits.append(_of(tp, topic, parts, left_out, EQUAL if nothing_asked else UNPROVEN))
     return tuple(audits)
 
 
