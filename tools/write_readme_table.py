@@ -7,9 +7,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "include"))
 
 from mirror.config.table import markdown_client_table, markdown_table
+from mirror.web.metric_names import markdown_metrics
 
 README = ROOT / "README.md"
-SECTIONS = {"properties": markdown_table, "client settings": markdown_client_table}
+SECTIONS = {"properties": markdown_table, "client settings": markdown_client_table, "metrics": markdown_metrics}
 
 
 def renewed(text: str) -> str:

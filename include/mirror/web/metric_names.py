@@ -76,3 +76,9 @@ LEFT_OUT = Metric("mirror_series_left_out", "Partitions, topics or groups withou
 
 METRICS: tuple[Metric, ...] = tuple(each for each in list(vars().values()) if isinstance(each, Metric))
 """All of them, in this order."""
+
+
+def markdown_metrics() -> str:
+    """The README's table of metrics."""
+    rows = [f"| `{each.sample}` | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |" for each in METRICS]
+    return "\n".join(["| metric | labels | says |", "|---|---|---|", *rows]) + "\n"

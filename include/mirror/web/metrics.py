@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -20,9 +21,11 @@ from mirror.web.metric_families import SnapshotCollector
 TOKEN_VARIABLE = "MIRROR_METRICS_TOKEN"  # noqa: S105 — the name of it
 _KEPT_SECONDS = 60.0
 
+log = logging.getLogger(__name__)
+
 CLOSED = (
-    f"The metrics are closed: no token is set. Set {TOKEN_VARIABLE} in the environment of Airflow's api-server, or mirror.metrics.token in "
-    "mm2.properties, and let Prometheus send it (authorization: credentials)."
+    f"The metrics are closed: no token is set that could be read. Set {TOKEN_VARIABLE} in the environment of Airflow's api-server, or "
+    "mirror.metrics.token in mm2.properties, and let Prometheus send it (authorization: credentials)."
 )
 REFUSED = "The metrics want a token that is set here, as 'Authorization: Bearer <token>'."
 
@@ -91,8 +94,9 @@ class _Door:
             try:
                 series_max[flow.name] = int(flow.value("mirror.metrics.series.max"))
                 digest = _digest(flow.value("mirror.metrics.token"))
-            except ConfigurationError:
-                continue  # the flow's own snapshot names the reference that cannot be read
+            except ConfigurationError as error:
+                log.warning("The metrics of %s open with no token of its own: %s", flow.name, error)
+                continue
             if digest is not None:
                 digests[flow.name] = digest
         self._digests, self.series_max, self._read_at = digests, series_max, time.monotonic()

@@ -38,3 +38,7 @@ def test_a_secret_of_the_producer_alone_is_found_before_anything_is_written(flow
 def test_what_a_reference_leads_to_stands_in_no_message(flow):
     (problem,) = unreadable(flow("mirror.lanes = ${env:LANES}\n", {"LANES": "hunter2"}))
     assert "hunter2" not in str(problem)
+
+
+def test_the_token_of_the_metrics_need_not_be_known_where_tasks_run(flow):
+    assert unreadable(flow("mirror.metrics.token = ${env:NOWHERE}\n", {})) == []
