@@ -7,6 +7,7 @@ import time
 import pytest
 
 from mirror.__main__ import main
+from mirror.report import remotes
 from mirror.report.observe import status
 from services.oracle import Record
 from services.ports import free_ports
@@ -80,6 +81,18 @@ def test_what_holds_a_partition_back_is_said_beside_the_others(mirroring, oracle
     assert {each.topic for each in planned.ranges} == {
         each.topic for each in found.partitions if each.state in ("behind", "unexplained target")
     }
+
+
+def test_a_copy_that_commits_while_we_look_is_not_taken_for_a_foreign_writer(mirroring, topic, oracle, pair, monkeypatch):
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two", partition=1)])
+    look = remotes._remote_partitions
+
+    def look_after_a_copy(*arguments):
+        assert not mirroring.copy().errors
+        return look(*arguments)
+
+    monkeypatch.setattr(remotes, "_remote_partitions", look_after_a_copy)
+    assert status(mirroring.flow).errors == ()
 
 
 def test_an_open_transaction_is_waited_for_without_an_alarm(mirroring, topic, oracle, pair):

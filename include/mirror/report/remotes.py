@@ -8,7 +8,9 @@ from mirror.copy.checks import UNKNOWN, RemotePartition, availability, continuit
 from mirror.errors import ErrorReport, MirrorError, UnexplainedTarget
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.connect import ledger_of
 from mirror.kafka.reading import BoundedReader
+from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.policy import topic_selection
 
@@ -33,7 +35,8 @@ def remote_errors(
             errors.append(error.report())
         elif suspicious and flow.per_topic("mirror.on.unexplained.target", tp.topic) != "append":
             windows[tp] = suspicious
-    return [*errors, *_unexplained(flow, found, windows, records)]
+    unexplained = _unexplained(flow, found, windows, records)
+    return [*errors, *_still_unexplained(flow, target, unexplained, records)]
 
 
 def _remote_partitions(
@@ -73,21 +76,36 @@ def _ends_with_ours(record: LedgerRecord | None, end: int | None) -> bool:
     return record is not None and end is not None and end <= record.target_next + (record.records > 0)
 
 
+def _still_unexplained(
+    flow: Flow, target: Cluster, errors: Mapping[TopicPartition, ErrorReport], records: Mapping[TopicPartition, LedgerRecord]
+) -> list[ErrorReport]:
+    """The errors that no copy explains which committed between our reading of the ledger and of the target: those of lanes that are being
+    written just now, or whose ledger says something else by now, are for the next look."""
+    if not errors:
+        return []
+    ledger = ledger_of(flow, target)
+    lanes = {tp: TopicPartition(ledger.topic, lane_of(*tp, ledger.lanes)) for tp in errors}
+    stable = target.offsets(set(lanes.values()), "latest", committed=True)
+    ends = target.offsets(set(lanes.values()), "latest")
+    now = ledger.read().records
+    return [error for tp, error in errors.items() if stable.get(lanes[tp]) == ends.get(lanes[tp]) and now.get(tp) == records.get(tp)]
+
+
 def _unexplained(
     flow: Flow,
     found: Mapping[TopicPartition, RemotePartition],
     windows: Mapping[TopicPartition, tuple[int, int]],
     records: Mapping[TopicPartition, LedgerRecord],
-) -> list[ErrorReport]:
+) -> dict[TopicPartition, ErrorReport]:
     by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
     refused: dict[str, MirrorError] = {}
     reader = BoundedReader(flow.target, flow.client("target", "consumer"))
     visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, _READ_SECONDS, refused, partial=True)
-    errors: list[ErrorReport] = []
+    errors: dict[TopicPartition, ErrorReport] = {}
     for remote, tp in by_remote.items():
         if remote.topic in refused:
-            errors.append(replace(refused[remote.topic].report(), topic=tp.topic))
+            errors[tp] = replace(refused[remote.topic].report(), topic=tp.topic)
         elif remote in visible:
             offset = visible[remote].offset() or 0
-            errors.append(UnexplainedTarget(tp.topic, tp.partition, remote.topic, offset, found[tp].end, tp in records).report())
+            errors[tp] = UnexplainedTarget(tp.topic, tp.partition, remote.topic, offset, found[tp].end, tp in records).report()
     return errors
