@@ -20,6 +20,7 @@ from services.airflow_api import AirflowApi, AirflowApiError
 from services.demo.mirrored import compare, wait_until_mirrored
 from services.demo.progress import Progress
 from services.demo.report import table
+from services.demo.scenes import scenes, show
 from services.demo.settings import (
     COPY_SECONDS,
     FLOW,
@@ -48,22 +49,26 @@ def demo(home: Path, progress: Progress) -> None:
     with progress.step("PostgreSQL and the Kafka clusters east and west"):
         stack.start_servers()
     stack.start_producer()
+    stack.start_inbox()
     with progress.step("Airflow: api-server, scheduler, dag-processor, triggerer"):
         stack.airflow.start()
     with progress.step("the producer's backlog: orders, payments, clicks"):
         stack.wait_for_backlog()
     flow, api = load([stack.configuration]).flow(FLOW), stack.airflow.api()
+    played = scenes(home)
     with progress.step("pools and DAGs"):
         prepare_airflow(flow, api)
     with progress.step(f"scheduled runs of {flow.dag_id('copy')} mirror what is there") as say:
-        runs = wait_until_mirrored(flow, api, began, COPY_TIMEOUT, say)
+        runs = wait_until_mirrored(flow, api, began, COPY_TIMEOUT, say, may_be_red=played is not None)
     with progress.step("both sides read back and compared"), Oracle(home / "oracle.log") as oracle:
         rows, comparisons = compare(flow, oracle)
     different = [str(each) for each in comparisons if not each.equal]
     if different:
         raise DemoFailed("\n".join(["The mirror is not equal to its source:", *different]))
     progress.say("\n" + "\n".join(table(rows)) + "\n")
-    progress.say(_explanation(stack, flow, sum(row.records for row in rows), runs))
+    progress.say(f"{_explanation(sum(row.records for row in rows), runs)}\n")
+    played = played or show(stack, flow, api, progress)
+    progress.say(f"\n{played.text(stack, flow)}\n\n{_addresses(stack, flow)}")
     progress.say(f"\nReady after {progress.seconds:.0f} s.")
 
 
@@ -110,15 +115,20 @@ def _chosen(ports: Ports, others: Ports) -> str:
     return ", ".join(f"{variable(name)}={port}" for name, port in vars(ports).items() if port != getattr(others, name))
 
 
-def _explanation(stack: Stack, flow: Flow, records: int, runs: int) -> str:
-    airflow, configuration = stack.airflow, _short(stack.configuration)
+def _explanation(records: int, runs: int) -> str:
     return f"""\
 {records:,} records are equal on both sides: key, value, headers, timestamp, partition and order, as Kafka's own Java client reads them.
 source end and watermark are offsets, which count aborted records and transaction markers too. lag is what the producer,
-which goes on, wrote after the last copy planned; a copy runs every {COPY_SECONDS} s. Runs watched: {runs}, all green.
+which goes on, wrote after the last copy planned; a copy runs every {COPY_SECONDS} s. Runs watched: {runs}."""
 
+
+def _addresses(stack: Stack, flow: Flow) -> str:
+    airflow, configuration = stack.airflow, _short(stack.configuration)
+    return f"""\
   Airflow  {airflow.url}/dags/{flow.dag_id("copy")}
            user admin, password {airflow.password()}
+  Mirror   {airflow.url}/plugin/mirror  (how the flow stands, and what to decide)
+  alerts   {_short(stack.alerts)}
   Kafka    east {stack.east.bootstrap}, west {stack.west.bootstrap}
   by hand  PYTHONPATH=include .venv/bin/python -m mirror --config {configuration} plan
   logs     {_short(stack.home)}/*/*.log

@@ -15,7 +15,7 @@ from pathlib import Path
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from services.demo.shop import TOPICS, Message, Shop
+from services.demo.shop import RETURNS, TOPICS, Message, Shop
 
 BACKLOG_CLICKS, BACKLOG_CHECKOUTS = 18_000, 7_000
 BACKLOG_HOURS = 6
@@ -60,7 +60,7 @@ def _produce(producer: Producer, messages: list[Message]) -> None:
 def create_topics(bootstrap: str) -> None:
     """Those that do not exist yet."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.create_topics([NewTopic(name, partitions, 1) for name, partitions in TOPICS.items()]).values():
+    for future in admin.create_topics([NewTopic(name, partitions, 1) for name, partitions in {**TOPICS, RETURNS: 1}.items()]).values():
         try:
             future.result()
         except KafkaException as error:

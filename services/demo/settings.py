@@ -10,6 +10,19 @@ from services.java import ROOT
 
 FLOW = "east->west"
 COPY_SECONDS = 15
+INBOX = "demo_inbox"
+"""The Airflow connection by which alerts are sent."""
+
+PROPERTIES = {
+    "source->target.mirror.copy.interval.seconds": str(COPY_SECONDS),
+    "source->target.refresh.groups.interval.seconds": "20",
+    "source->target.emit.checkpoints.interval.seconds": "20",
+    "source->target.sync.group.offsets.interval.seconds": "20",
+    "source->target.sync.group.offsets.enabled": "true",
+    "source->target.mirror.alert.connections": INBOX,
+    "source->target.mirror.alert.lasting.seconds": "0",
+}
+"""What the demo's flow has beside the defaults: everything a little sooner, so that there is something to see."""
 
 
 class DemoFailed(RuntimeError):
@@ -28,6 +41,7 @@ class Ports:
     east: int = 19092
     west: int = 19192
     postgres: int = 15432
+    alerts: int = 18090
 
     def all(self) -> dict[int, str]:
         """Each port with the service that needs it."""
@@ -38,6 +52,7 @@ class Ports:
             self.west: "the cluster west",
             self.west + 1: "the controller of the cluster west",
             self.postgres: "PostgreSQL",
+            self.alerts: "the inbox of alerts",
         }
 
 
@@ -60,7 +75,7 @@ def chosen_ports(environ: Mapping[str, str] = os.environ) -> Ports:
             raise DemoRefused(f"{variable(name)}={text} is not a port: a number from 1024 to 65534 is needed.")
         chosen[name] = int(text or usual)
     ports = Ports(**chosen)
-    if len(ports.all()) < 6:
+    if len(ports.all()) < 7:
         said = ", ".join(f"{variable(name)}={port}" for name, port in chosen.items())
         raise DemoRefused(f"Two services of the demo would share a port, for each cluster takes the next one as well: {said}.")
     return ports

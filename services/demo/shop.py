@@ -8,6 +8,9 @@ from typing import Any
 TOPICS = {"orders": 4, "payments": 3, "clicks": 6}
 """The topics with their partitions."""
 
+RETURNS = "returns"
+"""A topic of one partition, which nothing is written to until the demo loses records of it."""
+
 _PRODUCTS = ("espresso cups", "desk lamp", "rain jacket", "chess set", "garden hose", "bread knife", "travel map", "wool socks")
 _PAGES = ("/", "/search", "/sale", "/basket", "/help", *(f"/product/{name.replace(' ', '-')}" for name in _PRODUCTS))
 _METHODS = ("card", "invoice", "transfer")

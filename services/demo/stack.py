@@ -1,5 +1,6 @@
 """All processes of the demo: how they are started, found again, and stopped."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.airflow import AirflowServices
-from services.demo.settings import COPY_SECONDS, Ports
+from services.demo.settings import INBOX, PROPERTIES, Ports
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -38,6 +39,8 @@ class Stack:
             for alias, port in (("east", ports.east), ("west", ports.west))
         )
         self._producer = Server("producer", home / "producer", on_parent_death=None)
+        self._inbox = Server("inbox", home / "inbox", on_parent_death=None)
+        self.alerts = home / "inbox" / "alerts.txt"
         self.configuration = home / "mm2.properties"
         self.backlog_written = home / "producer" / "backlog-written"
 
@@ -47,7 +50,7 @@ class Stack:
         return AirflowServices(
             self.home / "airflow",
             self.postgres.url,
-            environment={"MIRROR_CONFIG": str(self.configuration)},
+            environment={"MIRROR_CONFIG": str(self.configuration), f"AIRFLOW_CONN_{INBOX.upper()}": self._connection()},
             port=self.ports.ui,
             on_parent_death=None,
         )
@@ -60,6 +63,7 @@ class Stack:
         return [
             Part("the producer", lambda: self._producer.running, self._producer.stop),
             Part("Airflow", lambda: airflow.any_running, airflow.stop),
+            Part("the inbox of alerts", lambda: self._inbox.running, self._inbox.stop),
             Part("the Kafka clusters", lambda: self.east.running or self.west.running, self._stop_clusters),
             Part("PostgreSQL", lambda: self.postgres.running, self.postgres.stop),
         ]
@@ -73,6 +77,7 @@ class Stack:
             self.ports.west: self.west.running,
             self.ports.west + 1: self.west.running,
             self.ports.postgres: self.postgres.running,
+            self.ports.alerts: self._inbox.running,
         }
         occupied = []
         for port, service in self.ports.all().items():
@@ -102,13 +107,22 @@ class Stack:
         command = [sys.executable, "-m", "services.demo.producer", self.east.bootstrap, str(self.backlog_written)]
         self._producer.start(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
+    def start_inbox(self) -> None:
+        """Starts it unless it runs."""
+        command = [sys.executable, "-m", "services.demo.inbox", str(self.ports.alerts), str(self.alerts)]
+        self._inbox.start(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
     def wait_for_backlog(self) -> None:
         """Returns when there is something to mirror."""
         self._producer.wait(self.backlog_written.exists, 60, "write its backlog")
 
     def _configure(self) -> None:
         pair = ClusterPair("east", "west", self.east.bootstrap, self.west.bootstrap, "", self.home)
-        pair.properties(".*", {"source->target.mirror.copy.interval.seconds": str(COPY_SECONDS)}, file=self.configuration.name)
+        pair.properties(".*", PROPERTIES, file=self.configuration.name)
+
+    def _connection(self) -> str:
+        """The inbox as an Airflow connection."""
+        return json.dumps({"conn_type": "http", "host": f"http://127.0.0.1:{self.ports.alerts}", "extra": {"format": "json"}})
 
     def _stop_clusters(self) -> None:
         with ThreadPoolExecutor(2) as pool:

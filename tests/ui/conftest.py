@@ -32,7 +32,7 @@ class Demo:
         """Runs what `make demo` or `make stop` runs, and gives what it said; it must not fail."""
         command = [sys.executable, "-m", "services.demo", *arguments]
         done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=280, check=False
+            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=480, check=False
         )
         assert done.returncode == 0, done.stdout
         return done.stdout
@@ -45,8 +45,8 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(services_directory: Path) -> Iterator[Demo]:
     """Nothing of it runs before a test starts it; stopped at the end, whatever the tests did."""
-    home, ports = services_directory / "demo", port_pairs(4)
-    chosen = {variable(name): str(port) for name, port in zip(("ui", "east", "west", "postgres"), ports, strict=True)}
+    home, ports = services_directory / "demo", port_pairs(5)
+    chosen = {variable(name): str(port) for name, port in zip(("ui", "east", "west", "postgres", "alerts"), ports, strict=True)}
     demo = Demo(home, {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "DEMO_DIRECTORY": str(home), **chosen})
     yield demo
     demo.command("stop")

@@ -5,6 +5,13 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from mirror.config import load
+from mirror.decide.model import Request
+from mirror.decide.run import decide
+from mirror.formats.control import ACCEPT_GAP
+from services.demo.settings import FLOW
+from services.demo.shop import RETURNS
+
 DAG = "east-to-west.copy"
 
 
@@ -25,7 +32,18 @@ def test_demo_compares_both_sides_and_reports_each_partition(report: str) -> Non
     assert sum(row[3] for row in numbers) == int(equal)
 
 
+def test_demo_shows_a_failover_an_audit_and_an_alert(demo: Any, report: str) -> None:
+    read = r"read [\d,]+ records of payments on east, stopped, and went on on west\n +with [\d,]+"
+    found(rf"^Failover: the group billing {read}: 0 lost, 0 read twice\.$", report)
+    audited = found(r"^Audit: +([\d,]+) records compared on both sides, all equal", report)[1].replace(",", "")
+    assert int(audited) > 20_000
+    alert = found(r"^alert +east->west: .+$", report)[0]
+    assert alert in demo.stack.alerts.read_text(encoding="utf-8")
+    found(r"^ +SourceGap, since ", report)
+
+
 def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page: Page) -> None:
+    decide(load([demo.stack.configuration]).flow(FLOW), Request(ACCEPT_GAP, "the test", "nobody needs them", RETURNS))
     login = found(r"user (\S+), password (\S+)", report)
     page.goto(found(rf"http://127\.0\.0\.1:\d+/dags/{DAG}", report)[0])
     page.fill("input[name=username]", login[1])

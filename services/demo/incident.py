@@ -1,0 +1,77 @@
+"""An incident for the demo: the source lost records before they were copied, the mirror says so, and a person has to decide."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as Position
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from mirror.config import Flow
+from mirror.decide.model import Request
+from mirror.decide.run import decide
+from mirror.formats.control import PAUSE, RESUME
+from services.airflow_api import AirflowApi
+from services.demo.settings import DemoFailed
+from services.demo.shop import RETURNS
+
+_RECORDS, _LOST = 40, 25
+_SECONDS = 150.0
+
+
+def lose_records(flow: Flow) -> None:
+    """Writes records to a topic that the copy leaves out meanwhile, and deletes the oldest of them, as a short retention does."""
+    _decide(flow, PAUSE, "the demo is about to lose records of it")
+    bootstrap = flow.bootstrap("source")
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(_RECORDS):
+        producer.produce(RETURNS, b'{"order":"order-%07d"}' % number, b"customer-%04d" % number, 0)
+    producer.flush(30)
+    answers = AdminClient({"bootstrap.servers": bootstrap}).delete_records([Position(RETURNS, 0, _end(bootstrap) - _RECORDS + _LOST)])
+    for answer in answers.values():
+        answer.result()
+    _decide(flow, RESUME, "its oldest records are lost")
+
+
+def _decide(flow: Flow, decision: str, why: str) -> None:
+    decide(flow, Request(decision, "make demo", why, RETURNS))
+
+
+def await_alert(flow: Flow, api: AirflowApi, inbox: Path, wait: Callable[[str], None]) -> str:
+    """The alert of it, as it arrived."""
+    copy, freshness = flow.dag_id("copy"), flow.dag_id("freshness")
+    _until(lambda: any(run["state"] == "failed" for run in api.runs(copy)[:3]), f"a run of {copy} to find the gap", wait)
+    deadline = time.monotonic() + _SECONDS
+    while not (found := [each for each in alerts(inbox) if each.startswith("alert") and "SourceGap" in each]):
+        if time.monotonic() > deadline:
+            raise DemoFailed(f"No alert of the gap arrived in {_SECONDS:g} s; see the runs of {freshness}.")
+        wait(f"{freshness} has sent no alert of the gap yet")
+        api.wait_for_run(freshness, api.trigger(freshness))  # it looks each minute by itself
+        time.sleep(0.5)
+    return found[-1]
+
+
+def alerts(inbox: Path) -> list[str]:
+    """What the inbox holds, an alert each: its first line is not indented, the others are."""
+    found: list[str] = []
+    for line in inbox.read_text(encoding="utf-8").splitlines() if inbox.exists() else []:
+        if line.startswith(" ") and found:
+            found[-1] += f"\n{line}"
+        else:
+            found.append(line)
+    return found
+
+
+def _end(bootstrap: str) -> int:
+    [answer] = AdminClient({"bootstrap.servers": bootstrap}).list_offsets({Position(RETURNS, 0): OffsetSpec.latest()}).values()
+    return int(answer.result().offset)
+
+
+def _until(over: Callable[[], bool], what: str, wait: Callable[[str], None]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not over():
+        if time.monotonic() > deadline:
+            raise DemoFailed(f"The demo waited {_SECONDS:g} s for {what}.")
+        wait(f"waiting for {what}")
+        time.sleep(0.5)
