@@ -27,6 +27,9 @@ def request(*arguments):
         (["pause", "--topic", "t", "--alias", "east", *COMPLETE], "no use for --alias"),
         (["pause", "--topic", "t", "--to-latest", *COMPLETE], "no use for --to-earliest"),
         (["restart", "--topic", "t", "--to-offset", "7", *COMPLETE], "--to-offset needs --partition"),
+        (["throttle", *COMPLETE], "needs --bytes-per-second"),
+        (["throttle", "--bytes-per-second", "7", "--topic", "t", *COMPLETE], "no use for --topic"),
+        (["pause", "--topic", "t", "--bytes-per-second", "7", *COMPLETE], "no use for --bytes-per-second"),
     ],
 )
 def test_a_decision_that_is_not_complete_is_refused_with_what_is_missing(arguments, missing):
@@ -38,6 +41,17 @@ def test_a_decision_that_is_not_complete_is_refused_with_what_is_missing(argumen
 def test_what_the_grammar_does_not_know_is_refused(arguments):
     with pytest.raises(UsageError):
         request(*arguments, "--topic", "t", *COMPLETE)
+
+
+@pytest.mark.parametrize("rate", ["0", "-2", "1.5", "fast"])
+def test_a_rate_that_is_none_is_refused(rate):
+    with pytest.raises(UsageError):
+        request("throttle", "--bytes-per-second", rate, *COMPLETE)
+
+
+@pytest.mark.parametrize(("rate", "expected"), [("5000000", 5_000_000), ("-1", -1), ("configured", None)])
+def test_a_rate_is_a_number_no_limit_or_what_the_properties_say(rate, expected):
+    assert request("throttle", "--bytes-per-second", rate, *COMPLETE).bytes_per_second == expected
 
 
 def test_who_is_the_user_on_this_host_unless_somebody_else_is_named():

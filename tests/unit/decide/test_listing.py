@@ -41,6 +41,14 @@ def test_a_pause_counts_until_a_newer_decision_about_the_topic():
     assert not counts(decision("pause"), PRESENT, later)
 
 
+def test_a_throttle_counts_until_the_properties_have_the_word_again():
+    later = decision("throttle", bytes_per_second=None, when=DECIDED_AT + timedelta(seconds=1))
+    assert counts(decision("throttle"))
+    assert counts(decision("throttle", bytes_per_second=-1))
+    assert not counts(decision("throttle"), PRESENT, later)
+    assert not counts(later)
+
+
 def test_flow_wide_decisions_count_while_what_they_name_is_so():
     assert counts(decision("adopt-cluster"))
     assert not counts(decision("adopt-cluster", cluster_id="another"))
