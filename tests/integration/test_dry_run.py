@@ -17,6 +17,7 @@ from mirror.report.snapshot_taking import FlowTaking
 
 COMMANDS = {
     "copy": [[], ["--without-spark"]],
+    "backfill": [["--from", "2020-01-01", "--to", "2100-01-01", "--without-spark"]],
     "refresh-topics": [[]],
     "checkpoints": [[]],
     "group-offsets": [[]],

@@ -21,6 +21,7 @@ STEPS = (
     ("refresh-topics",),
     ("plan",),
     ("copy", "--without-spark"),
+    ("backfill", "--from", "2020-01-01", "--to", "2100-01-01", "--without-spark"),
     ("refresh-groups",),
     ("checkpoints",),
     ("group-offsets",),

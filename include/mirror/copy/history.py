@@ -8,7 +8,7 @@ Data and ledger record are in one transaction, so what is written is known to be
 
 from dataclasses import replace
 
-from mirror.errors import HistoryOutOfOrder, HistoryTooScattered, MirrorError
+from mirror.errors import ErrorReport, HistoryOutOfOrder, HistoryTooScattered, MirrorError
 from mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord, joined
 from mirror.kafka.model import Topic
@@ -84,6 +84,21 @@ def stored(record: LedgerRecord, seen: LedgerRecord) -> LedgerRecord:
         history=merged((*record.history, (start, end))),
         history_topics=(*(each for each in record.history_topics if each.topic != written.topic), written),
     )
+
+
+def advised(error: ErrorReport, into: str) -> ErrorReport:
+    """The error of a lane with what a person does about it where it is about history: no decision does anything there."""
+    if error.code in _WRITE_ANEW:
+        step = f"Let it go into another topic (--into), or delete {into} if it holds nothing else: then it is written anew."
+    elif error.code in _REFUSED:
+        step = "Remove the cause that is named, or let the backfill pass over such records (errors.tolerance=all); then run it again."
+    else:
+        return error
+    return replace(error, next=step)
+
+
+_WRITE_ANEW = ("UnexplainedTarget", "TargetLostRecords", "TargetRecreated")
+_REFUSED = ("RecordRefused", "RecordNotCarried")
 
 
 def _written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mirror.config import Flow
 from mirror.copy.confluent_engine import ConfluentEngine
+from mirror.copy.history import advised
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
 from mirror.copy.rounds import copy_in_rounds
@@ -39,7 +40,10 @@ def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
 def copy_lane(task: LaneTask) -> LaneResult:
     """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
     result = _copied(task)
-    return replace(result, errors=tuple(error.of_flow(f"{task.source}->{task.target}") for error in result.errors))
+    errors = (error.of_flow(f"{task.source}->{task.target}") for error in result.errors)
+    if task.history:
+        errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
+    return replace(result, errors=tuple(errors))
 
 
 def _copied(task: LaneTask) -> LaneResult:
