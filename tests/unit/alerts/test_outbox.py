@@ -42,6 +42,18 @@ def test_a_connection_that_fails_keeps_what_it_did_not_take_and_holds_up_no_othe
     assert sinks.got["mail"] == [("A", False), ("B", False)]
 
 
+def test_what_comes_behind_something_that_was_not_taken_waits_for_the_next_time() -> None:
+    tried: list[str] = []
+
+    def takes_only_a_second_one(each: Telling) -> None:
+        tried.append(each.alert.kind)
+        if len(tried) == 1:
+            raise NotificationFailed("mail", "the sink", "it is down")
+
+    outbox, _ = deliver((telling("mail", "A", False), telling("mail", "B", False)), takes_only_a_second_one)
+    assert (tried, [each.alert.kind for each in outbox]) == (["A"], ["A", "B"])
+
+
 def test_of_a_problem_that_came_and_went_often_meanwhile_the_newest_time_is_told() -> None:
     outbox: Outbox = ()
     for cleared in (False, True, False, True, False):

@@ -1,15 +1,19 @@
 """What is remembered survives as JSON, and what cannot be read is told apart from what is not there."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from mirror.alerts.check import Checked, check, sent
 from mirror.alerts.model import Alert
+from mirror.alerts.runs import late_run
 from mirror.alerts.state import State, from_document
+from mirror.audit.model import DIFFERENT, EQUAL
 from mirror.config import Flow
 from mirror.errors import NotificationFailed
-from tests.unit.alerts.seen import error, partition, seen, written
+from tests.unit.alerts.seen import at, error, partition, seen, written
+from tests.unit.alerts.test_audits import audited
 
 
 class Channel:
@@ -76,6 +80,20 @@ def test_a_run_that_was_killed_before_it_sent_is_caught_up_and_one_killed_behind
     state = checked.state  # what was kept before anything was sent
     state, _, _ = run(flow, state, channel, 120, "SourceGap")
     assert channel.got[0] == ("SourceGap", False)
+
+
+def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) -> None:
+    silent = error("ClusterUnreachable", retriable=True)
+    down = seen(0, comparable=False, beats=None, silent={"east": silent}, errors=[silent])
+    run_problem = late_run("east-to-west.copy", "run", 900, "running", told_elsewhere=True)
+    audits = {"audit": audited(0, (1, DIFFERENT, (0, 9), 4))}
+    first = check(flow, down, State(), audits, [run_problem])
+    then = check(flow, replace(down, status=replace(down.status, time=at(60))), first.state, audits, [run_problem])
+    assert {each.kind for each in then.alerts} == {"AuditMismatch", "DeadlineMissed"}
+    audits = {"audit": audited(1, (1, EQUAL, (0, 9), None))}
+    for minute in (2, 3):
+        then = check(flow, replace(down, status=replace(down.status, time=at(60 * minute))), then.state, audits)
+    assert {each.kind for each in then.alerts} == set()
 
 
 def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) -> None:
