@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("plan", "memory", "thousand_partitions", "throughput", "airflow_run", "checkpoints")
+BENCHMARKS = ("plan", "memory", "thousand_partitions", "throughput", "airflow_run", "checkpoints", "audit")
 
 failed = [
     name for name in BENCHMARKS if subprocess.run([sys.executable, "-m", f"tests.bench.{name}", *sys.argv[1:]], check=False).returncode

@@ -11,6 +11,8 @@ from confluent_kafka import Producer
 
 from mirror.__main__ import main
 from mirror.audit.run import audit
+from mirror.audit.stretch_audit import audit_stretches
+from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
 from mirror.kafka.connect import clusters
 from mirror.offsets.lanes import lane_of
@@ -244,6 +246,40 @@ def test_copies_that_others_write_between_are_tolerated_where_that_is_allowed_an
     planted = planter.plant("merged", source, [*source[:50], *numbered(1, 900), *source[51:]], offset_map=COARSE)
     (difference,) = audit(mirroring.flow, [planted]).differences
     assert (difference.kind, difference.source_offset) == ("missing record", 50)
+
+
+def test_history_is_compared_where_it_was_written(mirroring, planter):
+    oracle, name, source = mirroring.oracle, mirroring.pair.topic("old"), numbered(300)
+    place, remote = f"history-{name}", mirroring.pair.remote(name)
+    oracle.create_topic(mirroring.source, name)
+    oracle.produce_records(mirroring.source, name, source)
+    for topic, records in ((remote, source[200:]), (place, [*source[:120], replace(source[120], value=b"x"), *source[121:200]])):
+        oracle.create_topic(mirroring.target, topic)
+        oracle.produce_records(mirroring.target, topic, records)
+    written = HistoryTopic(place, oracle.topic_id(mirroring.target, place), 200, ((0, 200),), (History(0, 200, place, 0, 200),))
+    live = {"covered": ((200, 300),), "start": 200, "offset_map": OffsetMap((Run(200, 0, 100),)), "history_topics": (written,)}
+    planter.vouch(name, 300, 100, **live)
+    found = {each.remote: each for each in audit(mirroring.flow, [name]).partitions}
+    assert (found[remote].state, found[remote].source) == ("equal", (200, 300))
+    assert (found[place].difference.kind, found[place].difference.source_offset) == ("changed value", 120)
+    only = audit(mirroring.flow, source_offsets={TopicPartition(name, 0): (250, 300)})
+    assert [(each.remote, each.state) for each in only.partitions] == [(remote, "equal")]
+
+
+def test_what_retention_takes_away_while_it_is_read_is_left_out_and_the_rest_compared(mirroring, planter):
+    planted = planter.plant("short", numbered(300), numbered(300))
+    calls = []
+
+    def compare(work, stretches):
+        if not calls:
+            mirroring.oracle.delete_records(mirroring.source, planted, {0: 100})
+        calls.append(len(stretches))
+        return audit_stretches(work, stretches)
+
+    result = audit(mirroring.flow, [planted], compare=compare)
+    (found,) = result.partitions
+    assert (found.state, found.source, found.source_records, result.errors) == ("equal", (100, 300), 200, ())
+    assert calls == [1, 1]
 
 
 def test_a_target_that_stamps_its_records_is_compared_without_times(mirroring, planter):

@@ -51,7 +51,7 @@ class AuditOperator(BaseOperator):
 
     def asked(self, flow: Flow, context: Context) -> dict[str, Any]:  # noqa: ARG002 — others ask by the flow
         """Of what the audit is, as arguments of `audit`."""
-        from mirror.commands.audit import names, times
+        from mirror.audit.asked import names, times
 
         params = context["params"]
         return {"topics": names(params.get("topics")), "times": times(params.get("from"), params.get("to"))}

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,15 +142,6 @@ class AuditResult:
             "left_out": sum(len(each.left_out) for each in self.partitions),
             "errors": len(self.errors),
         }
-
-    def plus(self, other: "AuditResult") -> "AuditResult":
-        """Both as one: parts of one audit."""
-        return replace(
-            self,
-            partitions=tuple(sorted((*self.partitions, *other.partitions), key=lambda each: (each.topic, each.partition, each.source))),
-            errors=tuple(dict.fromkeys((*self.errors, *other.errors))),
-            notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
-        )
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON: the totals, a column for each number of a partition, and rows for what only few partitions have."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from mirror.audit.model import LeftOut
 from mirror.formats.history import History
-from mirror.formats.ledger import LedgerRecord
+from mirror.formats.ledger import MAX_INTERVALS, LedgerRecord
 from mirror.offsets.intervals import Interval, merged, within, without
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
@@ -27,6 +27,7 @@ PASSED_OVER = "passed over and not copied: {}"
 NOT_COPIED = "not copied yet: the watermark is {}"
 NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
 BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
+FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
 PLACE_UNKNOWN = "written by a backfill so long ago that the ledger no longer knows where they stand"
 
 
@@ -202,10 +203,10 @@ class _Live:
             self._leave_out(max(start, record.watermark), end, NOT_COPIED.format(record.watermark))
         first = record.covered[0][0] if record.covered else record.watermark
         mapped = min(self._runs[0].source, first) if self._runs else first
-        for each in within([(mapped, first)], start, end):
-            self._left.append(LeftOut(*each, BEFORE_LEDGER))
+        before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, BEFORE_LEDGER)
+        self._left += [LeftOut(*each, reason) for each in within([(before, first)], start, end)]
         if self._explicit:
-            known = [*record.covered, *((each.start, each.end) for each in record.skipped), (mapped, first), *record.history]
+            known = [*record.covered, *((each.start, each.end) for each in record.skipped), (before, first), *record.history]
             known += [each for topic in record.history_topics for each in topic.intervals]
             self._left += [LeftOut(*each, NEVER_COPIED) for each in without_all([(start, min(end, record.watermark))], known)]
 

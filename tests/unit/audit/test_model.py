@@ -47,7 +47,3 @@ def test_both_records_stand_side_by_side_and_what_differs_is_marked() -> None:
     assert not any("header contents" in line for line in lines), "the payload was not asked for"
     assert "Left out: orders-1 [0, 9): gone" in lines
     assert lines[-1].startswith("east->west: different: 9 records of the source and 8 of the target in 2 partitions")
-
-
-def test_parts_of_one_audit_are_put_together() -> None:
-    assert result(LEFT_OUT).plus(result(EQUAL_ONE)) == result(EQUAL_ONE, LEFT_OUT)

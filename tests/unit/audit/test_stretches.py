@@ -135,6 +135,12 @@ def test_what_is_asked_for_and_not_copied_is_said() -> None:
     assert live_stretches(TP, late, None, HELD)[1] == [], "what was never to be copied is not missed"
 
 
+def test_what_the_ledger_forgot_is_said() -> None:
+    covered = tuple((number, number + 1) for number in range(20, 84))
+    (first, *_) = (left for left in live_stretches(TP, replace(RECORD, covered=covered), None, HELD)[1] if left.start < 20)
+    assert first == LeftOut(0, 20, module.FORGOTTEN)
+
+
 def test_a_target_that_ends_early_is_read_to_its_end() -> None:
     (stretch,), _ = live_stretches(TP, RECORD, None, replace(HELD, target_end=90))
     assert (stretch.target_end, stretch.target_read_end, stretch.remote_goes_on) == (111, 90, False)
