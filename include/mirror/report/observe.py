@@ -19,7 +19,7 @@ from mirror.plan.model import FIRST_SIGHT
 from mirror.plan.run import survey
 from mirror.plan.sources import source_partitions
 from mirror.policy import topic_selection
-from mirror.report.oldest import oldest_records
+from mirror.report.oldest import Known, oldest_records
 from mirror.report.remotes import remote_errors
 from mirror.report.status import Observation, Status, status_of
 
@@ -32,15 +32,16 @@ def status(flow: Flow) -> Status:
     return status_of(observe(flow))
 
 
-def observe(flow: Flow) -> Observation:
-    """What both clusters show. Where a run could not plan, each side is shown by itself."""
+def observe(flow: Flow, known: Known | None = None) -> Observation:
+    """What both clusters show. Where a run could not plan, each side is shown by itself. `known`: see `oldest_records`, for whoever looks
+    again and again."""
     check_readable(flow)
     seen = Observation(flow.name, datetime.now(UTC), flow.value("mirror.lanes"))
     silent = _silent(flow)
     with clusters(flow) as (source, target):
         if not silent:
             try:
-                return _compared(flow, source, target, seen)
+                return _compared(flow, source, target, seen, {} if known is None else known)
             except MirrorError as error:
                 seen = replace(seen, errors=(error.report(),))
         seen = replace(seen, silent=silent, errors=(*seen.errors, *silent.values()))
@@ -69,7 +70,7 @@ def _silent(flow: Flow) -> dict[str, ErrorReport]:
         return {alias: error for alias, error in zip(sides, threads.map(probe, sides), strict=True) if error is not None}
 
 
-def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation) -> Observation:
+def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation, known: Known) -> Observation:
     """Both sides beside each other, as the next run would find them."""
     found = survey(flow, source, target, dry_run=True)
     records = _mirrored(flow, found.ledger.records)
@@ -79,7 +80,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation) -
     partitions = {**found.source, **left_out}
     starts = {each.topic_partition: each.start for each in found.plan.ranges if each.reason == FIRST_SIGHT}
     positions = starts | {tp: record.watermark for tp, record in records.items()}
-    oldest = oldest_records(flow, [(partitions[tp], position) for tp, position in positions.items() if tp in partitions], refused)
+    oldest = oldest_records(flow, [(partitions[tp], position) for tp, position in positions.items() if tp in partitions], refused, known)
     decided = {each.topic_partition: "; ".join(map(str, each.decisions)) for each in found.plan.ranges if each.decisions}
     remotes = remote_errors(flow, target, found.source.keys() - decided.keys(), records)
     of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in found.ledger.unreadable.items()}

@@ -15,6 +15,7 @@ from mirror.policy import topic_selection
 from mirror.report.group_snapshots import look_at_groups
 from mirror.report.heartbeat_paths import heartbeat_paths
 from mirror.report.observe import observe
+from mirror.report.oldest import Known
 from mirror.report.schema_ids import Positions, SchemaSampling
 from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot, HeartbeatPath, StandingDecision, Throttle
 from mirror.report.snapshot_parts import bytes_of, catch_up_of, lanes_of, partitions_of, sample_of, skipped_of, topics_of
@@ -35,6 +36,7 @@ class FlowTaking:
         self._interval = float(flow.value("mirror.copy.interval.seconds"))
         self._samples = Samples(max(WINDOW_SECONDS, _RUNS_IN_WINDOW * self._interval))
         self._schemas = SchemaSampling()
+        self._oldest: Known = {}
         self._groups = GroupsSnapshot()
         self._groups_due = 0.0
 
@@ -42,7 +44,7 @@ class FlowTaking:
         """Looks at both clusters. Never raises what belongs to them or to the configuration: the snapshot says it."""
         started, computed, taken = time.monotonic(), time.thread_time(), datetime.now(UTC)
         try:
-            seen = observe(self.flow)
+            seen = observe(self.flow, self._oldest)
         except MirrorError as error:
             made = FlowSnapshot(self.flow.name, taken, error=error.report().of_flow(self.flow.name), groups=self._groups)
         else:
