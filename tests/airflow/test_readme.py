@@ -27,14 +27,17 @@ def test_an_airflow_that_follows_the_steps_has_the_dags_and_the_pools(tmp_path: 
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     (tmp_path / "checkout").mkdir()
-    for part in ("include", "dags", "jobs"):
+    for part in ("include", "dags", "jobs", "plugins"):
         (tmp_path / "checkout" / part).symlink_to(ROOT / part)
-    script = "\n".join(["airflow db migrate > migrated.log 2>&1", *blocks(), "airflow pools list --output plain"])
+    script = "\n".join(
+        ["airflow db migrate > migrated.log 2>&1", *blocks(), "airflow pools list --output plain", "airflow plugins --output plain"]
+    )
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path / "checkout", env=environment, capture_output=True, text=True, timeout=120
+        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path / "checkout", env=environment, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = set(re.findall(r"^east-to-west\.\S+", done.stdout, flags=re.MULTILINE))
     assert shown == {f"east-to-west.{kind}" for kind in KINDS if kind != "group-offsets"}
     assert str(tmp_path / "airflow" / "dags" / "copy_topics.py") in done.stdout
+    assert re.search(r"^mirror\s.*mirror_plugin\.py", done.stdout, flags=re.MULTILINE), "the status page"
     assert re.search(r"^mirror_copy_east-to-west\s+.*\b1\b", done.stdout, flags=re.MULTILINE)

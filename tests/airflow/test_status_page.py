@@ -31,6 +31,7 @@ def api(airflow_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "MIRROR_CONFIG": str(home / "mm2.properties"),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "MIRROR_METRICS_TOKEN": "for-prometheus",
         "AIRFLOW__API_AUTH__JWT_SECRET": "0123456789abcdef" * 8,
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -89,6 +90,15 @@ def test_no_route_is_answered_without_airflows_login(api: TestClient) -> None:
     assert api.post(DECISIONS, json=PAUSE, headers=SAME_SITE).status_code == 401
 
 
+def test_metrics_want_their_own_token_and_no_login(api: TestClient, headers: Callable[[str], dict[str, str]]) -> None:
+    assert api.get("/mirror/metrics").status_code == 401
+    assert api.get("/mirror/metrics", headers=headers("ada")).status_code == 401
+    answer = api.get("/mirror/metrics", headers={"Authorization": "Bearer for-prometheus"})
+    assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/plain")
+    assert 'flow="east->west"' in answer.text or 'source="east"' in answer.text
+    assert api.get(PAGE, headers={"Authorization": "Bearer for-prometheus"}).status_code == 403, "it opens nothing else"
+
+
 @pytest.mark.parametrize("name", USERS)
 def test_everybody_who_may_read_the_dags_sees_the_flow_with_cookie_and_token(
     api: TestClient, name: str, headers: Callable[[str], dict[str, str]], cookie: Callable[[str], dict[str, str]]
@@ -141,6 +151,10 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     assert {"refresh-topics", "heartbeats"} <= {dag.what for dag in view.dags}
     assert set(view.missing_pools) == {"mirror_copy_east-to-west", "mirror_spark"}
     assert "scheduler" in view.silent
+    assert view.freshness == ()
+    run_dag("east-to-west.freshness")
+    [document] = AirflowAccess().view(FlowName("east", "west")).freshness
+    assert {"time", "open", "lag_records", "lag_seconds", "lag_bytes"} <= set(document)
     assert AirflowAccess().view(FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
 
     api.post(DECISIONS, json={**PAUSE, "seen": "0"}, headers=headers("uma"))

@@ -35,7 +35,7 @@ SETTINGS = {
     "source->target.mirror.status.refresh.seconds": "5",
     "source->target.mirror.lanes": "2",
     # A run copies a part of the backlog, so that it falls under the eyes of who looks.
-    "source->target.mirror.run.max.bytes": "700000",
+    "source->target.mirror.run.max.bytes": "1200000",
     "source->target.mirror.transaction.max.bytes": "250000",
 }
 
@@ -166,7 +166,7 @@ def test_lag_falls_while_the_copy_runs_without_a_touch(shown: Shown, page: Page,
     api = shown.airflow.api()
     api.unpause(f"{shown.flow_id}.freshness")
     api.unpause(f"{shown.flow_id}.copy")
-    seen, deadline = [behind(page)], time.monotonic() + 120
+    seen, deadline = [behind(page)], time.monotonic() + 200
     while seen[-1] > 1000:
         assert time.monotonic() < deadline, f"it did not fall: {seen}"
         page.wait_for_timeout(300)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from mirror.errors import ErrorReport
 from mirror.report.snapshot import FlowSnapshot
 from mirror.report.throughput import CatchUp
@@ -133,6 +134,35 @@ def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw()
     seen = history.of(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "lag_records": "x"}][:5])
     assert [(each.records, each.bytes) for each in seen] == [(3, None), (2, None), (1, None), (735, 7350)]
     assert history.of("other->flow", []) == []
+
+
+@pytest.mark.parametrize(
+    "partitions, level, words",
+    [
+        ([EQUAL, EQUAL], "fine", "Equal: 20 records of 2 partitions, record by record on both sides."),
+        (
+            [EQUAL, UNPROVEN],
+            "behind",
+            "Equal: 20 records of 2 partitions, record by record on both sides. Of 1 partition nothing could be compared.",
+        ),
+        ([EQUAL, DIFFERENT], "stuck", "Different in 1 partition of 2; 20 records of the source were read."),
+        ([UNPROVEN], "unknown", "Nothing could be compared in 1 partition."),
+    ],
+)
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "totals alone"])
+def test_last_audit_says_in_a_sentence_what_it_found(partitions: list[str], level: str, words: str, whole: bool) -> None:
+    difference = Difference("missing record", "orders", 1, "east.orders", 7, 9)
+    rows = tuple(
+        PartitionAudit("orders", number, "east.orders", state, source_records=10, difference=difference if state == DIFFERENT else None)
+        for number, state in enumerate(partitions)
+    )
+    result = AuditResult(FLOW, NOW, rows)
+    document = result.as_document() if whole else result.totals
+    found = last_audit(replace(HEALTHY, audit=document, audit_run=("east-to-west.audit", "run")))
+    assert found
+    assert (found.level, found.words) == (level, words)
+    assert found.differences == ((str(difference),) if whole and DIFFERENT in partitions else ())
+    assert found.time == (NOW if whole else None)
 
 
 def test_audit_that_cannot_be_read_is_said_and_breaks_nothing() -> None:
