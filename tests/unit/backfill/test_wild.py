@@ -32,6 +32,12 @@ def test_records_that_come_a_little_late_are_nothing_special_where_the_interval_
     assert jumped_over(interval(30, 42), FOURTH, stamped(9, 4.999)) == Stamped(42, 9 * DAY)
 
 
+def test_few_late_records_among_many_of_the_right_time_make_none_of_these_wild() -> None:
+    assert jumped_over(interval(30, 42), FOURTH, stamped(5.1, 1, 1, 5.2, 5.3, 5.4)) is None
+    assert jumped_over(interval(42, 42), FOURTH, stamped(5.1, 4.5, 5.2, 5.3)) is None
+    assert jumped_over(interval(30, 42), FOURTH, stamped(9, 4.1, 9, 4.2, 4.3)) == Stamped(42, 9 * DAY)
+
+
 def test_late_record_in_front_of_the_one_that_is_ahead_proves_nothing() -> None:
     assert jumped_over(interval(42, 42), FOURTH, stamped(4.5, 5.5, 5.6)) is None
 

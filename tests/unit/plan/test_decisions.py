@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import Blocked, Decided, Skipped, Writer
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
@@ -105,6 +106,23 @@ def test_a_restart_of_a_recreated_source_forgets_the_old_offsets_and_keeps_the_t
     assert (changed.watermark, changed.source_topic_id, changed.target_next) == (0, "new", 100)
     assert (changed.offset_map.runs, changed.covered, changed.skipped, changed.history) == ((), (), (), ())
     assert changed.records == RECORD.records
+
+
+def test_a_restart_keeps_the_history_that_still_stands_and_begins_a_recreated_partition_without_any():
+    elsewhere = HistoryTopic("history.orders", "id", 10, ((0, 10),), (History(0, 10, "history.orders", 0, 10),), 10, 100)
+    behind = HistoryTopic(RECORD.target_topic, RECORD.target_topic_id, 100, ((0, 10),), (History(0, 10, RECORD.target_topic, 90, 100),))
+    record = replace(RECORD, start=10, history_topics=(elsewhere, behind))
+
+    again = acted(decision("restart", offset=50), record)
+    assert (again.live_start, again.history_topics) == (10, (elsewhere, behind))
+    lost = acted(decision("restart", offset=50, target_end=95), record)
+    assert [each.intervals for each in lost.history_topics] == [((0, 10),), ()], "what the remote topic lost is missing again"
+    earlier = acted(decision("restart", offset=5), record)
+    assert (earlier.live_start, earlier.history_topics[1].intervals) == (5, ((0, 5),)), "the rest is the copy's again"
+    replaced = acted(decision("restart", target_topic_id="new"), record, now=replace(NOW, remote_id="new"))
+    assert (replaced.live_start, replaced.history_topics) == (0, (elsewhere,))
+    recreated = acted(decision("restart", source_topic_id="new"), record, now=replace(NOW, source_topic_id="new"))
+    assert (recreated.live_start, recreated.history_topics) == (0, ())
 
 
 def test_a_restart_behind_a_recreated_target_looks_at_all_that_stands_in_it():

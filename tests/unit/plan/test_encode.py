@@ -1,6 +1,7 @@
 """A plan survives XCom and the job's file."""
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +34,12 @@ plans = st.builds(
 
 @given(plans)
 def test_a_plan_survives_json(plan):
+    assert from_columns(json.loads(json.dumps(to_columns(plan)))) == plan
+
+
+@given(plans, st.dictionaries(st.text(), st.text(), min_size=1), st.booleans())
+def test_a_plan_of_history_survives_json(plan, into, in_time_order):
+    plan = replace(plan, into=into, in_time_order=in_time_order)
     assert from_columns(json.loads(json.dumps(to_columns(plan)))) == plan
 
 
