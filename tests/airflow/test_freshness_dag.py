@@ -208,18 +208,18 @@ def test_heartbeats_that_stopped_are_told_by_their_way(make_freshness: Callable[
     assert freshness.told() == [("opened", "HeartbeatsStopped"), ("cleared", "HeartbeatsStopped")]
 
 
-def test_a_mismatch_that_an_audit_left_in_xcom_is_told_until_an_audit_finds_it_equal(
-    make_freshness: Callable[..., Freshness], monkeypatch: pytest.MonkeyPatch
+def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
+    make_freshness: Callable[..., Freshness], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     freshness = make_freshness()
-    left: dict[str, Any] = {}
-    monkeypatch.setattr("mirror.airflow.freshness_task.newest", lambda dag, task, succeeded: left.get(dag))
     audit = f"{freshness.pair.source}-to-{freshness.pair.target}.audit"
 
     def audited(state: str) -> None:
         difference = Difference(CHANGED_VALUE, "orders", 0, "r.orders", 4, 4) if state == DIFFERENT else None
         row = PartitionAudit("orders", 0, "r.orders", state, (0, 9), difference=difference)
-        left[audit] = AuditResult(freshness.pair.flow, datetime.now(UTC), (row,)).as_document()
+        found = AuditResult(freshness.pair.flow, datetime.now(UTC), (row,))
+        monkeypatch.setattr("mirror.audit.run.audit", lambda _flow, **_asked: found)
+        assert run_dag(audit).state == ("failed" if difference else "success")
 
     assert freshness.run()["open"] == []
     audited(DIFFERENT)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from mirror.config import load
 from mirror.formats.heartbeat import decode
 from mirror.report.pools import pools
 from services.airflow import COMPONENTS, AirflowServices
-from services.airflow_api import AirflowApi
+from services.airflow_api import AirflowApi, AirflowApiError
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
+from services.sinks import HttpSink, MailSink, text
 
 TASKS = ("plan", "copy", "publish", "verdict")
 GREEN = dict.fromkeys(TASKS, "success")
@@ -40,13 +42,23 @@ FLOWS = {
     # A connection as Airflow's Kafka provider has it, which plan and publish ask for by themselves, and the Spark job cannot.
     "triggered": {**WEEKLY, "source.bootstrap.servers": "${conn:kafka_source:extra.bootstrap.servers}"},
     "tampered": WEEKLY,
-    "outage": WEEKLY,
+    # Its people are told at once of what lasts, and of runs that take longer than seconds.
+    "outage": {
+        **WEEKLY,
+        "source->target.mirror.alert.connections": "on_call_mail, on_call_hook, in_database",
+        "source->target.mirror.alert.lasting.seconds": "0",
+        "source->target.mirror.deadline.unreachable.seconds": "0",
+        "source->target.mirror.deadline.run.seconds": "2",
+        "source->target.mirror.run.max.seconds": "3",
+    },
     # Not a flow: it only beats, and where it beats is known to the triggerer alone.
     "beating": {
         "source->target.enabled": "false",
         "source->target.mirror.heartbeats.trigger": "true",
         "target.bootstrap.servers": "${conn:kafka_target:extra.bootstrap.servers}",
     },
+    # It begins at the end of its topics, so that what is there before is history.
+    "filled": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.alert.connections": "of_backfills"},
     # One lane with small transactions: a copy that takes long enough to be interrupted.
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
@@ -157,19 +169,46 @@ def pairs(east: KafkaCluster, west: KafkaCluster, south: KafkaCluster, services_
 
 
 @pytest.fixture(scope="module")
+def hook() -> Iterator[HttpSink]:
+    """A web service that alerts are posted to."""
+    with HttpSink() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mails() -> Iterator[MailSink]:
+    """A mail server that alerts are mailed to."""
+    with MailSink() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def on_call(hook: HttpSink, mails: MailSink) -> dict[str, str]:
+    """Connections in the environment: a mail server, and a service of incidents."""
+    people = {"to": "on-call@example.org", "from_email": "mirror@example.org", "disable_ssl": True, "disable_tls": True}
+    mail = {"conn_type": "smtp", "host": "127.0.0.1", "port": mails.port, "extra": people}
+    incidents = {"conn_type": "http", "host": hook.url, "password": "integration-key", "extra": {"format": "pagerduty"}}
+    return {"AIRFLOW_CONN_ON_CALL_MAIL": json.dumps(mail), "AIRFLOW_CONN_ON_CALL_HOOK": json.dumps(incidents)}
+
+
+@pytest.fixture(scope="module")
 def airflow(
     pairs: dict[str, ClusterPair],
     make_airflow: Callable[..., AirflowServices],
     services_directory: Path,
     east: KafkaCluster,
     south: KafkaCluster,
+    hook: HttpSink,
+    on_call: dict[str, str],
 ) -> AirflowServices:
     """All flows' pools and copy DAGs; those that a test triggers have had their scheduled run of this week, without work."""
     files = [services_directory / f"{name}.properties" for name in pairs]
-    running = make_airflow("scheduler", environment={"MIRROR_CONFIG": ",".join(map(str, files)), **IMPATIENT})
+    running = make_airflow("scheduler", environment={"MIRROR_CONFIG": ",".join(map(str, files)), **IMPATIENT, **on_call})
     api = running.api()
     api.import_pools(pools(load(files).flows))
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
+    api.add_connection("of_backfills", "http", host=hook.url, extra=json.dumps({"format": "json", "path": "/of_backfills"}))
+    api.add_connection("in_database", "http", host=hook.url, extra=json.dumps({"format": "json", "path": "/in_database"}))
     api.add_connection("kafka_target", "kafka", extra=json.dumps({"bootstrap.servers": south.bootstrap}))
     copies = [flow.dag_id("copy") for flow in load(files).flows]
     api.wait_for_dags(copies)
@@ -278,21 +317,50 @@ def test_the_triggerer_beats_every_second_from_one_run_into_the_next_until_it_is
     api.close()
 
 
-def test_run_goes_on_by_itself_after_a_broker_outage(flow: Callable[[str], InAirflow], south: KafkaCluster) -> None:
+def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
+    flow: Callable[[str], InAirflow], south: KafkaCluster, hook: HttpSink, mails: MailSink
+) -> None:
     outage = flow("outage")
+    freshness = outage.dag.replace(".copy", ".freshness")
+    outage.api.wait_for_dags([freshness])
+    outage.api.unpause(freshness)
     topic = outage.create_topic("orders")
     outage.produce(topic, 300, seed=3)
     south.kill()
 
-    run = outage.api.trigger(outage.dag)
+    run = outage.api.trigger(outage.dag, logical_date=datetime.now(UTC).isoformat())
     eventually(lambda: outage.states(run)["plan"] == "up_for_retry", 60)
     assert south.bootstrap in outage.api.log(outage.dag, run, "plan")
+    # That the run is late is told while it goes on, by what stands in the environment; that a cluster is down, by all connections.
+    mails.wait(lambda found: any(run in text(mail) for mail in found), 60)
+    hook.wait(lambda found: any(run in str(each.body) for each in found), 60)
+    both = ["ClusterUnreachable", "DeadlineMissed"]
+    eventually(lambda: sorted(each["kind"] for each in checked(outage.api, freshness)["open"]) == both, 60)
     south.start()
 
     assert outage.ended(run) == "success"
     assert outage.states(run) == GREEN
     assert outage.assert_mirrored(topic) == 300
     assert {task["task_id"]: task["try_number"] for task in outage.api.tasks(outage.dag, run)}["plan"] > 1
+    eventually(lambda: checked(outage.api, freshness)["open"] == [], 60)
+    late, down = f"{outage.pair.flow}/DeadlineMissed/{outage.dag}", f"{outage.pair.flow}/ClusterUnreachable/{outage.pair.target}"
+    for key, of_this in ((late, run), (down, "")):
+        events = [each.body for each in hook.posted if each.body.get("dedup_key") == key]
+        actions = [each["event_action"] for each in events if each["event_action"] == "resolve" or of_this in str(each)]
+        assert actions == ["trigger", "resolve"], key
+        told = [mail for mail in mails.mails if f"({key})" in text(mail) and of_this in text(mail)]
+        assert ["over: " in str(mail["Subject"]) for mail in told] == [False, True], key
+    in_database = sorted((each.body["alert"]["key"], each.body["event"]) for each in hook.posted if each.path == "/in_database")
+    expected = [(down, "cleared"), (down, "opened"), (late, "cleared")]
+    assert in_database == expected, "the callback of a deadline may not read the database"
+
+
+def checked(api: AirflowApi, dag: str) -> dict[str, Any]:
+    """What a run of the freshness DAG that ends green leaves in XCom."""
+    run = api.trigger(dag)
+    assert api.wait_for_run(dag, run)["state"] == "success"
+    found: dict[str, Any] = api.xcom(dag, run, "freshness")
+    return found
 
 
 def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
@@ -333,3 +401,66 @@ def test_red_run_says_in_its_verdict_what_failed_where_and_what_to_do(flow: Call
     assert error["message"] in tampered.api.log(tampered.dag, run, "verdict")
     assert f"{topic}-1@" in error["message"]
     assert error["next"] in tampered.api.log(tampered.dag, run, "verdict")
+
+
+@pytest.mark.timeout(900)  # two times five runs, and half a minute in which Airflow notices that the first ones have ended
+def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_once_and_copies_nothing_again(
+    flow: Callable[[str], InAirflow], hook: HttpSink
+) -> None:
+    filled, first = flow("filled"), datetime(2026, 11, 1, tzinfo=UTC)
+    dag, topic = filled.dag.replace(".copy", ".backfill"), filled.create_topic("orders")
+    begin = int(first.timestamp() * 1000)
+    rows = [Record(b"%d" % n, b"%d" % n, timestamp=begin + n * 3_600_000 // 2, partition=n % 3) for n in range(240)]
+    late = [Record(b"late", b"%d" % n, timestamp=begin + n * 3_600_000, partition=n % 3) for n in range(6)]
+    filled.oracle.produce_records(filled.pair.source_bootstrap, topic, [*rows[:200], *late, *rows[200:]])
+    into = f"history.{filled.pair.remote(topic)}"
+    filled.api.wait_for_dags([dag])
+    filled.api.unpause(dag)
+    eventually(lambda: [run["state"] for run in filled.api.runs(dag)] == ["success"], 180)  # that of yesterday, by itself
+
+    def backfill(reprocess: str) -> list[dict[str, Any]]:
+        """Starts a backfill as soon as no other one is active, and gives its runs when all have ended, the oldest day first."""
+        days = {"from_date": first.isoformat(), "to_date": (first + timedelta(days=4)).isoformat()}
+        asked = {"dag_id": dag, **days, "reprocess_behavior": reprocess, "max_active_runs": 3, "dag_run_conf": {}}
+        begun = datetime.now(UTC).isoformat()
+
+        def started() -> Any:
+            try:
+                return filled.api.call("POST", "backfills", json=asked)
+            except AirflowApiError as error:
+                assert "409" in str(error), error
+                return None
+
+        eventually(started, 120)
+
+        def ended() -> list[dict[str, Any]]:
+            runs = [run for run in filled.api.runs(dag) if run["run_type"] == "backfill" and (run["start_date"] or "") > begun]
+            done = [run for run in runs if run["state"] in ("success", "failed")]
+            return sorted(done, key=lambda run: run["logical_date"]) if len(done) == 5 else []
+
+        runs: list[dict[str, Any]] = eventually(ended, 400)
+        return runs
+
+    def copied(runs: list[dict[str, Any]], part: str) -> int:
+        return sum(filled.api.xcom(dag, run["dag_run_id"], part)["records"] for run in runs)
+
+    runs = backfill("none")
+
+    assert [run["state"] for run in runs] == ["success"] * 5
+    assert (copied(runs, "live"), copied(runs, "history")) == (0, 246)
+    source = Side(filled.pair.source_bootstrap, topic)
+    assert filled.oracle.assert_mirrored(source, Side(filled.pair.target_bootstrap, into)).records == 246
+    assert [filled.api.xcom(dag, run["dag_run_id"], "audit")["total_state"] for run in runs] == ["equal"] * 5
+    hook.wait(lambda found: any(each.path == "/of_backfills" for each in found), 30)
+    ends = filled.oracle.count(filled.pair.target_bootstrap, into)
+
+    again = backfill("completed")
+
+    assert [run["dag_run_id"] for run in again] == [run["dag_run_id"] for run in runs], "cleared in place"
+    assert [run["state"] for run in again] == ["success"] * 5
+    assert (copied(again, "live"), copied(again, "history")) == (0, 0)
+    assert filled.oracle.count(filled.pair.target_bootstrap, into) == ends
+    of_backfills = lambda: [each.body["alert"]["summary"] for each in hook.posted if each.path == "/of_backfills"]  # noqa: E731
+    eventually(lambda: len(of_backfills()) > 1, 30)
+    days = "[2026-11-01T00:00:00Z, 2026-11-06T00:00:00Z): 5 of 5 intervals done"
+    assert of_backfills() == [f"Backfill of {filled.pair.flow} {days}, {records} records copied." for records in (246, 0)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from mirror.airflow.alert_store import remember_audit
 from mirror.airflow.context import leave
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.xcom import to_xcom
@@ -43,7 +44,9 @@ class AuditOperator(BaseOperator):
             result = audit(flow, **self.asked(flow, context), compare=by_size(flow, lambda *work: self._submit(flow, *work)))
             for line in lines_of(result):
                 self.log.info("%s", line)
-            value, errors = to_xcom(result.as_document(), result.totals), errors_of(result)
+            document = result.as_document()
+            remember_audit(flow, f"{context['dag_run'].dag_id}/{context['dag_run'].run_id}", document)
+            value, errors = to_xcom(document, result.totals), errors_of(result)
             if errors:
                 leave(value)
             raise_errors(f"{self.flow}: source and target are not proven to be the same", errors)

@@ -16,8 +16,8 @@ def pull(task_id: str) -> Any:
     return get_current_context()["ti"].xcom_pull(task_ids=task_id)
 
 
-def newest(dag_id: str, task_id: str, succeeded: bool = True) -> Any:
-    """What a task of another DAG left in XCom in its newest run in which it succeeded (or in its newest run); None if there is none.
+def newest(dag_id: str, task_id: str) -> Any:
+    """What a task of another DAG left in XCom in its newest run in which it succeeded; None if there is none.
 
     Newest by logical date. A run without one, triggered by hand, does not count: PostgreSQL would take it for the newest for ever.
     """
@@ -26,8 +26,7 @@ def newest(dag_id: str, task_id: str, succeeded: bool = True) -> Any:
     from airflow.sdk.execution_time.comms import GetPreviousTI
 
     before = datetime.now(UTC) + timedelta(days=1)
-    state = TaskInstanceState.SUCCESS if succeeded else None
-    asked = GetPreviousTI(dag_id=dag_id, task_id=task_id, logical_date=before, state=state)
+    asked = GetPreviousTI(dag_id=dag_id, task_id=task_id, logical_date=before, state=TaskInstanceState.SUCCESS)
     found = getattr(task_runner.SUPERVISOR_COMMS.send(asked), "task_instance", None)
     if found is None:
         return None

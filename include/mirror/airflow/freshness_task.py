@@ -5,16 +5,15 @@ without a logical date. It is written before anything is sent, so that a killed 
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, get_current_context, task
+from airflow.sdk import get_current_context, task
 
-from mirror.airflow.context import leave, newest
+from mirror.airflow.alert_store import audits_of, store_of
+from mirror.airflow.context import leave
 from mirror.airflow.errors import raise_errors
 from mirror.airflow.late_runs import late_runs
-from mirror.airflow.xcom import from_xcom
 from mirror.alerts.state import State, from_document
 from mirror.config import Flow, load
 from mirror.errors import ErrorReport
@@ -23,20 +22,13 @@ if TYPE_CHECKING:
     from mirror.alerts.check import Checked
 
 _KEY = "freshness"
-_AUDITED = ("audit", "backfill")
-"""The DAGs whose task `audit` leaves what it found."""
 
 log = logging.getLogger(__name__)
 
 
-def remembered_in(flow: Flow) -> Asset:
-    """The asset in whose state store the open alerts of a flow are kept; it stands for nothing else, and no event comes of it."""
-    return Asset(name=f"mirror-alerts-{flow.airflow_name}", uri=f"mirror://alerts/{flow.airflow_name}")
-
-
 def freshness_task(flow: Flow) -> Any:
     """A task that checks the flow and leaves what it saw in XCom; red when people could not be told, or nothing could be seen."""
-    asset, name = remembered_in(flow), flow.name
+    asset, name = store_of(flow), flow.name
 
     @task(task_id="freshness", inlets=[asset], retries=0, show_return_value_in_logs=False)
     def run() -> dict[str, Any]:
@@ -46,7 +38,7 @@ def freshness_task(flow: Flow) -> Any:
         store = get_current_context()["asset_state_store"][asset]
         flow = load().flow(name)
         before = _remembered(name, store.get(_KEY, default=None))
-        checked = check(flow, look(flow), before, _audits(flow), late_runs(flow, before))
+        checked = check(flow, look(flow), before, audits_of(flow), late_runs(flow, before))
         store.set(_KEY, checked.state.as_document())
         _say(name, before, checked)
         state, failed = sent(checked)
@@ -73,16 +65,6 @@ def _remembered(flow: str, document: Any) -> State:
     except ValueError as error:
         log.warning("%s: what the last check remembered is lost, what is wrong is told again: %s", flow, error)
         return State()
-
-
-def _audits(flow: Flow) -> dict[str, Mapping[str, Any] | None]:
-    """What the newest audits left, by DAG."""
-    found: dict[str, Mapping[str, Any] | None] = {}
-    for what in _AUDITED:
-        dag_id = flow.dag_id(what)
-        left = newest(dag_id, "audit", succeeded=False)
-        found[dag_id] = from_xcom(left) if isinstance(left, dict) else None
-    return found
 
 
 def _say(flow: str, before: State, checked: "Checked") -> None:

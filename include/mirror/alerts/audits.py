@@ -1,13 +1,16 @@
 """What audits found, remembered until an audit finds it mended: an audit may look at some topics or intervals alone."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mirror.alerts.problems import Place, Problem, by_topic
 from mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
 
 MISMATCH = "AuditMismatch"
+
+COUNTED = 100
+"""How many runs are known to be counted."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +35,22 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Audits:
-    """The mismatches that stand. `newest`: the time of the newest audit that is in it, by the DAG that left it."""
+    """The mismatches that stand. `counted`: the audits that are in it, by the run that made each, with their times."""
 
     mismatches: tuple[Mismatch, ...] = ()
-    newest: Mapping[str, str] | None = None
+    counted: Mapping[str, str] = field(default_factory=dict)
 
-    def plus(self, left: str, document: Mapping[str, Any] | None) -> "Audits":
-        """With what an audit left in XCom; None, or one that is in it already, changes nothing."""
-        if document is None or (self.newest or {}).get(left) == document["time"]:
+    def plus(self, run: str, document: Mapping[str, Any]) -> "Audits":
+        """With what an audit found, as `AuditResult.as_document` gives it; one that is in it already changes nothing."""
+        if self.counted.get(run) == document["time"]:
             return self
         result = AuditResult.from_document(document)
         answered = [each for each in result.partitions if each.state in (EQUAL, DIFFERENT)]
         kept = [old for old in self.mismatches if not any(old.is_answered_by(each) for each in answered)]
         found = [_mismatch(each, result.time.strftime("%Y-%m-%d %H:%M UTC")) for each in answered if each.state == DIFFERENT]
-        return Audits((*kept, *found), {**(self.newest or {}), left: document["time"]})
+        counted = {**self.counted, run: document["time"]}
+        newest = sorted(counted, key=lambda each: counted[each])[-COUNTED:]
+        return Audits((*kept, *found), {each: counted[each] for each in newest})
 
     def problems(self, flow: str, patience: float) -> list[Problem]:
         """One for each topic whose copy is not equal."""
@@ -59,13 +64,13 @@ class Audits:
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"newest": dict(self.newest or {}), "mismatches": [asdict(each) for each in self.mismatches]}
+        return {"counted": dict(self.counted), "mismatches": [asdict(each) for each in self.mismatches]}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Audits":
         """What `as_document` gave. Raises KeyError or TypeError for another document."""
         found: Iterable[Mapping[str, Any]] = document["mismatches"]
-        return cls(tuple(Mismatch(**each) for each in found), dict(document["newest"]))
+        return cls(tuple(Mismatch(**each) for each in found), dict(document["counted"]))
 
 
 def _mismatch(each: PartitionAudit, when: str) -> Mismatch:

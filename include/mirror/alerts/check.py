@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from mirror.alerts.audits import MISMATCH
+from mirror.alerts.audits import MISMATCH, Audits
 from mirror.alerts.limits import Limits, limits_of
 from mirror.alerts.model import Alert, iso
 from mirror.alerts.notify import Channel, channel, connections_of
@@ -15,11 +15,14 @@ from mirror.alerts.rules import Late, Seen, judge, late_partitions, memory_after
 from mirror.alerts.runs import MISSED
 from mirror.alerts.state import State
 from mirror.alerts.tracking import open_alerts, track
+from mirror.alerts.waiting import Memory
 from mirror.errors import MirrorError
 from mirror.report.status import PAUSED, Status
 
 if TYPE_CHECKING:
     from mirror.config import Flow
+
+NO_AUDITS = Audits()
 
 PAUSED_SHOWN = 50
 """How many paused partitions stand in XCom by name."""
@@ -56,18 +59,13 @@ class Checked:
         }
 
 
-def check(
-    flow: "Flow", seen: Seen, before: State, audits: Mapping[str, Mapping[str, Any] | None], late_runs: Sequence[Problem] = ()
-) -> Checked:
+def check(flow: "Flow", seen: Seen, before: State, audits: Audits = NO_AUDITS, late_runs: Sequence[Problem] = ()) -> Checked:
     """What is new and what is over by what was seen; nothing is sent yet: it is in the state's outbox.
 
-    `audits` are what audits left in XCom, by the DAG that left it; `late_runs` the runs that have missed their deadline.
+    `audits` are what audits found, `late_runs` the runs that have missed their deadline.
     """
     limits = limits_of(flow)
-    known = before.audits
-    for left, document in audits.items():
-        known = known.plus(left, document)
-    late, judgement = judged(flow.name, seen, replace(before, audits=known), limits, late_runs)
+    late, judgement = judged(seen, before.memory, limits, (*audits.problems(flow.name, limits.lasting), *late_runs))
     connections = connections_of(flow)
     tracking, telling = track(
         before.tracking,
@@ -78,17 +76,15 @@ def check(
         connections=connections,
         repeat=limits.repeat,
     )
-    state = State(memory_after(seen, before.memory), tracking, with_more(before.outbox, telling, connections), known, seen.status.time)
+    state = State(memory_after(seen, before.memory), tracking, with_more(before.outbox, telling, connections), seen.status.time)
     return Checked(seen, tuple(late), judgement.problems, state)
 
 
-def judged(flow: str, seen: Seen, before: State, limits: Limits, late_runs: Sequence[Problem] = ()) -> tuple[list[Late], Judgement]:
-    """The partitions with work, and all problems, those of audits and runs included."""
-    memory = memory_after(seen, before.memory)
-    late = late_partitions(seen, memory, is_new=before.memory is None)
+def judged(seen: Seen, remembered: Memory | None, limits: Limits, others: Sequence[Problem] = ()) -> tuple[list[Late], Judgement]:
+    """The partitions with work, and all problems: those that were seen, and the others, of audits and runs."""
+    late = late_partitions(seen, memory_after(seen, remembered), is_new=remembered is None)
     found = judge(seen, late, limits)
-    problems = (*found.problems, *before.audits.problems(flow, limits.lasting), *late_runs)
-    return late, Judgement(problems, lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind))
+    return late, Judgement((*found.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind))
 
 
 def sent(checked: Checked, open_channel: Callable[[str], Channel] = channel) -> tuple[State, dict[str, MirrorError]]:

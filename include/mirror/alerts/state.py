@@ -3,13 +3,11 @@
 import base64
 import json
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from mirror.alerts import outbox, waiting
-from mirror.alerts.audits import Audits
 from mirror.alerts.model import iso
 from mirror.alerts.outbox import Outbox
 from mirror.alerts.tracking import Tracked, Tracking
@@ -25,7 +23,6 @@ class State:
     memory: Memory | None = None
     tracking: Tracking = field(default_factory=dict)
     outbox: Outbox = ()
-    audits: Audits = field(default_factory=Audits)
     time: datetime | None = None
     """When the last check looked."""
 
@@ -38,7 +35,6 @@ class State:
             "memory": base64.b64encode(zlib.compress(memory)).decode("ascii"),
             "tracking": [each.as_document() for each in self.tracking.values()],
             "outbox": outbox.as_documents(self.outbox),
-            "audits": self.audits.as_document(),
         }
 
 
@@ -53,14 +49,7 @@ def from_document(document: Any) -> State:
             waiting.from_document(memory),
             {each.alert.key: each for each in tracked},
             outbox.from_documents(document["outbox"]),
-            Audits.from_document(_mapping(document["audits"])),
             datetime.fromisoformat(document["time"]) if document["time"] is not None else None,
         )
     except (KeyError, TypeError, AttributeError, zlib.error) as error:
         raise ValueError(f"it cannot be read ({type(error).__name__}: {error})") from None
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError("an object was expected")
-    return value

@@ -7,7 +7,6 @@ from mirror.alerts.limits import limits_of
 from mirror.alerts.look import look
 from mirror.alerts.notify import connections_of, send_by
 from mirror.alerts.rules import Late
-from mirror.alerts.state import State
 from mirror.commands.answer import DONE, FAILED, Answer, table
 from mirror.config import Flow
 from mirror.errors import MirrorError, UsageError
@@ -30,7 +29,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if options.test_alert:
         return _tested(flow)
     seen = look(flow)
-    late, judgement = judged(flow.name, seen, State(), limits_of(flow))
+    late, judgement = judged(seen, None, limits_of(flow))
     found = [each.alert(flow.name, seen.status.time) for each in judgement.problems if each.opens]
     lines = [f"{each.kind}: {each.summary}" + (f"\n  {_indented(each.detail)}" if each.detail else "") for each in found]
     lines += [f"Next: {next}" for next in dict.fromkeys(each.next for each in found)]

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mirror.alerts.audits import Audits
+from mirror.alerts.audits import COUNTED, Audits
 from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from tests.unit.alerts.seen import at
 
@@ -23,7 +23,7 @@ def places(audits: Audits) -> set[tuple[str, int]]:
 
 
 def test_a_difference_is_a_problem_of_its_topic_with_the_first_difference_and_the_command() -> None:
-    audits = Audits().plus("audit", audited(0, (0, EQUAL, (0, 9), None), (1, DIFFERENT, (0, 9), 4)))
+    audits = Audits().plus("run 1", audited(0, (0, EQUAL, (0, 9), None), (1, DIFFERENT, (0, 9), 4)))
     [problem] = audits.problems("east->west", 30)
     assert (problem.kind, problem.what, problem.partition) == ("AuditMismatch", "orders", 1)
     assert problem.detail == "orders-1: changed value at source offset 4, east.orders-1@4 (audit of 2026-11-21 12:00 UTC)"
@@ -37,20 +37,29 @@ def test_an_audit_of_something_else_mends_nothing() -> None:
         audited(2, (1, EQUAL, (0, 9), None), topic="bills"),
         audited(3, (1, EQUAL, (5, 9), None)),
         audited(4, (1, UNPROVEN, (0, 9), None)),
-        None,
     ):
-        audits = audits.plus("backfill", document)
+        audits = audits.plus(document["time"], document)
     assert places(audits) == {("orders", 1)}
 
 
 def test_an_audit_of_the_same_place_mends_it_or_finds_it_again_once() -> None:
-    audits = Audits().plus("audit", audited(0, (1, DIFFERENT, (0, 9), 4)))
-    again = audits.plus("audit", audited(1, (1, DIFFERENT, (0, 20), 4)))
+    audits = Audits().plus("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
+    again = audits.plus("run 2", audited(1, (1, DIFFERENT, (0, 20), 4)))
     assert len(again.mismatches) == 1
-    assert places(again.plus("backfill", audited(2, (1, EQUAL, (3, 5), None)))) == set()
+    assert places(again.plus("run 3", audited(2, (1, EQUAL, (3, 5), None)))) == set()
 
 
-def test_the_same_audit_seen_again_a_minute_later_changes_nothing() -> None:
+def test_an_audit_that_is_added_again_changes_nothing_unless_its_task_ran_anew() -> None:
     found = audited(0, (1, DIFFERENT, (0, 9), 4))
-    audits = Audits().plus("audit", found).plus("backfill", audited(1, (1, EQUAL, (0, 9), None)))
-    assert places(audits.plus("audit", found)) == set()
+    audits = Audits().plus("run 1", found).plus("run 2", audited(1, (1, EQUAL, (0, 9), None)))
+    assert places(audits.plus("run 1", found)) == set()
+    assert places(audits.plus("run 1", audited(2, (1, DIFFERENT, (0, 9), 4)))) == {("orders", 1)}
+
+
+def test_of_very_many_runs_the_newest_are_known() -> None:
+    audits = Audits()
+    for minute in range(COUNTED + 5):
+        audits = audits.plus(f"run {minute}", audited(minute))
+    assert len(audits.counted) == COUNTED
+    assert {"run 5", f"run {COUNTED + 4}"} <= set(audits.counted)
+    assert "run 4" not in audits.counted

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from mirror.alerts.audits import Audits
 from mirror.alerts.check import Checked, check, sent
 from mirror.alerts.model import Alert
 from mirror.alerts.runs import late_run
@@ -42,7 +43,7 @@ def run(flow: Flow, state: State, channel: Channel, seconds: float, *errors: str
     """One run of the DAG, with what it remembered as JSON."""
     before = from_document(json.loads(json.dumps(state.as_document()))) if state != State() else state
     looked = seen(seconds, partition(0, 9, written=written(seconds)), errors=[error(code, "orders", 0) for code in errors])
-    checked = check(flow, looked, before, {})
+    checked = check(flow, looked, before)
     after, failed = sent(checked, lambda _connection: channel)
     return after, checked, list(failed)
 
@@ -86,11 +87,11 @@ def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) ->
     silent = error("ClusterUnreachable", retriable=True)
     down = seen(0, comparable=False, beats=None, silent={"east": silent}, errors=[silent])
     run_problem = late_run("east-to-west.copy", "run", 900, "running", told_elsewhere=True)
-    audits = {"audit": audited(0, (1, DIFFERENT, (0, 9), 4))}
+    audits = Audits().plus("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
     first = check(flow, down, State(), audits, [run_problem])
     then = check(flow, replace(down, status=replace(down.status, time=at(60))), first.state, audits, [run_problem])
     assert {each.kind for each in then.alerts} == {"AuditMismatch", "DeadlineMissed"}
-    audits = {"audit": audited(1, (1, EQUAL, (0, 9), None))}
+    audits = audits.plus("run 2", audited(1, (1, EQUAL, (0, 9), None)))
     for minute in (2, 3):
         then = check(flow, replace(down, status=replace(down.status, time=at(60 * minute))), then.state, audits)
     assert {each.kind for each in then.alerts} == set()
@@ -109,7 +110,7 @@ def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) 
 
 @pytest.mark.parametrize(
     "damaged",
-    [None, 5, "text", [], {}, {"v": 2}, {"v": 1}, {"v": 1, "memory": "!", "tracking": [], "outbox": [], "audits": {}}],
+    [None, 5, "text", [], {}, {"v": 2}, {"v": 1}, {"v": 1, "memory": "!", "tracking": [], "outbox": [], "time": None}],
 )
 def test_a_damaged_document_is_a_value_error_and_nothing_else(damaged: object) -> None:
     with pytest.raises(ValueError, match=r".+"):
