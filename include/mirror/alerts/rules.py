@@ -136,7 +136,7 @@ def _unreachable(seen: Seen, limits: Limits) -> list[Problem]:
     return [
         Problem(
             UNREACHABLE,
-            f"Cluster {alias} does not answer.",
+            f"Cluster {alias} {'does not answer' if error.retriable else 'refuses the connection'}.",
             error.message,
             error.next,
             limits.unreachable if error.retriable else limits.lasting,

@@ -173,6 +173,12 @@ def test_a_silent_cluster_is_one_problem_and_nothing_else_is_judged_meanwhile() 
     assert found.judged("ClusterUnreachable")
 
 
+def test_a_cluster_that_refuses_us_is_told_sooner_than_one_that_is_silent() -> None:
+    refused = error("AuthenticationFailed")
+    [problem] = judgement(seen(0, comparable=False, errors=[refused], silent={"west": refused})).problems
+    assert (problem.what, problem.patience, problem.summary) == ("west", LIMITS.lasting, "Cluster west refuses the connection.")
+
+
 def test_heartbeats_that_stopped_are_told_by_their_way() -> None:
     found = judgement(seen(200, beats=[beats("east.heartbeats", 0), beats("heartbeats", 199, mirrored=False)]))
     assert opened(found) == {"HeartbeatsStopped": "east.heartbeats"}
