@@ -108,3 +108,16 @@ def test_an_older_record_that_the_map_ties_to_its_source_is_compared_too() -> No
 def test_absences_that_are_excused_are_counted(most_keys: int) -> None:
     source, target = log([(1, 1), (2, 1), (3, None), (1, 2)]), copied(log([(1, 1), (2, 1)]))
     assert look(source[1:], target, 3, most_keys=most_keys, log_end=4) == (None, 2)
+
+
+def test_a_tombstone_that_was_copied_and_is_gone_on_one_side_excuses_the_absence_there() -> None:
+    records = log([(1, 1), (1, None)])
+    assert look(records, [], 1, watermark=2)[0] is None, "the target dropped both, and the source still shows why"
+    assert look([], copied(records), 1, watermark=2)[0] is None, "the same the other way round"
+    assert look([], copied(records[:1]), 1, watermark=1, log_end=2)[0] is None, "the source may have, and nobody can tell"
+    found = look([], copied(records[:1]), 1, watermark=1)[0]
+    assert found is not None
+    assert found.kind == "foreign record"
+    found = look(records[:1], [], 1, watermark=1)[0]
+    assert found is not None
+    assert found.kind == "missing record"

@@ -57,6 +57,9 @@ def test_null_and_empty_boundaries_and_the_order_of_headers_are_told_apart() -> 
         record(0, b"", b"", (("a", None), ("b", b"2"))),
         record(0, b"", b"", (("a", b""), ("b", b"2"))),
         record(0, b"", b"", (("a1b2", b""),)),
+        record(0, b"", None, (("a", b"1"), ("b", b"2"))),
+        record(0, b"", b"x", (("a", b"1"), ("b", b"2"))),
+        record(0, None, b"", (("a", b"1"), ("b", b"2"))),
         record(0, b"", b"", timestamp=2),
     ]
     assert len({digest([each]).text for each in alike}) == len(alike)

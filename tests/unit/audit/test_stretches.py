@@ -135,6 +135,15 @@ def test_what_is_asked_for_and_not_copied_is_said() -> None:
     assert live_stretches(TP, late, None, HELD)[1] == [], "what was never to be copied is not missed"
 
 
+def test_where_both_logs_begin_in_one_gap_of_the_map_either_side_may_be_ahead() -> None:
+    record = replace(RECORD, offset_map=OffsetMap((Run(0, 0, 10), Run(80, 90, 20, thinned=True))), target_next=110)
+    (head, rest), _ = live_stretches(TP, record, None, Held(20, 100, 40, 111))
+    assert (head.start, head.end, head.target_start, head.target_end) == (20, 80, 40, 90)
+    assert (head.source_ahead, head.target_ahead, rest.is_head) == (True, True, False)
+    (head, _), _ = live_stretches(TP, record, None, Held(20, 100, 0, 111))
+    assert (head.target_start, head.source_ahead, head.target_ahead) == (10, False, True)
+
+
 def test_what_the_ledger_forgot_is_said() -> None:
     covered = tuple((number, number + 1) for number in range(20, 84))
     (first, *_) = (left for left in live_stretches(TP, replace(RECORD, covered=covered), None, HELD)[1] if left.start < 20)
