@@ -1,4 +1,4 @@
-"""A whole backfill by hand: times to offsets, the live part, history, and the audit, slice after slice until nothing is left."""
+"""A whole backfill by hand: times to offsets, the live part, history, slice after slice until nothing is left."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,12 +1,16 @@
 """`audit`: compares what is copied with what stands on the target."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from mirror.audit.asked import names, times
 from mirror.audit.model import DIFFERENT
 from mirror.audit.report import errors_of, lines_of
 from mirror.commands.answer import DONE, FAILED, Answer
 from mirror.config import Flow
+
+if TYPE_CHECKING:
+    from mirror.audit.run import Compare
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -21,13 +25,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none."""
-    from mirror.audit.job import by_hand, by_size
     from mirror.audit.run import audit
-    from mirror.audit.stretch_audit import audit_stretches
 
-    submitted = by_hand(flow, options.master)
-    compare = audit_stretches if options.without_spark else submitted if options.master else by_size(flow, submitted)
-    result = audit(flow, names(options.topics), times=times(options.start, options.end), show_payload=options.show_payload, compare=compare)
+    result = audit(
+        flow,
+        names(options.topics),
+        times=times(options.start, options.end),
+        show_payload=options.show_payload,
+        compare=comparing(flow, options),
+    )
     errors = errors_of(result)
     failed = bool(errors) or result.state == DIFFERENT
     return Answer(FAILED if failed else DONE, result.as_document(), errors, "\n".join(lines_of(result)))
+
+
+def comparing(flow: Flow, options: argparse.Namespace) -> "Compare":
+    """What compares: this process with `--without-spark`, a Spark job with `--master`, else the one or the other by how much it is."""
+    from mirror.audit.job import by_hand, by_size
+    from mirror.audit.stretch_audit import audit_stretches
+
+    submitted = by_hand(flow, options.master)
+    return audit_stretches if options.without_spark else submitted if options.master else by_size(flow, submitted)

@@ -2,12 +2,15 @@
 
 import argparse
 
+from mirror.audit.model import AuditResult
+from mirror.audit.report import errors_of, lines_of
 from mirror.backfill.live import Copy
 from mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER, Request
 from mirror.backfill.run import Filled, fill
 from mirror.backfill.summary import Summary, summary
 from mirror.backfill.times import time_interval
 from mirror.commands.answer import DONE, FAILED, Answer, table
+from mirror.commands.audit import comparing
 from mirror.commands.copy import copying
 from mirror.config import Flow
 
@@ -31,7 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """The whole interval, however many runs of the copy it takes; with `--dry-run` what there is to do."""
+    """The whole interval, however many runs of the copy it takes, and an audit of it; with `--dry-run` what there is to do."""
     request = Request(
         time_interval(options.start, options.end),
         tuple(filter(None, (each.strip() for each in (options.topics or "").split(",")))),
@@ -43,8 +46,18 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     filled = fill(flow, request, copy, options.dry_run)
     if options.dry_run:
         return _would(filled)
-    done = summary(filled.resolution, filled.live, filled.history)
-    return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, _text(filled, done))
+    audited = _audited(flow, filled, options)
+    done = summary(filled.resolution, filled.live, filled.history, audited.state if audited else "", errors_of(audited) if audited else ())
+    lines = [*_lines(filled), *(lines_of(audited) if audited else ()), str(done)]
+    return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, "\n".join(lines))
+
+
+def _audited(flow: Flow, filled: Filled, options: argparse.Namespace) -> AuditResult | None:
+    """Both sides of the interval compared; None if there is nothing in it."""
+    from mirror.audit.run import audit
+
+    offsets = {each.topic_partition: (each.start, each.end) for each in filled.resolution.intervals if each.offsets}
+    return audit(flow, source_offsets=offsets, compare=comparing(flow, options)) if offsets else None
 
 
 def _would(filled: Filled) -> Answer:
@@ -62,10 +75,6 @@ def _document(filled: Filled, done: Summary) -> dict[str, object]:
         "live": filled.live.as_document(),
         "history": filled.history.as_document(),
     }
-
-
-def _text(filled: Filled, done: Summary) -> str:
-    return "\n".join((*_lines(filled), str(done)))
 
 
 def _lines(filled: Filled) -> list[str]:

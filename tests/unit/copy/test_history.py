@@ -1,12 +1,14 @@
 """A lane that writes history: the protocol of the copy, into another topic, and the partition's live part as it was."""
 
+from dataclasses import replace
+
 import pytest
 
 from mirror.errors import ClusterUnreachable
 from mirror.formats.history import History
 from mirror.kafka.model import ConfigEntry
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import HISTORY, Range
+from mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from tests.unit.copy.conftest import MemoryCluster
 from tests.unit.copy.happenings import raising
 
@@ -142,3 +144,12 @@ def test_recreated_source_has_no_history_of_the_old_one(world, write, copy, live
     result = copy(history=True, ranges=(Range("orders", 0, "new-id", 0, 20, HISTORY),), remote_topics={"orders": INTO})
     assert [error.code for error in result.errors] == ["SourceRecreated"]
     assert history_of(world) == ()
+
+
+def test_where_the_copy_began_is_noted_and_stays_however_much_is_copied(world, copy):
+    first = Range("orders", 0, "id-orders", 4, 10, FIRST_SIGHT)
+    copy(ranges=(first,))
+    copy(ranges=(replace(first, start=10, end=30, reason=BEHIND),))
+    record = world.ledger[TP]
+    assert (record.start, record.watermark) == (4, 30)
+    assert replace(record, covered=((20, 30),)).live_start == 4, "also when the oldest covered intervals are no longer kept"
