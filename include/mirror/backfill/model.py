@@ -33,13 +33,14 @@ _COLUMNS = ("topic", "partition", "start", "end", "log_start", "readable_end")
 @dataclass(frozen=True)
 class Resolution:
     """What a time interval comes to in offsets, partition by partition, as of when it was asked for. `errors` are of partitions that have
-    no interval here."""
+    no interval here, and `not_had` says which others have none."""
 
     flow: str
     times: TimeInterval
     intervals: tuple[OffsetInterval, ...] = ()
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
+    not_had: tuple[str, ...] = ()
 
     def by_partition(self) -> dict[TopicPartition, OffsetInterval]:
         """The intervals by their partitions."""
@@ -65,6 +66,7 @@ class Resolution:
             "intervals": {name: [getattr(each, name) for each in self.intervals] for name in _COLUMNS},
             "errors": [error.as_dict() for error in self.errors],
             "notices": list(self.notices),
+            "not_had": list(self.not_had),
         }
 
     @classmethod
@@ -77,6 +79,7 @@ class Resolution:
             tuple(OffsetInterval(*row) for row in rows),
             tuple(ErrorReport(**error) for error in document["errors"]),
             tuple(document["notices"]),
+            tuple(document["not_had"]),
         )
 
 

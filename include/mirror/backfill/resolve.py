@@ -1,6 +1,6 @@
 """Asks the source which offsets a time interval comes to."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from mirror.backfill.live import planned_starts
 from mirror.backfill.model import Request, Resolution
@@ -50,6 +50,7 @@ def _resolved(flow: Flow, request: Request, source: Cluster, found: Survey) -> R
         intervals=tuple(each for each in intervals if each.topic_partition not in wild and each.topic not in refused),
         errors=tuple(error.of_flow(flow.name) for error in (*errors, *(wild[tp].report() for tp in sorted(wild)))),
         notices=tuple(found.plan.notices),
+        not_had=tuple(_not_looked_at(request.topics, found)),
     )
 
 
@@ -95,6 +96,14 @@ def _reader(flow: Flow) -> BoundedReader:
     """A reader that mostly needs the first few records only."""
     settings = {**flow.client("source", "consumer"), "max.partition.fetch.bytes": _FETCH_BYTES}
     return BoundedReader(flow.source, settings, settings.get("isolation.level") != "read_uncommitted")
+
+
+def _not_looked_at(topics: Collection[str], found: Survey) -> Iterator[str]:
+    """Topics of which partitions have no interval here; why, the plan's notices and errors say."""
+    for name, topic in sorted(found.topics.items()):
+        left = [each.number for each in topic.partitions if TopicPartition(name, each.number) not in found.source]
+        if left and (not topics or name in topics):
+            yield f"{name}: {len(left)} of {len(topic.partitions)} partitions, which are paused, wait for refresh-topics, or have no leader"
 
 
 def chosen(topics: Collection[str], found: Survey) -> dict[TopicPartition, SourcePartition]:

@@ -1,5 +1,6 @@
 """A whole backfill by hand: times to offsets, the live part, history, slice after slice until nothing is left."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,10 @@ from mirror.backfill.live import Copy, live_slice
 from mirror.backfill.model import Part, Request, Resolution
 from mirror.backfill.resolve import resolve
 from mirror.config import Flow
+
+_PAUSE_SECONDS = 5.0
+_IN_VAIN = 3
+"""After so many slices one after the other that came no further it is left to a person."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,15 @@ def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False) -> Fil
     return Filled(resolution, live, history)
 
 
-def until_done(one: Callable[[], Part], dry_run: bool) -> Part:
-    """Slice after slice, until nothing is owed or something failed; a dry run has one."""
-    done = one()
-    while done.owed and not done.errors and not dry_run:
-        done = done.plus(one())
+def until_done(one: Callable[[], Part], dry_run: bool, wait: Callable[[float], object] = time.sleep) -> Part:
+    """Slice after slice, until nothing is owed or something failed; a dry run has one.
+
+    What is retriable (a copy that took a lane over, a broker that is away) is tried again after a pause, as long as the backfill gets on.
+    """
+    done, in_vain = one(), 0
+    while done.owed and not dry_run and all(error.retriable for error in done.errors) and in_vain < _IN_VAIN:
+        if done.errors:
+            wait(_PAUSE_SECONDS)
+        before, done = done.owed, done.plus(one())
+        in_vain = 0 if done.owed < before else in_vain + 1
     return done

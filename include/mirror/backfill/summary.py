@@ -69,7 +69,7 @@ def summary(resolution: Resolution, live: Part, history: Part, audit: str = "", 
         provisional=sum(each.is_provisional for each in resolution.intervals),
         audit=audit,
         errors=found,
-        not_had=(*live.not_had, *history.not_had),
+        not_had=(*resolution.not_had, *live.not_had, *history.not_had),
     )
 
 

@@ -84,5 +84,5 @@ def _lines(filled: Filled) -> list[str]:
     ]
     into = [f"History of {topic} goes into {name}." for topic, name in sorted(filled.history.into.items())]
     parts = (filled.live, filled.history)
-    notices = [text for part in parts for text in (*part.notices, *part.not_had)]
+    notices = [*filled.resolution.not_had, *(text for part in parts for text in (*part.notices, *part.not_had))]
     return [*table(_HEAD, rows), *into, *dict.fromkeys((*filled.resolution.notices, *notices))]

@@ -20,7 +20,7 @@ DAY = TimeInterval(1_793_491_200_000, 1_793_577_600_000)
 
 @given(st.lists(intervals, max_size=3).map(tuple), st.lists(errors, max_size=2).map(tuple))
 def test_resolution_is_the_same_after_its_journey(found: tuple[OffsetInterval, ...], failed: tuple[ErrorReport, ...]) -> None:
-    resolution = Resolution("east->west", DAY, found, failed, ("a notice",))
+    resolution = Resolution("east->west", DAY, found, failed, ("a notice",), ("gone",))
     assert Resolution.from_document(resolution.as_document()) == resolution
 
 
