@@ -1,7 +1,9 @@
 """The `freshness` DAG with real brokers, in this process (`dag.test()`): what is told to a web service of this machine, and when."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, AuditResult, Difference, PartitionAudit
 from mirror.config import Flow, load
+from mirror.config.names import FlowName
 from mirror.copy.run import copy_in_process
 from mirror.plan.run import plan
 from services.flows import ClusterPair
@@ -227,6 +230,36 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
     audited(EQUAL)
     assert freshness.run()["open"] == []
     assert freshness.told() == [("opened", "AuditMismatch"), ("cleared", "AuditMismatch")]
+
+
+def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirror.airflow import alert_store
+
+    class Slow:
+        """A store whose readers and writers overlap."""
+
+        document: Any = None
+
+        def get(self, _key: str, default: Any) -> Any:
+            time.sleep(0.02)
+            return self.document or default
+
+        def set(self, _key: str, document: Any) -> None:
+            time.sleep(0.02)
+            self.document = document
+
+    store = Slow()
+    monkeypatch.setattr(alert_store, "_store", lambda _flow: store)
+    flow = FlowName("east", "west")
+    found = {
+        f"run {number}": AuditResult(flow.name, datetime.now(UTC), (PartitionAudit("orders", number, "r", DIFFERENT, (0, 9)),))
+        for number in range(4)
+    }
+    with ThreadPoolExecutor(len(found)) as audits:
+        for run, result in found.items():
+            audits.submit(alert_store.remember_audit, flow, run, result.as_document())
+    assert set(alert_store.audits_of(flow).counted) == set(found)
+    assert {each.partition for each in alert_store.audits_of(flow).mismatches} == {0, 1, 2, 3}
 
 
 def test_a_check_that_fails_unexpectedly_is_red_and_told(make_freshness: Callable[..., Freshness], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from mirror.alerts.audits import Audits
 from mirror.config.names import FlowName
 
 _AUDITS = "audits"
-_TRIES = 5
+_TRIES = 10
 
 log = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ without a logical date. It is written before anything is sent, so that a killed 
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _KEY = "freshness"
 
+_AT_MOST = timedelta(minutes=5)
+"""How long a check may take before it is ended: the next one shall look again, and not wait for it for ever."""
+
 log = logging.getLogger(__name__)
 
 
@@ -30,7 +34,7 @@ def freshness_task(flow: Flow) -> Any:
     """A task that checks the flow and leaves what it saw in XCom; red when people could not be told, or nothing could be seen."""
     asset, name = store_of(flow), flow.name
 
-    @task(task_id="freshness", inlets=[asset], retries=0, show_return_value_in_logs=False)
+    @task(task_id="freshness", inlets=[asset], retries=0, execution_timeout=_AT_MOST, show_return_value_in_logs=False)
     def run() -> dict[str, Any]:
         from mirror.alerts.check import check, sent
         from mirror.alerts.look import look
