@@ -108,6 +108,12 @@ PLANTED = {
 def test_each_planted_difference_is_found_and_named_and_healthy_topics_beside_it_are_equal(mirroring, planter, topic):
     topics = {planter.plant(name, SOURCE, target): name for name, (target, *_) in PLANTED.items()}
     good = planter.plant("good", SOURCE, SOURCE)
+    idle = mirroring.pair.topic("idle")
+    mirroring.oracle.create_topic(mirroring.source, idle)
+    mirroring.refresh()
+    mirroring.copy()
+    assert by_topic(audit(mirroring.flow, [idle]))[idle].state == "equal"
+    mirroring.oracle.produce_records(mirroring.target, mirroring.pair.remote(idle), numbered(1))
     result = audit(mirroring.flow)
     found = by_topic(result)
     assert result.errors == ()
@@ -120,7 +126,8 @@ def test_each_planted_difference_is_found_and_named_and_healthy_topics_beside_it
         assert (difference.kind, difference.source_offset, difference.target_offset) == (kind, source_offset, target_offset), name
         assert difference.source is None or difference.source.value is None, "the payload was not asked for"
     assert result.state == "different"
-    assert len(result.differences) == len(PLANTED)
+    assert (found[idle].difference.kind, found[idle].difference.target_offset) == ("foreign record", 0)
+    assert len(result.differences) == len(PLANTED) + 1
 
 
 def test_a_difference_far_behind_is_found_in_its_block_and_shown_with_its_payload_if_asked(mirroring, planter):

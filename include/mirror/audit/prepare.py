@@ -1,12 +1,13 @@
 """What an audit has to compare: the ledger first, then what both sides still hold of what it says."""
 
+import time as clock
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mirror.audit.model import LeftOut
-from mirror.audit.stretches import PLACE_UNKNOWN, Held, Stretch, history_stretch, live_stretches, without_all
+from mirror.audit.stretches import PLACE_UNKNOWN, Held, Stretch, history_stretch, live_stretches, nothing_copied, without_all
 from mirror.config import Flow
 from mirror.copy.checks import RemotePartition, window
 from mirror.errors import (
@@ -32,6 +33,7 @@ from mirror.plan.decisions import Decisions
 from mirror.plan.own_topics import read_decisions, read_ledger
 from mirror.policy import topic_selection
 
+_MARKER_SECONDS = 5.0
 UNKNOWN_TOPIC = "{}: the ledger knows nothing of this topic, so nothing of it was compared."
 
 
@@ -171,6 +173,16 @@ class _Looking:
             self._target_starts = starts.result()
         self._stable = self._target.offsets(theirs, "latest", committed=True, errors=refused_there)
         self._target_ends = self._target.offsets(theirs, "latest", errors=refused_there)
+        self._await_markers()
+
+    def _await_markers(self) -> None:
+        """A commit is decided before its markers are written, and the ledger's may be there first."""
+        deadline = clock.monotonic() + _MARKER_SECONDS
+        while hidden := [TopicPartition(each.target_topic, tp.partition) for tp, each in self.records.items() if self._is_hidden(tp, each)]:
+            if clock.monotonic() > deadline:
+                return
+            clock.sleep(0.1)
+            self._stable |= self._target.offsets(hidden, "latest", committed=True)
 
     def _source_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
         refused, topic = self._refused[0].get(tp.topic), self._sources.get(tp.topic)
@@ -203,24 +215,28 @@ class _Looking:
     # ------------------------------------------------------------ stretches
 
     def _live(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
-        error = self._target_error(tp, record.target_topic, record.target_topic_id) if record.covered else None
-        if error is None and record.covered:
-            remote = TopicPartition(record.target_topic, tp.partition)
-            if self._stable[remote] < record.target_next <= self._target_ends[remote]:
-                error = TargetHidden(*tp, record.target_topic, self._stable[remote], record.target_next)
-        if error is not None:
+        remote, lenient = TopicPartition(record.target_topic, tp.partition), self._lenient(tp, record)
+        error = self._target_error(tp, record.target_topic, record.target_topic_id) or self._hidden(tp, record)
+        if error is not None and record.covered:
             self.errors.append(error.report())
             return
-        if not record.covered and wanted is None:
-            return
-        held = self._held(tp, record.target_topic) if record.covered else Held(self._starts[tp], self._ends[tp], 0, 0)
+        held = self._held(tp, record.target_topic) if error is None else Held(self._starts[tp], self._ends[tp], 0, 0)
         stretches, left_out = live_stretches(tp, record, wanted, held)
-        self._add(tp, stretches, left_out, self._lenient(tp, record))
-        if stretches and wanted is None and not self._lenient(tp, record):
-            remote = TopicPartition(record.target_topic, tp.partition)
+        if error is None and wanted is None and not lenient:
             found = RemotePartition(tp, remote.topic, None, 1, held.target_start, held.target_end, self._target_ends[remote])
             if (tail := window(found, record)) is not None:
                 self.tails[tp] = tail
+                stretches = stretches or [nothing_copied(tp, record, held)]
+        self._add(tp, stretches, left_out, lenient)
+
+    def _hidden(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
+        """Whether an open transaction keeps from being read what was copied."""
+        stable = self._stable[TopicPartition(record.target_topic, tp.partition)]
+        return TargetHidden(*tp, record.target_topic, stable, record.target_next) if self._is_hidden(tp, record) else None
+
+    def _is_hidden(self, tp: TopicPartition, record: LedgerRecord) -> bool:
+        remote = TopicPartition(record.target_topic, tp.partition)
+        return remote in self._stable and self._stable[remote] < record.target_next <= self._target_ends.get(remote, -1)
 
     def _history(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
         start, end = wanted or (0, max((end for topic in record.history_topics for _, end in topic.intervals), default=0))

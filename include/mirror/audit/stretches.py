@@ -158,6 +158,12 @@ def history_stretch(tp: TopicPartition, place: History, held: Held) -> tuple[lis
     return [Stretch(tp, remote, *offsets, watermark=place.end, source_ahead=source_ahead, target_ahead=target_ahead)], left
 
 
+def nothing_copied(tp: TopicPartition, record: LedgerRecord, held: Held) -> Stretch:
+    """An empty stretch at the end of the copy: for a partition of which there is nothing to compare but what may stand behind it."""
+    ends = (record.watermark, record.watermark, record.target_next, record.target_next, held.source_end, held.target_end)
+    return Stretch(tp, TopicPartition(record.target_topic, tp.partition), *ends, watermark=record.watermark)
+
+
 class _Live:
     def __init__(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> None:
         self._tp = tp

@@ -27,10 +27,11 @@ def partition_audits(prepared: Prepared, outcomes: Iterable[Outcome]) -> tuple[P
     return tuple(audits)
 
 
-def _of(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_out: Iterable[LeftOut], state: str) -> PartitionAudit:
+def _of(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_out: Sequence[LeftOut], state: str) -> PartitionAudit:
     compared = [each for each in parts if each.error is None]
     difference = _first(compared)
-    if compared and len(compared) == len(parts):
+    something = any(each.stretch.offsets for each in compared)
+    if compared and len(compared) == len(parts) and (something or not left_out):
         state = EQUAL
     if difference is not None:
         state = DIFFERENT
