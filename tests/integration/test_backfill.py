@@ -283,6 +283,12 @@ def test_what_cannot_be_had_and_what_may_not_be_done_is_said(backfilling):
         assert [error.code for error in refused.history.errors] == ["HistoryTopicRefused"], name
     assert backfilling.fill(ALL, compacted, into="history.{topic}").history.records == DAYS * 40
 
+    config = ["--config", str(mirroring.pair.directory / "mm2.properties")]
+    assert main([*config, "decide", "pause", "--flow", mirroring.pair.flow, "--topic", compacted, "--reason", "a test"]) == 0
+    paused = backfilling.fill(ALL, compacted)
+    assert (paused.resolution.intervals, paused.history.owed) == ((), 0)
+    assert [text.split(":")[0] for text in paused.resolution.not_had] == [compacted]
+
 
 def test_dry_run_says_what_there_is_to_do_and_writes_nothing(backfilling, capsys):
     name = backfilling.topic("orders", backfilling.records)

@@ -33,7 +33,7 @@ def history_slice(flow: Flow, request: Request, resolution: Resolution, copy: Co
         work = _Work(resolution, found)
         topics = {tp.topic: found.topics[tp.topic] for tp in work.parts}
         into = history_topics(flow, source, target, topics, found.topics, request.into, dry_run)
-        work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER)
+        work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
         if not dry_run and work.made.ranges:
             results = list(copy(work.made))
             work.judge(results, ledger_of(flow, target).read().records)
@@ -83,13 +83,18 @@ class _Work:
         if max(start, partition.log_start) < end:
             self.parts[tp] = (max(start, partition.log_start), end)
 
-    def plan(self, into: HistoryTopics, in_time_order: bool) -> None:
+    def plan(self, into: HistoryTopics, in_time_order: bool, dry_run: bool) -> None:
         """The ranges with something missing."""
         self._into = {topic: into.topics[name] for topic, name in into.names.items() if name in into.topics and topic not in into.errors}
         self.errors.extend(replace(error.report(), topic=topic) for topic, error in into.errors.items())
         ranges = []
         for tp, left in self._missing(self.found.ledger.records).items():
-            if not left or tp.topic not in self._into or tp not in self.found.ledger.records:
+            if not left or tp.topic not in self._into:
+                continue
+            if tp not in self.found.ledger.records:
+                if dry_run:  # its start is planned, and the copy begins it first
+                    continue
+                self.errors.append(HistoryWithoutStart(*tp).report())
                 continue
             topic, record = self._into[tp.topic], self.found.ledger.records[tp]
             known = record.written_into(topic.name, topic.id)

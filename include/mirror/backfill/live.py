@@ -7,7 +7,7 @@ from mirror.backfill.model import Part, Resolution
 from mirror.backfill.tiling import OffsetInterval, cut
 from mirror.config import Flow
 from mirror.copy.model import LaneResult
-from mirror.errors import ErrorReport, named_with
+from mirror.errors import ErrorReport, NothingMoved, named_with
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters
 from mirror.offsets.intervals import Interval
@@ -41,8 +41,10 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         notices=planned.notices,
         not_had=tuple(_passed_over(parts, found.ledger.records)),
     )
-    if dry_run or not planned.ranges:
+    if dry_run:
         return before
+    if not planned.ranges:
+        return _not_stuck(before)
     results = list(copy(planned))
     published = publish(flow, planned, results)
     judged = verdict(planned, results, published)
@@ -58,6 +60,17 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         errors=judged.errors,
         notices=judged.notices,
     )
+
+
+def _not_stuck(part: Part) -> Part:
+    """The part; with an error where something is left that no run of the copy would do, so that nobody waits for it for ever."""
+    if not part.owed or part.errors:
+        return part
+    error = NothingMoved(
+        f"{part.owed} offsets of the live part are left, and the copy has no work: their partitions are paused or have no leader.",
+        next="See what the plan says of them: python -m mirror plan.",
+    )
+    return replace(part, errors=(error.report(),))
 
 
 def live_parts(wanted: Mapping[TopicPartition, OffsetInterval], plan: Plan, records: Records) -> dict[TopicPartition, Interval]:
