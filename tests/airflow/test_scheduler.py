@@ -421,7 +421,7 @@ def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_o
     def backfill(reprocess: str) -> list[dict[str, Any]]:
         """Starts a backfill as soon as no other one is active, and gives its runs when all have ended, the oldest day first."""
         days = {"from_date": first.isoformat(), "to_date": (first + timedelta(days=4)).isoformat()}
-        asked = {"dag_id": dag, **days, "reprocess_behavior": reprocess, "max_active_runs": 3, "dag_run_conf": {}}
+        asked = {"dag_id": dag, **days, "reprocess_behavior": reprocess, "max_active_runs": 3, "run_backwards": True}
         begun = datetime.now(UTC).isoformat()
 
         def started() -> Any:
