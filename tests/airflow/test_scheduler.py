@@ -13,7 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from mirror.config import load
 from mirror.formats.heartbeat import decode
@@ -62,6 +64,8 @@ FLOWS = {
     # One lane with small transactions: a copy that takes long enough to be interrupted.
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
+
+METRICS_TOKEN = "for-prometheus"
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,8 @@ def airflow(
 ) -> AirflowServices:
     """All flows' pools and copy DAGs; those that a test triggers have had their scheduled run of this week, without work."""
     files = [services_directory / f"{name}.properties" for name in pairs]
-    running = make_airflow("scheduler", environment={"MIRROR_CONFIG": ",".join(map(str, files)), **IMPATIENT, **on_call})
+    known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
+    running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call})
     api = running.api()
     api.import_pools(pools(load(files).flows))
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
@@ -464,3 +469,26 @@ def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_o
     eventually(lambda: len(of_backfills()) > 1, 30)
     days = "[2026-11-01T00:00:00Z, 2026-11-06T00:00:00Z): 5 of 5 intervals done"
     assert of_backfills() == [f"Backfill of {filled.pair.flow} {days}, {records} records copied." for records in (246, 0)]
+
+
+def test_prometheus_reads_the_metrics_of_a_flow_whose_cluster_an_airflow_connection_names(
+    airflow: AirflowServices, flow: Callable[[str], InAirflow]
+) -> None:
+    """The api-server itself looks at the clusters: it is no task, and finds the connection in its database all the same."""
+    triggered = flow("triggered")
+    ours = {"source": triggered.pair.source, "target": triggered.pair.target}
+
+    def scrape(token: str) -> httpx.Response:
+        return httpx.get(f"{airflow.url}/mirror/metrics", headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+    def seen() -> dict[str, float]:
+        answer = scrape(METRICS_TOKEN)
+        assert answer.status_code == 200
+        families = text_string_to_metric_families(answer.text)
+        found = [each for family in families for each in family.samples if each.labels == ours]
+        return {each.name: each.value for each in found if ("mirror_up", 1.0) in [(one.name, one.value) for one in found]}
+
+    assert scrape("nobody's").status_code == 401
+    metrics = eventually(seen, 60)
+    assert metrics["mirror_lag_records"] >= 0
+    assert 0 <= metrics["mirror_snapshot_age_seconds"] < 300
