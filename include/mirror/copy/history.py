@@ -64,6 +64,7 @@ def stored(record: LedgerRecord, seen: LedgerRecord) -> LedgerRecord:
     that took the history."""
     same = replace(
         record,
+        start=record.live_start,  # what is passed over below it must not move it, where it was not noted before
         source_cluster_id=seen.source_cluster_id,
         target_cluster_id=seen.target_cluster_id,
         decided=seen.decided,

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.errors import ClusterUnreachable
+from mirror.copy.engine import Progress
+from mirror.copy.history import advised, stored, view
+from mirror.copy.recording import after
+from mirror.errors import ClusterUnreachable, ErrorReport
 from mirror.formats.history import History
-from mirror.kafka.model import ConfigEntry
+from mirror.formats.ledger import Skipped
+from mirror.kafka.model import ConfigEntry, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from tests.unit.copy.conftest import MemoryCluster
@@ -153,3 +157,22 @@ def test_where_the_copy_began_is_noted_and_stays_however_much_is_copied(world, c
     record = world.ledger[TP]
     assert (record.start, record.watermark) == (4, 30)
     assert replace(record, covered=((20, 30),)).live_start == 4, "also when the oldest covered intervals are no longer kept"
+
+
+def test_record_that_was_passed_over_in_history_is_noted_and_moves_no_start(known):
+    record = known("orders", 10, watermark=30, covered=((20, 30),), skipped=(Skipped(25, 26, "RecordRefused: x"),))
+    assert record.start is None
+    seen, part = view(record, Range("orders", 0, "id-orders", 0, 20, HISTORY), Topic(INTO, "id", ()))
+    refused = Skipped(3, 4, "RecordRefused: y")
+
+    written = stored(record, after(seen, Progress(TP, part.end, runs=(), skipped=(refused,)), None))
+
+    assert written.skipped == (refused, *record.skipped)
+    assert (written.live_start, written.history_topics[0].intervals) == (20, ((0, 20),))
+
+
+def test_errors_of_history_name_no_decision_that_would_do_nothing():
+    for code in ("UnexplainedTarget", "TargetLostRecords", "RecordRefused"):
+        assert "decide" not in advised(ErrorReport(code, "x", next="python -m mirror decide restart"), INTO).next
+    other = ErrorReport("ClusterUnreachable", "x", next="look")
+    assert advised(other, INTO) == other
