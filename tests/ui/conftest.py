@@ -61,7 +61,7 @@ def report(demo: Demo) -> str:
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    """An empty page of a headless browser; the test fails if a script on it fails."""
+    """An empty page of a headless browser; the test fails if a script on it fails, or wants what the page's own policy forbids."""
     program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if program is None:
         pytest.fail(NEEDED.format(", ".join(CHROMIUM)), pytrace=False)
@@ -70,6 +70,7 @@ def page() -> Iterator[Page]:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
         yield page
     assert errors == []
 

@@ -42,6 +42,7 @@ def test_every_answer_lets_nothing_foreign_in_and_is_kept_nowhere(method: str, p
     answer = made_up(BUSY).client("viewer").request(method, path, json=PAUSE if method == "POST" else None)
     assert answer.status_code in (200, 307, 403, 404)
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert answer.headers["cache-control"] == "no-store"
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
 
 
