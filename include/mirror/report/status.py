@@ -52,12 +52,12 @@ STATES_OF_ERRORS = {
 class Observation:
     """What both clusters showed at one moment.
 
-    `ledger` is None if it could not be read, `source` if the source could not be asked, and the two are `comparable` only if a run could
-    plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions without a ledger record would begin
-    now, `oldest` the timestamps (Unix milliseconds) of the oldest records that are
-    not copied, `errors` what concerns a partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are
-    unreadable in the ledger, `silent` the errors of clusters that did not answer at all, by alias, `paused` the partitions that a person took
-    out and `decided` those about which the next run acts on a decision, with the words that say so.
+    `ledger` is None if it could not be read, `source` if the source could not be asked, and the two are `comparable` only if a run
+    could plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions without a ledger record
+    would begin now, `oldest` the timestamps (Unix milliseconds) of the oldest records that are not copied, `errors` what concerns a
+    partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are unreadable in the ledger, `silent` the
+    errors of clusters that did not answer at all, by alias, `paused` the partitions that a person took out and `decided` those about
+    which the next run acts on a decision, with the words that say so.
     """
 
     flow: str
