@@ -88,7 +88,7 @@ class Attempt:
             work = self._work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:
                 return
-            if not self._may_begin():
+            if work and not self._may_begin():
                 return
             if self._state.transaction_bytes() < limits.bytes:
                 continue
