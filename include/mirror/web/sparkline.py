@@ -59,8 +59,8 @@ def _runs(points: Iterable[Point]) -> list[list[tuple[float, float]]]:
 
 
 def _placed(run: list[tuple[float, float]], first: float, span: float, highest: float) -> list[tuple[float, float]]:
-    scale = (HEIGHT - 3) / highest if highest > 0 else 0.0
-    return [(round((time - first) / span * WIDTH, 1), round(HEIGHT - 1.5 - value * scale, 1)) for time, value in run]
+    top = highest or 1.0
+    return [(round((time - first) / span * WIDTH, 1), round(HEIGHT - 1.5 - value / top * (HEIGHT - 3), 1)) for time, value in run]
 
 
 def _line(run: list[tuple[float, float]]) -> str:

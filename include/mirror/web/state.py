@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from mirror import errors
 from mirror.alerts.model import Alert
 from mirror.report.snapshot import FlowSnapshot
+from mirror.report.status import GONE, PAUSED, PROGRESSING, Status
+from mirror.report.throughput import CatchUp
 from mirror.web.access import COPY, AirflowView
 from mirror.web.words import NOT_KNOWN, clock, number, plural, seconds, size
 
@@ -128,17 +130,24 @@ def _of_partitions(snapshot: FlowSnapshot) -> State | None:
 def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     """Nothing is wrong with it."""
     alerts = alerts_of(view)
-    catch_up, behind = snapshot.catch_up, _distance(snapshot)
+    behind = _distance(snapshot)
     if not snapshot.status or not snapshot.status.partitions:
         return State(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
     if snapshot.status.lag is None:
         return State(UNKNOWN, "Not known", "how far it is behind could not be seen.")
     if alerts:
         return State(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].next)
+    if (apart := _apart(snapshot.status)) is not None:
+        return apart
     if not snapshot.status.lag:
         return State(FINE, "Fine", f"everything is copied, in all {plural(len(snapshot.status.partitions), 'partition')}.")
-    if catch_up.seconds == 0:
+    if snapshot.catch_up.seconds == 0:
         return State(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
+    return _catching_up(snapshot.catch_up, behind, now)
+
+
+def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> State:
+    """Behind: until when."""
     if catch_up.seconds is None:
         return State(BEHIND, "Behind", f"{behind}; when it will have caught up is {catch_up.reason}.")
     if math.isinf(catch_up.seconds):
@@ -150,6 +159,23 @@ def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     )
 
 
+def _apart(status: Status) -> State | None:
+    """Partitions that no run copies just now though nothing is wrong with them, if all the others are up to date: paused ones, gone ones,
+    and those that wait for a producer, a broker or `refresh-topics`."""
+    apart = {state: count for state, count in status.states.items() if state not in PROGRESSING}
+    if not apart or any(each.lag for each in status.partitions if each.state in PROGRESSING):
+        return None
+    words = ", ".join(f"{number(count)} {state}" for state, count in sorted(apart.items(), key=lambda pair: -pair[1]))
+    missing = f"; {number(status.lag)} records are behind there" if status.lag else ""
+    others = len(status.partitions) - sum(apart.values())
+    return State(
+        FINE if set(apart) <= _MEANT else BEHIND,
+        f"Fine, but for {plural(sum(apart.values()), 'partition')}",
+        f"{words}{missing}. Everything is copied in the other {number(others)}." if others else f"{words}{missing}.",
+    )
+
+
+_MEANT = {PAUSED, GONE}
 _FASTER = (
     "Look at the last runs of the copy. If they are green and full: more lanes at once (Spark cores), a larger mirror.run.max.seconds, "
     "or a higher mirror.max.bytes.per.second if that limits it."

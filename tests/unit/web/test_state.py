@@ -15,7 +15,7 @@ from mirror.web.access import AirflowView, Dag
 from mirror.web.history import History
 from mirror.web.last_audit import last_audit
 from mirror.web.state import alerts_of, causes, state_of
-from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, snapshot, stuck, topic, with_gap
+from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, partition, snapshot, stuck, topic, topic_of, with_gap
 
 FLOW_WIDE = ErrorReport("OtherCluster", "The alias 'east' leads to another cluster.", next="Adopt it.")
 ALERT: dict[str, Any] = {
@@ -60,6 +60,22 @@ def with_alert(**fields: Any) -> AirflowView:
         (replace(BUSY, catch_up=CatchUp()), HEALTHY, "behind", "Behind", "when it will have caught up is not measured yet."),
         (snapshot(), HEALTHY, "fine", "Nothing to mirror", "no topic"),
         (snapshot(topic("a", None)), HEALTHY, "unknown", "Not known", "could not be seen"),
+        (
+            snapshot(topic("a", 0), topic_of("b", [partition("b", 0, 9, state="paused")])),
+            HEALTHY,
+            *("fine", "Fine, but for 1 partition", "1 paused; 9 records are behind there. Everything is copied in the other 1."),
+        ),
+        (
+            snapshot(topic("a", 0, 0), topic_of("b", [partition("b", 0, None, state="no remote partition")])),
+            HEALTHY,
+            *("behind", "Fine, but for 1 partition", "1 no remote partition. Everything is copied in the other 2."),
+        ),
+        (snapshot(topic_of("b", [partition("b", 0, 0, state="paused")])), HEALTHY, "fine", "Fine, but for 1 partition", "1 paused."),
+        (
+            snapshot(topic("a", 5), topic_of("b", [partition("b", 0, 9, state="paused")])),
+            HEALTHY,
+            *("behind", "Behind, and catching up", "at most 14 records are behind"),
+        ),
         (FlowSnapshot(FLOW), HEALTHY, "unknown", "Being looked at", "first time"),
         (
             with_gap(),
