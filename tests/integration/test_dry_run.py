@@ -24,7 +24,10 @@ COMMANDS = {
     "topic-configs": [[]],
     "topic-acls": [[]],
     "heartbeats": [["--flow", "FLOW"]],
-    "decide": [["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"]],
+    "decide": [
+        ["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"],
+        ["throttle", "--flow", "FLOW", "--bytes-per-second", "1000", "--reason", "a test"],
+    ],
     "take-over": [["--flow", "FLOW"]],
     "hand-back": [["--flow", "FLOW"]],
 }
