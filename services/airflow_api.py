@@ -18,7 +18,8 @@ class AirflowApi:
     def __init__(self, url: str, user: str, password: str) -> None:
         self.url = url
         self._login = {"username": user, "password": password}
-        self._client = httpx.Client(base_url=url, timeout=30, trust_env=False)
+        # With its first task the api-server builds the Execution API and answers nobody meanwhile: on a busy machine for most of a minute.
+        self._client = httpx.Client(base_url=url, timeout=120, trust_env=False)
 
     # ------------------------------------------------------------ DAGs and runs
 

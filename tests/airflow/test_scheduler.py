@@ -323,7 +323,7 @@ def test_the_triggerer_beats_every_second_from_one_run_into_the_next_until_it_is
 
 
 def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
-    flow: Callable[[str], InAirflow], south: KafkaCluster, hook: HttpSink, mails: MailSink
+    flow: Callable[[str], InAirflow], south: KafkaCluster, hook: HttpSink, mails: MailSink, services_directory: Path
 ) -> None:
     outage = flow("outage")
     freshness = outage.dag.replace(".copy", ".freshness")
@@ -358,6 +358,9 @@ def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
     in_database = sorted((each.body["alert"]["key"], each.body["event"]) for each in hook.posted if each.path == "/in_database")
     expected = [(down, "cleared"), (down, "opened"), (late, "cleared")]
     assert in_database == expected, "the callback of a deadline may not read the database"
+    files = [path for path in (services_directory / "scheduler").rglob("*") if path.is_file()]
+    assert any(b"tell_missed_run" in path.read_bytes() for path in files)
+    assert [path for path in files if b"integration-key" in path.read_bytes()] == [], "no log has the secret"
 
 
 def checked(api: AirflowApi, dag: str) -> dict[str, Any]:
