@@ -384,11 +384,21 @@ def test_the_exit_code_says_whether_anything_is_different_and_a_large_audit_is_a
 
 def test_what_cannot_be_audited_is_one_sentence_and_says_whether_to_try_again(mirroring, planter, command, pair, topic):
     oracle = mirroring.oracle
+    unreadable = planter.plant("unreadable", SOURCE[:10], SOURCE[:10])
+    for bootstrap, name in ((mirroring.source, unreadable), (mirroring.target, pair.remote(unreadable))):
+        oracle.produce_raw(bootstrap, name, [Record(b"k", b"v", timestamp=NOW)], raw_header_keys=[b"\xff\xfe"])
+    planter.vouch(unreadable, 11, 11)
+    code, flow = command("--topics", unreadable)
+    assert (code, [(error["code"], error["offset"], error["retriable"]) for error in flow["errors"]]) == (
+        1,
+        [("RecordUnreadable", 10, False)],
+    )
+    assert flow["result"]["total_state"] == "could not be had"
     oracle.delete_topic(mirroring.target, pair.remote(topic))
-    code, flow = command()
+    code, flow = command("--topics", topic)
     assert (code, {error["code"] for error in flow["errors"]}, flow["result"]["total_unproven"]) == (1, {"TargetMissing"}, 2)
     oracle.create_topic(mirroring.target, pair.remote(topic), 2)
-    assert {error["code"] for error in command()[1]["errors"]} == {"TargetRecreated"}
+    assert {error["code"] for error in command("--topics", topic)[1]["errors"]} == {"TargetRecreated"}
     pair.properties(extra={"source->target.mirror.lanes": "4", "source.bootstrap.servers": "127.0.0.1:1", "admin.timeout.ms": "2000"})
     code, flow = command()
     assert (code, [(error["code"], error["retriable"]) for error in flow["errors"]]) == (1, [("ClusterUnreachable", True)])

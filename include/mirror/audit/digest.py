@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mirror.audit.record import NO_TIMESTAMP, Message, encoded
+from mirror.audit.record import NO_TIMESTAMP, Message, UnreadableHeaders, encoded
+from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 
 BLOCK_RECORDS = 4096
 _DIGEST_BYTES = 16
@@ -60,7 +61,7 @@ class Digester:
         self._begin()
 
     def take(self, messages: Sequence[Message]) -> None:
-        """Adds messages behind those that were added before. Raises what the client raises for a header key that is not UTF-8."""
+        """Adds messages behind those that were added before. Raises UnreadableHeaders."""
         if self._skip:
             skipped = min(self._skip, len(messages))
             self._skip -= skipped
@@ -95,7 +96,10 @@ class Digester:
 def _bytes_of(messages: Sequence[Message], timed: bool) -> bytes:
     # This runs for every single record of both sides, so it is kept short.
     parts = []
-    for message in messages:
-        kind, timestamp = message.timestamp()
-        parts.append(encoded(timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), message.headers()))
+    try:
+        for message in messages:
+            kind, timestamp = message.timestamp()
+            parts.append(encoded(timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), read_headers(message)))
+    except UNREADABLE_HEADERS:
+        raise UnreadableHeaders(message.offset() or 0) from None
     return b"".join(parts)

@@ -3,6 +3,8 @@
 from struct import Struct
 from typing import Any, NamedTuple, Protocol
 
+from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
+
 CREATE_TIME, LOG_APPEND_TIME = 1, 2
 TIMESTAMP_TYPES = {0: "none", CREATE_TIME: "CreateTime", LOG_APPEND_TIME: "LogAppendTime"}
 
@@ -55,10 +57,21 @@ class Record(NamedTuple):
         return self.timestamp if timed else NO_TIMESTAMP, self.key, self.value, self.headers
 
 
+class UnreadableHeaders(Exception):
+    """Raised for a record with a header key that is not UTF-8. The message must not be asked again: the client crashes then."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
 def record_of(message: Message) -> Record:
-    """The record of a message. Raises what the client raises for a header key that is not UTF-8."""
+    """The record of a message. Raises UnreadableHeaders."""
     kind, timestamp = message.timestamp()
-    headers = tuple((name, value) for name, value in message.headers() or ())
+    try:
+        headers = tuple((name, value) for name, value in read_headers(message) or ())
+    except UNREADABLE_HEADERS:
+        raise UnreadableHeaders(message.offset() or 0) from None
     return Record(message.offset() or 0, kind, timestamp if kind else NO_TIMESTAMP, message.key(), message.value(), headers)
 
 

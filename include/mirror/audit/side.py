@@ -5,14 +5,11 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from mirror.audit.digest import Digest, Digester
-from mirror.audit.record import Message, Record, record_of
+from mirror.audit.record import Message, Record, UnreadableHeaders, record_of
 from mirror.errors import MirrorError, RecordUnreadable
 from mirror.kafka.batches import BatchReader
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
-
-_UNREADABLE = (SystemError, UnicodeDecodeError)
-"""What the client raises for a header key that is not UTF-8."""
 
 
 class Part(NamedTuple):
@@ -41,8 +38,8 @@ class Side:
             if tp not in errors:
                 try:
                     digesters[tp].take(messages)
-                except _UNREADABLE:
-                    errors[tp] = self._unreadable(tp, messages)
+                except UnreadableHeaders as unreadable:
+                    errors[tp] = RecordUnreadable(self.alias, *tp, unreadable.offset)
         return {tp: digester.digest() for tp, digester in digesters.items() if tp not in errors}
 
     def counts(
@@ -62,8 +59,8 @@ class Side:
             for _, messages in batches:
                 try:
                     yield from (record_of(message) for message in messages[skip:])
-                except _UNREADABLE:
-                    raise self._unreadable(tp, messages) from None
+                except UnreadableHeaders as unreadable:
+                    raise RecordUnreadable(self.alias, *tp, unreadable.offset) from None
                 skip -= min(skip, len(messages))
         if errors:
             raise errors[tp]
@@ -80,14 +77,6 @@ class Side:
                 kept = [each for each in messages if not _lies_in(each.offset() or 0, left)] if left else messages
                 if kept:
                     yield tp, kept
-
-    def _unreadable(self, tp: TopicPartition, messages: Iterable[Message]) -> MirrorError:
-        for message in messages:
-            try:
-                record_of(message)
-            except _UNREADABLE:
-                return RecordUnreadable(self.alias, tp.topic, tp.partition, message.offset() or 0)
-        raise AssertionError(f"{tp}: every record can be read")
 
 
 def _lies_in(offset: int, intervals: Iterable[Interval]) -> bool:

@@ -23,7 +23,7 @@ def partition_audits(prepared: Prepared, outcomes: Iterable[Outcome]) -> tuple[P
             left_out = prepared.left_out.get(tp, ()) if topic == record.target_topic else ()
             if parts or left_out or topic == record.target_topic:
                 nothing_asked = not left_out and tp not in refused and (tp.topic, None) not in refused
-                audits.append(_of(tp, topic, parts, left_out, EQUAL if nothing_asked else UNPROVEN))
+                audits.append(_of(tp, topic, parts, left_out, EQUAL if nothing_asked and not parts else UNPROVEN))
     return tuple(audits)
 
 

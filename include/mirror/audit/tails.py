@@ -7,9 +7,9 @@ and can be read as soon as no transaction is open there any more.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mirror.audit.model import FOREIGN, Difference
+from mirror.audit.model import FOREIGN, Difference, Shown
 from mirror.audit.prepare import Prepared
-from mirror.audit.record import record_of
+from mirror.audit.record import Message, UnreadableHeaders, record_of
 from mirror.audit.shown import shown
 from mirror.audit.work import AuditWork, Outcome
 from mirror.errors import LedgerHidden
@@ -35,13 +35,20 @@ def with_foreign_tails(ledger: Ledger, work: AuditWork, prepared: Prepared, outc
     now = _newer(ledger, behind, visible)
     found: dict[TopicPartition, Difference | str] = {}
     for remote, message in visible.items():
-        tp, record = behind[remote], record_of(message)
+        tp, offset = behind[remote], message.offset() or 0
         current = now.get(tp)
         if current is None:
             found[remote] = OPEN
-        elif current.target_next <= record.offset:
-            found[remote] = Difference(FOREIGN, *tp, remote.topic, None, record.offset, None, shown(record, work.show_payload))
+        elif current.target_next <= offset:
+            found[remote] = Difference(FOREIGN, *tp, remote.topic, None, offset, None, _shown(message, work.show_payload))
     return _told(outcomes, found)
+
+
+def _shown(message: Message, payload: bool) -> Shown | None:
+    try:
+        return shown(record_of(message), payload)
+    except UnreadableHeaders:
+        return None
 
 
 def _newer(

@@ -1,18 +1,10 @@
 """What keeps a single record from being sent: what the client cannot carry, and what the remote topic would refuse."""
 
-from operator import methodcaller
-
 from confluent_kafka import Message
 
 from mirror.copy.engine import PoisonRecord, RecordLimits, Work
 from mirror.errors import RecordNotCarried
 
-# For a header key that is not UTF-8 the client returns a list with a hole in it and leaves an exception pending. A plain method call, once
-# the interpreter has specialised it, takes the list; a call through the C API checks and raises SystemError.
-read_headers = methodcaller("headers")
-"""The headers of a message as its producer takes them; raises one of `UNREADABLE_HEADERS` for a header key that is not UTF-8."""
-
-UNREADABLE_HEADERS = (SystemError, UnicodeDecodeError)
 _LATEST = (1 << 63) - 1
 
 

@@ -10,10 +10,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Throt
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.copy.confluent_partition import PartitionFlow
-from mirror.copy.confluent_record import UNREADABLE_HEADERS, poison_of, read_headers, unreadable_headers
+from mirror.copy.confluent_record import poison_of, unreadable_headers
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.kafka.closing import close
 from mirror.kafka.epochs import epoch_end
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated

@@ -1,10 +1,11 @@
 """The digest: equal for the same records in the same order, whatever batches they came in, and for nothing else."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.audit.digest import Digest, Digester
-from mirror.audit.record import Record, encoded, record_of
+from mirror.audit.record import Record, UnreadableHeaders, encoded, record_of
 from tests.unit.audit.memory import MemoryMessage, numbered, record
 
 CONTENT = st.one_of(st.none(), st.binary(max_size=4))
@@ -92,3 +93,19 @@ def test_the_first_block_that_differs_is_named() -> None:
     assert full.differs_at(digest(records[:10], block_records=5)) == 2
     assert full.differs_at(digest(records[:12], block_records=5)) == 2
     assert full.differs_at(digest(records, block_records=5)) is None
+
+
+def test_a_record_that_the_client_cannot_read_is_named_and_asked_only_once() -> None:
+    asked = []
+
+    class Unreadable(MemoryMessage):
+        def headers(self) -> list[tuple[str, bytes | None]] | None:
+            asked.append(self.offset())
+            raise SystemError
+
+    messages = [*(MemoryMessage(each) for each in numbered(3)), Unreadable(record(7))]
+    with pytest.raises(UnreadableHeaders) as raised:
+        Digester().take(messages)
+    with pytest.raises(UnreadableHeaders):
+        record_of(Unreadable(record(8)))
+    assert (raised.value.offset, asked) == (7, [7, 8])

@@ -1,0 +1,11 @@
+"""Reading the headers of a message that a Kafka client hands out."""
+
+from operator import methodcaller
+
+# For a header key that is not UTF-8 the client returns a list with a hole in it and leaves an exception pending. A plain method call, once
+# the interpreter has specialised it, takes the list, and whoever looks into it crashes; a call through the C API checks and raises. The
+# message keeps the list: asked a second time it gives it without raising, so it must not be asked again.
+read_headers = methodcaller("headers")
+"""The headers of a message as its producer takes them; raises one of `UNREADABLE_HEADERS` for a header key that is not UTF-8."""
+
+UNREADABLE_HEADERS = (SystemError, UnicodeDecodeError)
