@@ -3,19 +3,20 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from confluent_kafka import Consumer, Message
 
 from mirror.config import Flow
 from mirror.kafka.closing import close
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Groups
+from mirror.kafka.groups import Committed, Groups
 from mirror.offsets.partition import TopicPartition
+from mirror.offsets.translation import EXACT
+from mirror.report.group import group_position
+from mirror.sync.translated_groups import GroupOffset
 from services.demo.settings import DemoFailed
 
 GROUP, TOPIC = "billing", "payments"
-READ_ON_SOURCE = 3000
 _SECONDS = 90.0
 _QUIET_SECONDS = 3.0
 
@@ -34,13 +35,13 @@ class FailedOver:
 
 
 def fail_over(flow: Flow, remote: str, wait: Callable[[str], None]) -> FailedOver:
-    """Lets the group read a part on the source, waits until its offsets are synced, and lets it go on on the target.
+    """Lets the group read up to now on the source, waits until its offsets are synced, and lets it go on on the target.
 
     What it read on both sides together is held against the remote topic, record by record. Raises DemoFailed when nobody syncs.
     """
     source, target = flow.bootstrap("source"), flow.bootstrap("target")
-    before = _read(source, GROUP, TOPIC, READ_ON_SOURCE)
-    _await_synced(flow, remote, {tp: at for tp, at in _committed(flow, "source").items() if tp.topic == TOPIC}, wait)
+    before = _read(source, GROUP, TOPIC, until=time.time())
+    _await_synced(flow, wait)
     after = _read(target, GROUP, remote)
     whole = _read(target, f"{GROUP}-check", remote)
     return compared(before, after, whole)
@@ -58,14 +59,14 @@ def compared(before: Sequence[Record], after: Sequence[Record], whole: Sequence[
     return FailedOver(len(before), len(after), lost, twice)
 
 
-def _read(bootstrap: str, group: str, topic: str, at_most: int | None = None) -> list[Record]:
-    """Reads as a member of the group and commits; without a number until nothing comes any more."""
+def _read(bootstrap: str, group: str, topic: str, until: float | None = None) -> list[Record]:
+    """Reads as a member of the group, and commits: until a record is later than a time (Unix seconds), else until none comes any more."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
     found: list[Record] = []
     try:
         consumer.subscribe([topic])
         quiet = deadline = time.monotonic() + _SECONDS
-        while (at_most is None or len(found) < at_most) and time.monotonic() < min(quiet, deadline):
+        while time.monotonic() < min(quiet, deadline) and not (found and until and found[-1][1] > until * 1000):
             messages = [each for each in consumer.consume(500, 0.5) if each.error() is None]
             found += map(_record, messages)
             if messages:
@@ -82,19 +83,25 @@ def _record(message: Message) -> Record:
     return (message.partition() or 0, message.timestamp()[1], key if isinstance(key, bytes) else None, value)
 
 
-def _committed(flow: Flow, side: Literal["source", "target"]) -> dict[TopicPartition, int]:
-    settings = flow.client(side, "admin")
-    with Cluster(side, settings, 30.0) as cluster, Groups(cluster, settings) as groups:
-        found = groups.committed([GROUP], {})
-    return {tp: each.offset for tp, each in found.get(GROUP, {}).items()}
-
-
-def _await_synced(flow: Flow, remote: str, read: Mapping[TopicPartition, int], wait: Callable[[str], None]) -> None:
-    """Until the group has a position on the target for each partition that it read of."""
-    deadline = time.monotonic() + _SECONDS
-    while missing := [tp for tp in read if tp._replace(topic=remote) not in _committed(flow, "target")]:
+def _await_synced(flow: Flow, wait: Callable[[str], None]) -> None:
+    """Until the group's position on the target is the exact translation of that on the source: the copy has passed it, and the DAG has
+    committed it."""
+    deadline, settings = time.monotonic() + _SECONDS, flow.client("target", "admin")
+    while True:
+        positions = group_position(flow, GROUP).offsets
+        with Cluster(flow.target, settings, 30.0) as target, Groups(target, settings) as groups:
+            synced = groups.committed([GROUP], {}).get(GROUP, {})
+        waiting = [each for each in positions if each.translated.kind != EXACT or _at(synced, each) != each.translated.target]
+        if positions and not waiting:
+            return
         if time.monotonic() > deadline:
-            dag = flow.dag_id("group-offsets")
-            raise DemoFailed(f"{dag} committed nothing for the group {GROUP} on {missing[0]} in {_SECONDS:g} s.")
-        wait(f"{flow.dag_id('group-offsets')} has yet to commit {len(missing)} of {len(read)} partitions of {GROUP}")
+            raise DemoFailed(
+                f"{flow.dag_id('group-offsets')} did not bring {GROUP} to its place on the target in {_SECONDS:g} s: {waiting}"
+            )
+        wait(f"{len(waiting)} of {len(positions)} partitions of {GROUP} have yet to be synced by {flow.dag_id('group-offsets')}")
         time.sleep(1)
+
+
+def _at(synced: Mapping[TopicPartition, Committed], each: GroupOffset) -> int | None:
+    found = synced.get(each.remote)
+    return None if found is None else found.offset

@@ -14,10 +14,14 @@ from services.sinks import HttpSink, Posted
 def line(posted: Posted) -> str:
     """An alert that arrived, for people."""
     alert = posted.body["alert"]
-    word = "over " if posted.body["event"] == "cleared" else "alert"
-    details = [f"       {text}" for text in alert["detail"].splitlines()]
-    details += [f"       Next: {alert['next']}"] if alert["next"] and posted.body["event"] == "opened" else []
-    return "\n".join([f"{word}  {posted.body['title']}", *details, f"       {alert['kind']}, since {alert['since']}"])
+    lines = [f"{alert['kind']}, since {alert['since']}"]
+    if posted.body["event"] == "cleared":
+        return _indented(f"over   {posted.body['title']}", lines)
+    return _indented(f"alert  {posted.body['title']}", [*alert["detail"].splitlines(), f"Next: {alert['next']}", *lines])
+
+
+def _indented(first: str, lines: list[str]) -> str:
+    return "\n".join([first, *(f"       {text}" for text in lines)])
 
 
 def main(port: str, file: str) -> None:

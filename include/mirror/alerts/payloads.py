@@ -74,7 +74,8 @@ def title_of(alert: Alert, cleared: bool) -> str:
 def text_of(alert: Alert, cleared: bool) -> str:
     """The alert in lines, for a mail."""
     lines = [title_of(alert, cleared), ""]
-    lines += [alert.detail, ""] if alert.detail else []
+    # What was so when it began would be read as what is so now.
+    lines += [alert.detail, ""] if alert.detail and not cleared else []
     lines += [f"Next: {alert.next}", ""] if alert.next and not cleared else []
     return "\n".join([*lines, f"{alert.kind}, since {alert.since:%Y-%m-%d %H:%M:%S} UTC ({alert.key})"])
 

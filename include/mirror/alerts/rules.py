@@ -88,8 +88,9 @@ def late_partitions(seen: Seen, memory: Memory, is_new: bool) -> list[Late]:
     """The partitions with work, those that wait longest first.
 
     A record waits no longer than it has been seen to be there, and no longer than its timestamp says. A memory that was lost (`is_new`)
-    saw nothing: then the timestamp counts alone.
+    saw nothing: then the timestamp counts alone; but not of a flow that has just been set up, with a backlog of whatever age.
     """
+    just_set_up = seen.status.written is None
     found = []
     for each in seen.status.partitions:
         work = work_of(each)
@@ -97,7 +98,7 @@ def late_partitions(seen: Seen, memory: Memory, is_new: bool) -> list[Late]:
             continue
         waiting, age = memory[each.topic_partition], each.oldest_seconds
         if is_new:
-            seconds = still = age or 0.0
+            seconds = still = 0.0 if just_set_up else age or 0.0
         else:
             seconds = waiting.seconds(seen.now) if age is None else min(waiting.seconds(seen.now), age)
             still = waiting.still(seen.now)

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from mirror.config import Flow
+from mirror.formats.message_headers import headers_or_none
 from mirror.handover.mirrormaker import READ_SECONDS
 from mirror.handover.tail import Doubt, Evidence, MoreSource, MoreTail, Position, Seen, position, tail_begin
 from mirror.kafka.reading import BoundedReader
@@ -143,8 +144,7 @@ def _seen(message: Any, on_target: bool) -> Seen:
 
 
 def _headers(message: Any) -> list[bytes | None]:
-    try:
-        headers = message.headers() or []
-    except SystemError:
+    headers = headers_or_none(message)
+    if headers is None:
         return [b"a header whose key the client cannot read"]
     return [part for name, value in headers for part in (name.encode(), None if value is None else bytes(value))]

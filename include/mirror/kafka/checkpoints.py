@@ -8,6 +8,7 @@ from typing import Any
 
 from mirror.errors import InternalRecordDamaged, MirrorError
 from mirror.formats import checkpoint
+from mirror.formats.message_headers import headers_or_none
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.mm2_topics import READ_SECONDS, end_of
 from mirror.kafka.reading import BoundedReader
@@ -31,7 +32,7 @@ def read_stored(
         except ValueError as failure:
             damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
             continue
-        found[key_of(read)] = Stored(read, _generation(message.headers()))
+        found[key_of(read)] = Stored(read, _generation(headers_or_none(message)))
     return found, damaged
 
 

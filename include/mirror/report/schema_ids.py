@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mirror.errors import MirrorError
+from mirror.formats.message_headers import headers_or_none
 from mirror.formats.schema_registry import has_id_in_header, schema_id
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -53,7 +54,7 @@ class SchemaSampling:
         for topic in due:
             records = [messages[remote] for remote, _ in topics[topic][:PARTITIONS_OF_A_TOPIC] if remote in messages]
             if records:
-                self.found[topic] = ids_of([(each.value(), each.headers() or ()) for each in records])
+                self.found[topic] = ids_of([(each.value(), headers_or_none(each) or ()) for each in records])
 
 
 def ids_of(records: Sequence[tuple[Any, Any]]) -> SchemaIds | None:

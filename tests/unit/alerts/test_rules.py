@@ -64,6 +64,12 @@ def test_without_a_memory_the_records_own_times_count_so_that_a_lost_memory_is_n
     assert opened(judgement(seen(0, partition(0, 5, oldest_seconds=150, written=written(-10))))) == {"Behind": None}
 
 
+def test_a_flow_that_was_just_set_up_is_not_late_for_a_backlog_of_whatever_age() -> None:
+    backlog = partition(None, 5, oldest_seconds=3e7)
+    assert judgement(seen(0, backlog)).problems == ()
+    assert opened(judgement(seen(0, backlog), seen(310, backlog))) == {"NotCopying": None}
+
+
 def test_a_watermark_that_stands_still_while_others_move_is_told_by_topic() -> None:
     still = partition(0, 9, 3, written=written(0))
     checks = [seen(0, still, partition(0, 9, written=written(0))), seen(210, still, partition(9, 12, written=written(210)))]

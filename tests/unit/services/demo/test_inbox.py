@@ -25,7 +25,7 @@ def test_an_alert_says_what_where_and_what_to_do() -> None:
 
 
 def test_what_is_over_asks_for_nothing() -> None:
-    assert line(posted("cleared", "east->west: over: a gap", detail="")).splitlines() == [
+    assert line(posted("cleared", "east->west: over: a gap")).splitlines() == [
         "over   east->west: over: a gap",
         "       SourceGap, since 2026-11-21T03:00:00.000Z",
     ]
@@ -34,6 +34,6 @@ def test_what_is_over_asks_for_nothing() -> None:
 def test_alerts_are_found_again_in_the_file(tmp_path: Path) -> None:
     inbox = tmp_path / "alerts.txt"
     assert alerts(inbox) == []
-    written = [line(posted("opened", "one")), line(posted("cleared", "one", detail="", next=""))]
+    written = [line(posted("opened", "one")), line(posted("cleared", "one"))]
     inbox.write_text("".join(f"{each}\n" for each in written))
     assert alerts(inbox) == written
