@@ -28,9 +28,10 @@ def lose_records(flow: Flow) -> None:
     for number in range(_RECORDS):
         producer.produce(RETURNS, b'{"order":"order-%07d"}' % number, b"customer-%04d" % number, 0)
     producer.flush(30)
-    answers = AdminClient({"bootstrap.servers": bootstrap}).delete_records([Position(RETURNS, 0, _end(bootstrap) - _RECORDS + _LOST)])
-    for answer in answers.values():
-        answer.result()
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to live for as long as it is asked
+    [end] = admin.list_offsets({Position(RETURNS, 0): OffsetSpec.latest()}).values()
+    [deleted] = admin.delete_records([Position(RETURNS, 0, end.result(30).offset - _RECORDS + _LOST)]).values()
+    deleted.result(30)
     _decide(flow, RESUME, "its oldest records are lost")
 
 
@@ -61,11 +62,6 @@ def alerts(inbox: Path) -> list[str]:
         else:
             found.append(line)
     return found
-
-
-def _end(bootstrap: str) -> int:
-    [answer] = AdminClient({"bootstrap.servers": bootstrap}).list_offsets({Position(RETURNS, 0): OffsetSpec.latest()}).values()
-    return int(answer.result().offset)
 
 
 def _until(over: Callable[[], bool], what: str, wait: Callable[[str], None]) -> None:

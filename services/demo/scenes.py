@@ -57,7 +57,7 @@ def show(stack: Stack, flow: Flow, api: AirflowApi, progress: Progress) -> Scene
         kept = _keep(stack.home, {**kept, "group": asdict(group)})
     with progress.step(f"an audit of both sides by {flow.dag_id('audit')}"):
         kept = _keep(stack.home, {**kept, "audited": _audit(flow, api)})
-    with progress.step("a source that loses records before they are copied, and the alert of it") as say:
+    with progress.step("a gap on the source, and the alert of it") as say:
         lose_records(flow)
         kept = _keep(stack.home, {**kept, "alert": await_alert(flow, api, stack.alerts, say)})
     return Scenes(FailedOver(**kept["group"]), kept["audited"], kept["alert"])
