@@ -1,7 +1,7 @@
 """Taking snapshots of one flow, one after another: each is measured against those before it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -98,7 +98,8 @@ class FlowTaking:
         errors: list[ErrorReport] = []
         heartbeats: tuple[HeartbeatPath, ...] = ()
         try:
-            self._schemas.look(self.flow, positions_of(records))
+            # A heartbeat begins like a value with an id: with the two zero bytes of its version.
+            self._schemas.look(self.flow, positions_of(records, topic_selection(self.flow).policy.is_heartbeats_topic))
         except MirrorError as error:
             errors.append(error.report().of_flow(self.flow.name))
         try:
@@ -114,10 +115,10 @@ class FlowTaking:
         return Throttle(None if rate == UNLIMITED else rate, decided)
 
 
-def positions_of(records: Mapping[TopicPartition, LedgerRecord]) -> Positions:
+def positions_of(records: Mapping[TopicPartition, LedgerRecord], left_out: Callable[[str], bool]) -> Positions:
     """The last record of each remote partition that has one of ours, by topic of the source, the last written ones first."""
     found: dict[str, list[tuple[TopicPartition, int]]] = {}
     for tp, record in sorted(records.items(), key=lambda each: each[1].writer.time, reverse=True):
-        if record.records and record.target_next > 0:
+        if record.records and record.target_next > 0 and not left_out(tp.topic):
             found.setdefault(tp.topic, []).append((TopicPartition(record.target_topic, tp.partition), record.target_next - 1))
     return found
