@@ -6,7 +6,7 @@ from dataclasses import replace
 from mirror.config import Flow
 from mirror.copy.checks import UNKNOWN, RemotePartition, availability, continuity, window
 from mirror.errors import ErrorReport, MirrorError, UnexplainedTarget
-from mirror.formats.ledger import LedgerRecord
+from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import ledger_of
 from mirror.kafka.reading import BoundedReader
@@ -88,7 +88,16 @@ def _still_unexplained(
     stable = target.offsets(set(lanes.values()), "latest", committed=True)
     ends = target.offsets(set(lanes.values()), "latest")
     now = ledger.read().records
-    return [error for tp, error in errors.items() if stable.get(lanes[tp]) == ends.get(lanes[tp]) and now.get(tp) == records.get(tp)]
+    return [
+        error
+        for tp, error in errors.items()
+        if stable.get(lanes[tp]) == ends.get(lanes[tp]) and _written(now.get(tp)) == _written(records.get(tp))
+    ]
+
+
+def _written(record: LedgerRecord | None) -> Writer | None:
+    """Who wrote a record, and when: what a decision makes of it before anything is written has the same."""
+    return record.writer if record is not None else None
 
 
 def _unexplained(
