@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from hypothesis import HealthCheck, settings
 
 from services.airflow import AirflowServices
@@ -84,6 +85,17 @@ def east(_clusters: dict[str, KafkaCluster]) -> KafkaCluster:
 def west(_clusters: dict[str, KafkaCluster]) -> KafkaCluster:
     """The other cluster that all tests share."""
     return _clusters["west"]
+
+
+@pytest.fixture(scope="module")
+def heartbeats_removed(east: KafkaCluster, west: KafkaCluster) -> Iterator[None]:
+    """For a module that lets hearts beat on the shared clusters: flows of all other tests would mirror the topics."""
+    yield
+    for cluster in (east, west):
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        topics = [name for name in admin.list_topics(timeout=30).topics if name.endswith("heartbeats")]
+        for deleted in admin.delete_topics(topics).values() if topics else ():
+            deleted.result(30)
 
 
 @pytest.fixture

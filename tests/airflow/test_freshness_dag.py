@@ -19,6 +19,8 @@ from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.sinks import HttpSink
 
+pytestmark = pytest.mark.usefixtures("heartbeats_removed")
+
 
 @pytest.fixture
 def sink() -> Iterator[HttpSink]:

@@ -16,6 +16,8 @@ from services.oracle import Record
 from services.ports import free_ports
 from tests.integration.consumers import set_offsets
 
+pytestmark = pytest.mark.usefixtures("heartbeats_removed")
+
 HEARTBEATS = {"source->target.heartbeats.replication.enabled": "false"}
 
 

@@ -84,7 +84,12 @@ class Shown:
 
 @pytest.fixture(scope="module")
 def shown(
-    make_airflow: Callable[..., AirflowServices], east: KafkaCluster, west: KafkaCluster, oracle: Oracle, services_directory: Path
+    make_airflow: Callable[..., AirflowServices],
+    east: KafkaCluster,
+    west: KafkaCluster,
+    oracle: Oracle,
+    services_directory: Path,
+    heartbeats_removed: None,
 ) -> Iterator[Shown]:
     """A flow with a gap, a group with a hostile name, many small topics and a backlog, whose copy is paused."""
     pair = ClusterPair("seen-east", "seen-west", east.bootstrap, west.bootstrap, "seen", services_directory)
