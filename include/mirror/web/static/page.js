@@ -285,6 +285,7 @@ function decisions() {
     const button = event.target.closest && event.target.closest("button.decide");
     if (button) open(button.dataset);
   });
+  document.documentElement.classList.add("decides"); // from now on the buttons do something, so they are shown
 }
 
 if (dialog) decisions();
