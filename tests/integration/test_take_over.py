@@ -239,14 +239,14 @@ def test_a_removed_offset_is_none_and_damage_is_named(mirroring, left):
     left.copies(topic, (0, 40))
     left.stored({topic: 39, removed: 20})
     left.stored({removed: None})
-    producer = Producer({"bootstrap.servers": mirroring.target})
+    producer, written = Producer({"bootstrap.servers": mirroring.target}), []
     for other in (b'["files",{"filename":"a"}]', b'["files",{"cluster":"A","topic":"t","partition":0}]'):
-        producer.produce(left.offsets_topic, b'{"offset":1}', other, 3)
+        producer.produce(left.offsets_topic, b'{"offset":1}', other, 3, on_delivery=lambda _, message: written.append(message.offset()))
     producer.flush(10)
     done, watermarks = taken(mirroring)
     assert watermarks == {topic: 40}
     assert [line for line in done.lines if "left out" in line] == [
-        f"An offset that MirrorMaker 2 cannot find either is left out: {left.offsets_topic}-3@1: it is not written as Kafka Connect writes "
+        f"An offset that MirrorMaker 2 cannot find either is left out: {left.offsets_topic}-3@{written[1]}: it is not written as Kafka Connect writes "
         "it, which would never find it."
     ]
     key = SourcePartition(SOURCE_CONNECTOR, mirroring.pair.source, topic, 0).key
