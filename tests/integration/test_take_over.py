@@ -246,8 +246,8 @@ def test_a_removed_offset_is_none_and_damage_is_named(mirroring, left):
     done, watermarks = taken(mirroring)
     assert watermarks == {topic: 40}
     assert [line for line in done.lines if "left out" in line] == [
-        f"An offset that MirrorMaker 2 cannot find either is left out: {left.offsets_topic}-3@{written[1]}: it is not written as Kafka Connect writes "
-        "it, which would never find it."
+        f"An offset that MirrorMaker 2 cannot find either is left out: {left.offsets_topic}-3@{written[1]}: it is not written as "
+        "Kafka Connect writes it, which would never find it."
     ]
     key = SourcePartition(SOURCE_CONNECTOR, mirroring.pair.source, topic, 0).key
     producer.produce(left.offsets_topic, b"{}", key, partition_of(key))
