@@ -37,39 +37,26 @@ def run(document: dict[str, Any]) -> list[Any]:
     from mirror.audit.job import shares, stretches_of
     from mirror.audit.work import audit_work
     from mirror.config import load
-    from mirror.errors import WorkerUnprepared
-    from mirror.sync.group_job import check_configuration
+    from mirror.copy.job_driver import check_configuration, of_prepared_workers, settled, stop
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
     work = audit_work(flow, document["show_payload"])
-    settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
-    context = SparkContext(conf=settings)
+    context = SparkContext(conf=settled(SparkConf()))
     try:
         parts = [pickle.dumps((work, share)) for share in shares(stretches_of(document), context.defaultParallelism)]
-        answers: list[Any] = context.parallelize(parts, len(parts)).mapPartitions(compare).collect()
+        return list(of_prepared_workers(context.parallelize(parts, len(parts)).mapPartitions(compare).collect()))
     finally:
-        # The JVM's side alone, as in the job of a copy.
-        context._jsc.stop()
-    for answer in answers:
-        if isinstance(answer, dict):
-            raise WorkerUnprepared(**answer)
-    return answers
+        stop(context)
 
 
 def main(work_file: str, result_file: str) -> int:
-    """The whole job. An error of ours is handed back as a value: the exit code alone could not say whether to retry."""
+    """The whole job; its exit code."""
     from mirror.audit.job import write_outcomes
-    from mirror.copy.job_files import write_failure
-    from mirror.errors import MirrorError
+    from mirror.copy.job_driver import exit_code
 
-    try:
-        write_outcomes(Path(result_file), run(json.loads(Path(work_file).read_text(encoding="utf-8"))))
-    except MirrorError as error:
-        write_failure(Path(result_file), error)
-        print(error, file=sys.stderr)  # noqa: T201 — the job's log
-        return 1
-    return 0
+    document = json.loads(Path(work_file).read_text(encoding="utf-8"))
+    return exit_code(result_file, lambda result: write_outcomes(result, run(document)))
 
 
 if __name__ == "__main__":

@@ -34,45 +34,33 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
     from pyspark import SparkConf, SparkContext
 
     from mirror.config import load
+    from mirror.copy.job_driver import of_prepared_workers, settled, stop
     from mirror.copy.job_files import read_plan
     from mirror.copy.rounds import copy_in_rounds
     from mirror.copy.run import LANES_AT_ONCE, lane_tasks
-    from mirror.errors import WorkerUnprepared
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
-    # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
-    settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
-    context = SparkContext(conf=settings)
+    context = SparkContext(conf=settled(SparkConf()))
     cores = context.defaultParallelism
 
     def copy(tasks: Sequence[Any]) -> list[Any]:
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
         slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
-        answers: list[Any] = context.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(copy_lanes).collect()
-        for answer in answers:
-            if isinstance(answer, dict):
-                raise WorkerUnprepared(**answer)
-        return answers
+        answers = context.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(copy_lanes).collect()
+        return list(of_prepared_workers(answers))
 
     try:
         return copy_in_rounds(lane_tasks(flow, plan, run_id), cores * LANES_AT_ONCE, copy)
     finally:
-        # The JVM's side alone: SparkContext.stop() would wait another second for its server of accumulators, which nobody uses here.
-        context._jsc.stop()
+        stop(context)
 
 
 def main(plan_file: str, result_file: str, flow_name: str, run_id: str) -> int:
-    """The whole job. An error of ours is handed back as a value: the exit code alone could not say whether to retry."""
-    from mirror.copy.job_files import write_failure, write_results
-    from mirror.errors import MirrorError
+    """The whole job; its exit code."""
+    from mirror.copy.job_driver import exit_code
+    from mirror.copy.job_files import write_results
 
-    try:
-        write_results(Path(result_file), run(plan_file, flow_name, run_id))
-    except MirrorError as error:
-        write_failure(Path(result_file), error)
-        print(error, file=sys.stderr)  # noqa: T201 — the job's log
-        return 1
-    return 0
+    return exit_code(result_file, lambda result: write_results(result, run(plan_file, flow_name, run_id)))
 
 
 if __name__ == "__main__":

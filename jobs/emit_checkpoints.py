@@ -37,41 +37,30 @@ def run(document: dict[str, Any]) -> Any:
     from pyspark import SparkConf, SparkContext
 
     from mirror.config import load
-    from mirror.errors import WorkerUnprepared
-    from mirror.sync.group_job import check_configuration, chunks
+    from mirror.copy.job_driver import check_configuration, of_prepared_workers, settled, stop
+    from mirror.sync.group_job import chunks
     from mirror.sync.group_steps import GROUP_STEPS
     from mirror.sync.group_work import group_work
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
     step, work, dry_run = document["step"], group_work(flow), document["dry_run"]
-    settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
-    context = SparkContext(conf=settings)
+    context = SparkContext(conf=settled(SparkConf()))
     try:
         parts = [pickle.dumps((step, work, names, dry_run)) for names in chunks(document["names"], context.defaultParallelism)]
-        answers: list[Any] = context.parallelize(parts, len(parts)).mapPartitions(work_on).collect()
+        answers = of_prepared_workers(context.parallelize(parts, len(parts)).mapPartitions(work_on).collect())
     finally:
-        # The JVM's side alone, as in the job of a copy.
-        context._jsc.stop()
-    for answer in answers:
-        if isinstance(answer, dict):
-            raise WorkerUnprepared(**answer)
+        stop(context)
     return GROUP_STEPS[step].done(reduce(add, answers), dry_run)
 
 
 def main(work_file: str, result_file: str) -> int:
-    """The whole job. An error of ours is handed back as a value: the exit code alone could not say whether to retry."""
-    from mirror.copy.job_files import write_failure
-    from mirror.errors import MirrorError
+    """The whole job; its exit code."""
+    from mirror.copy.job_driver import exit_code
     from mirror.sync.group_job import write_done
 
-    try:
-        write_done(Path(result_file), run(json.loads(Path(work_file).read_text(encoding="utf-8"))))
-    except MirrorError as error:
-        write_failure(Path(result_file), error)
-        print(error, file=sys.stderr)  # noqa: T201 — the job's log
-        return 1
-    return 0
+    document = json.loads(Path(work_file).read_text(encoding="utf-8"))
+    return exit_code(result_file, lambda result: write_done(result, run(document)))
 
 
 if __name__ == "__main__":

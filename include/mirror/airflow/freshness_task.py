@@ -36,6 +36,7 @@ def freshness_task(flow: Flow) -> Any:
 
     @task(task_id="freshness", inlets=[asset], retries=0, execution_timeout=_AT_MOST, show_return_value_in_logs=False)
     def run() -> dict[str, Any]:
+        """Looks, keeps what it will have told before it tells anybody, tells, and keeps what could not be told."""
         from mirror.alerts.check import check, sent
         from mirror.alerts.look import look
 

@@ -184,6 +184,7 @@ class _Newest:
         self._most = most if residue == 0 else None
 
     def take(self, records: Iterable[Record]) -> None:
+        """Adds records in their order: of each key that is one of ours the newest is kept, of fewer keys where there would be too many."""
         for record in records:
             key = _key(record)
             if key is None or int.from_bytes(key[:8]) % self.divisor != self._residue:
@@ -193,6 +194,7 @@ class _Newest:
                 self.divide(self.divisor * 2)
 
     def divide(self, divisor: int) -> None:
+        """Keeps only the keys of this divisor, a multiple of the one before."""
         self.divisor = divisor
         self.keys = {key: newest for key, newest in self.keys.items() if int.from_bytes(key[:8]) % divisor == self._residue}
 

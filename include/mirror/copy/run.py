@@ -8,10 +8,11 @@ from dataclasses import replace
 from mirror.config import Flow
 from mirror.copy.confluent_engine import ConfluentEngine
 from mirror.copy.history import advised
+from mirror.copy.job_driver import check_configuration
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
 from mirror.copy.rounds import copy_in_rounds
-from mirror.errors import ErrorReport, MirrorError, PlanMismatch
+from mirror.errors import ErrorReport, MirrorError
 from mirror.offsets.lanes import lane_of, transactional_id
 from mirror.plan.model import Plan, Range
 from mirror.policy import replication_policy, topic_selection
@@ -25,8 +26,7 @@ def lane_tasks(flow: Flow, plan: Plan, run: str = "") -> list[LaneTask]:
 
     Each has the budget of the whole run; `copy_in_rounds` shares it. Raises PlanMismatch if the plan was made with another configuration.
     """
-    if plan.config_hash != flow.config_hash:
-        raise PlanMismatch(plan.config_hash, flow.config_hash)
+    check_configuration(plan.config_hash, flow.config_hash)
     by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
     common = _Common(flow, plan, run)
     return [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]

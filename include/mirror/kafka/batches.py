@@ -113,6 +113,7 @@ class _Reading:
         self._open: dict[TopicPartition, int] = {}
 
     def run(self) -> Generator[tuple[TopicPartition, list[Message]], None, None]:
+        """The messages, a batch of one partition at a time, until every range has been read."""
         last = time.monotonic()
         self._begin_more()
         while self._open:

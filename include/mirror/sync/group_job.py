@@ -10,7 +10,7 @@ from mirror.config.connections import handed_over
 from mirror.copy.job_files import JobFiles, job_directory, read_answer, write_private
 from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, master_of
 from mirror.copy.spark_submit import Job, submit
-from mirror.errors import ErrorReport, MirrorError, PlanMismatch
+from mirror.errors import ErrorReport, MirrorError
 from mirror.sync.group_work import GroupWork
 from mirror.sync.step import Done
 
@@ -56,12 +56,6 @@ def run_part(step: str, work: GroupWork, names: Sequence[str], dry_run: bool) ->
     except MirrorError as error:
         reports = (error.report(),)
         return Emitted(errors=reports) if step == "checkpoints" else Synced(errors=reports)
-
-
-def check_configuration(planned: str, found: str) -> None:
-    """Raises PlanMismatch if the job has another configuration than whoever submitted it."""
-    if planned != found:
-        raise PlanMismatch(planned, found)
 
 
 def write_done(path: Path, done: Done) -> None:

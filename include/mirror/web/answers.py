@@ -107,7 +107,7 @@ def suggested(next_step: str) -> tuple[Suggested, ...]:
         try:
             options = parsed([*shlex.split(command), "-"])
         except (UsageError, ValueError):
-            continue
+            continue  # something of it is for a person to fill in, so no button can take it
         found.append(Suggested(options.decision, options.topic, options.partition, options.alias, options.start))
     return tuple(dict.fromkeys(found))
 

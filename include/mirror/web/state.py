@@ -86,7 +86,7 @@ def alerts_of(view: AirflowView) -> list[Alert]:
         try:
             found.append(Alert.from_document(document))
         except (KeyError, TypeError, ValueError, AttributeError):
-            continue
+            continue  # of another version of the mirror; the next run of `freshness` leaves it anew
     return sorted((alert for alert in found if alert.kind not in errors.__all__), key=lambda alert: alert.since)
 
 

@@ -160,7 +160,7 @@ def test_after_a_decision_it_looks_at_once(world, make_cache):
     eventually(lambda: the_only(cache).is_good)
     cache.refresh("east->west")
     cache.refresh("nobody->knows")
-    eventually(lambda: world.looks == ["east->west"] * 2)
+    assert eventually(lambda: world.looks == ["east->west"] * 2)
 
 
 def test_a_decision_during_a_look_leads_to_another_one(world, make_cache):
@@ -170,7 +170,7 @@ def test_a_decision_during_a_look_leads_to_another_one(world, make_cache):
     eventually(lambda: world.looks)
     cache.refresh("east->west")
     world.gates["east->west"].set()
-    eventually(lambda: len(world.looks) == 2)
+    assert eventually(lambda: len(world.looks) == 2)
 
 
 def test_a_look_that_fails_is_shown_beside_the_last_good_one(world, make_cache):
@@ -286,7 +286,7 @@ def test_a_flow_that_costs_much_is_looked_at_more_rarely(world, make_cache):
 
 def test_groups_are_looked_at_behind_the_rest(world, make_cache):
     cache = make_cache()
-    eventually(lambda: (cache.get(), world.groups)[1])
+    assert eventually(lambda: (cache.get(), world.groups)[1])
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

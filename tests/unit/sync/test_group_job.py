@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.copy.job_files import write_failure
-from mirror.errors import ClusterUnreachable, JobFailed, PlanMismatch, ReportedError
+from mirror.errors import ClusterUnreachable, JobFailed, ReportedError
 from mirror.sync import checkpoints, group_offsets
 from mirror.sync.checkpoints import Emitted
-from mirror.sync.group_job import MOST_AT_ONCE, check_configuration, chunks, read_done, run_part, write_done
+from mirror.sync.group_job import MOST_AT_ONCE, chunks, read_done, run_part, write_done
 from mirror.sync.group_offsets import GroupOutcome, Synced
 from mirror.sync.group_steps import GROUP_STEPS, GroupStep
 from mirror.sync.step import Done
@@ -59,9 +59,3 @@ def test_answers_add_up():
     assert (done.result["group"], done.result["reason"]) == (["a", "b"], ["why", ""])
     assert done.totals == {"groups": 2, "states": {"skipped": 1, "synced": 1}, "synced": 2}
     assert done.lines[:2] == ("a: skipped; why", "b: would be synced in 2 partitions")
-
-
-def test_another_configuration_is_refused():
-    check_configuration("one", "one")
-    with pytest.raises(PlanMismatch):
-        check_configuration("one", "other")
