@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from services.demo.settings import recorded_ports, variable
 from services.demo.stack import Stack
@@ -18,6 +18,7 @@ from services.ports import free_ports, is_free
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = "This test needs Chromium, and the PATH has none of {}: install it (Debian: apt-get install chromium)."
+PATIENCE_MS = 60_000  # Playwright's own five seconds measure how busy the machine is, not what the page does
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 
 
@@ -68,7 +69,8 @@ def page() -> Iterator[Page]:
     errors: list[str] = []
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=OPTIONS) as browser:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
         yield page

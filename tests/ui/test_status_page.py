@@ -227,7 +227,7 @@ def test_page_refreshes_itself_without_losing_place_words_or_focus(shown: Shown,
     page.evaluate("document.querySelector('#topics tbody tr').marked = true; scrollTo(0, 300)")
     page.locator("#t-q").focus()
     age = page.locator("#age").get_attribute("data-taken")
-    expect(page.locator("#age")).not_to_have_attribute("data-taken", str(age), timeout=30_000)
+    expect(page.locator("#age")).not_to_have_attribute("data-taken", str(age))
     assert page.evaluate("document.querySelector('#topics tbody tr').marked") is True, "rows stay the same elements"
     assert page.evaluate("scrollY") == 300
     expect(page.locator("#t-q")).to_be_focused()
@@ -275,7 +275,7 @@ def test_topic_is_paused_and_resumed_and_a_viewer_only_looks(shown: Shown, page:
     dialog.get_by_role("button", name="Confirm: Pause").click()
     expect(dialog).to_contain_text("Decided:")
     page.keyboard.press("Escape")
-    expect(page.locator("#decided tbody tr")).to_contain_text("moving house", timeout=60_000)
+    expect(page.locator("#decided tbody tr")).to_contain_text("moving house")
     expect(page.locator("#decided tbody tr")).to_contain_text("admin")
 
     answer = httpx.post(f"{shown.url()}/decisions", json={"decision": "resume", "topic": orders, "reason": "x"}, headers=shown.token("eve"))
@@ -300,7 +300,7 @@ def test_topic_is_paused_and_resumed_and_a_viewer_only_looks(shown: Shown, page:
     dialog.get_by_role("button", name="Confirm: Resume").click()
     expect(dialog).to_contain_text("Decided:")
     page.keyboard.press("Escape")
-    expect(page.locator("#decided")).to_contain_text("None is in force.", timeout=60_000)
+    expect(page.locator("#decided")).to_contain_text("None is in force.")
 
 
 def test_page_in_the_dark_and_on_a_phone(shown: Shown, page: Page, picture: Callable[..., None]) -> None:
