@@ -1,6 +1,6 @@
 """What cannot work says so in one sentence, soon, and writes nothing: clusters that do not answer, refuse us, or allow too little.
 
-Mistakes in the configuration, which need no broker to be found: tests/unit/test_command_line.py.
+Mistakes in the configuration, which need no broker to be found: tests/unit/commands.
 """
 
 import json
