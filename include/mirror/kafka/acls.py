@@ -54,8 +54,12 @@ def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError 
     bindings = {acl: _binding(acl) for acl in acls}
     if not bindings:
         return {}
-    answers = cluster.send("creating ACLs", lambda admin, seconds: admin.create_acls(list(bindings.values()), request_timeout=seconds))
-    return {acl: cluster.failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER") for acl, bound in bindings.items()}
+    answers = cluster.admin.send(
+        "creating ACLs", lambda client, seconds: client.create_acls(list(bindings.values()), request_timeout=seconds)
+    )
+    return {
+        acl: cluster.admin.failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER") for acl, bound in bindings.items()
+    }
 
 
 def _acl(found: Any) -> Acl:

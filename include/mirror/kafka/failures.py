@@ -4,7 +4,7 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -43,6 +43,8 @@ _FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in st
 _SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
 
 Result = TypeVar("Result")
+Errors = MutableMapping[str, MirrorError] | None
+"""Takes what fails for one topic alone, by its name."""
 
 
 class Complaints:
@@ -116,6 +118,14 @@ def concerns_reading(error: KafkaError) -> bool:
     """Whether an error that a consumer hands out is one of reading. The client looks for the coordinator of its group although none is
     joined, and MirrorMaker 2's principals need no permission for a group."""
     return error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not (error.retriable() and not error.fatal())
+
+
+def left_out(failure: MirrorError, errors: Errors) -> bool:
+    """Whether to go on without a topic: it is refused to us, it alone, and `errors` takes that. Every other failure has to be raised."""
+    if errors is None or failure.topic is None or not isinstance(failure, AuthorizationRefused):
+        return False
+    errors[failure.topic] = failure
+    return True
 
 
 def kafka_error(failure: BaseException | None) -> KafkaError | None:

@@ -1,15 +1,15 @@
 """Reading partitions between two offsets, to the very end of the range and not a record further."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.errors import AuthorizationRefused, DeadlineExceeded, MirrorError
+from mirror.errors import DeadlineExceeded, MirrorError
 from mirror.kafka.closing import close
-from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
+from mirror.kafka.failures import Complaints, Errors, concerns_reading, left_out, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
@@ -48,7 +48,7 @@ class BoundedReader:
         self._complaints = Complaints()
         self._settings = settings_with(reader_settings(settings, committed), self._complaints)
 
-    def read(self, ranges: Ranges, seconds: float, errors: MutableMapping[str, MirrorError] | None = None) -> Iterator[Message]:
+    def read(self, ranges: Ranges, seconds: float, errors: Errors = None) -> Iterator[Message]:
         """Yields the visible records of all ranges, in order within each partition.
 
         An end-of-partition event ends a range only at or behind the range's end: right after a leader change a fetch may end early.
@@ -60,7 +60,7 @@ class BoundedReader:
         self,
         ranges: Ranges,
         seconds: float,
-        errors: MutableMapping[str, MirrorError],
+        errors: Errors,
         partial: bool = False,
         accept: Callable[[Message], bool] = lambda _message: True,
     ) -> dict[TopicPartition, Message]:
@@ -84,13 +84,7 @@ class BoundedReader:
 
     # ------------------------------------------------------------ inside
 
-    def _read(
-        self,
-        ranges: Ranges,
-        open_ranges: dict[TopicPartition, int],
-        seconds: float,
-        errors: MutableMapping[str, MirrorError] | None = None,
-    ) -> Iterator[Message]:
+    def _read(self, ranges: Ranges, open_ranges: dict[TopicPartition, int], seconds: float, errors: Errors) -> Iterator[Message]:
         if not open_ranges:
             return
         deadline = time.monotonic() + seconds
@@ -105,7 +99,9 @@ class BoundedReader:
                 for message in consumer.consume(_BATCH, _POLL_SECONDS):
                     failure = self._failure(message, seconds)
                     if failure is not None:
-                        _leave_out(failure, open_ranges, errors)
+                        if not left_out(failure, errors):
+                            raise failure
+                        _close(open_ranges, failure.topic)
                     elif _within(message, open_ranges):
                         yield message
                 # What lies behind the end of a range would be fetched as well, for as long as another range is open.
@@ -160,10 +156,6 @@ def _within(message: Message, open_ranges: dict[TopicPartition, int]) -> bool:
     return offset < end
 
 
-def _leave_out(failure: MirrorError, open_ranges: dict[TopicPartition, int], errors: MutableMapping[str, MirrorError] | None) -> None:
-    """Goes on without a topic that may not be read, if `errors` takes the refusal. Raises every other failure."""
-    if errors is None or failure.topic is None or not isinstance(failure, AuthorizationRefused):
-        raise failure
-    errors[failure.topic] = failure
-    for tp in [tp for tp in open_ranges if tp.topic == failure.topic]:
+def _close(open_ranges: dict[TopicPartition, int], topic: str | None) -> None:
+    for tp in [tp for tp in open_ranges if tp.topic == topic]:
         del open_ranges[tp]

@@ -6,7 +6,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.kafka.cluster import kafka_uuid
+from mirror.kafka.described import kafka_uuid
 
 
 @given(st.uuids(version=4))
