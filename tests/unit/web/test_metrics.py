@@ -1,120 +1,19 @@
-"""The metrics: what stands in them, that Prometheus's own parsers read them, and who gets to see them."""
+"""The metrics: what stands in them, and that Prometheus's own parsers read them in both formats."""
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
-from mirror.errors import ConfigurationError, ErrorReport, Problem
+from mirror.errors import ErrorReport
 from mirror.formats.ledger import LastRecord, Writer
-from mirror.report.snapshot import (
-    FlowSnapshot,
-    GroupSnapshot,
-    GroupsSnapshot,
-    HeartbeatPath,
-    PartitionSnapshot,
-    Snapshots,
-    Throttle,
-    TopicSnapshot,
-)
-from mirror.report.status import PartitionStatus, Status
-from mirror.report.throughput import CatchUp, Throughput
+from mirror.report.snapshot import FlowSnapshot, PartitionSnapshot
+from mirror.report.status import PartitionStatus
 from mirror.web.metric_names import METRICS
-from mirror.web.metrics import metrics_router
-
-TOKEN = "a token of the tests"
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
-
-
-def now():
-    return datetime.now(UTC)
-
-
-def partition(number, topic="orders", state="behind", lag=40, **fields):
-    status = PartitionStatus(topic, number, state, 60, 100, 100, lag, 12.5 if lag else None, records=60, bytes=6000, **fields)
-    return PartitionSnapshot(status, f"east.{topic}", number % 4, None if lag is None else lag * 100, Throughput(300, 2.0, 200.0, 3.0))
-
-
-def topic_of(name, *partitions):
-    return TopicSnapshot(name, f"east.{name}", partitions, sum(each.status.lag for each in partitions), 12.5, 4000)
-
-
-def flow(name="east->west", topics=None, **fields):
-    first = replace(partition(0), last=LastRecord(1000, 61_000, 61_250))
-    topics = topics or (topic_of("orders", first, partition(1, state="gap", lag=0)),)
-    partitions = tuple(each.status for topic in topics for each in topic.partitions)
-    status = Status(name, now(), partitions, fields.pop("errors", ()))
-    return FlowSnapshot(
-        name, fields.pop("taken", now()), status, comparable=fields.pop("comparable", True), topics=topics, bytes_behind=4000, **fields
-    )
-
-
-BUSY = {
-    "throughput": Throughput(300, 10.0, 1000.0, 12.5),
-    "catch_up": CatchUp(math.inf, "too slow"),
-    "throttle": Throttle(5000),
-    "groups": GroupsSnapshot(now(), (GroupSnapshot("billing", 2, 2), GroupSnapshot('re"po\\rts\n', 3, 1, unanswered=1, early=1, reread=7))),
-    "heartbeats": (HeartbeatPath(("north", "east", "west"), "east.heartbeats", now(), 30.0),),
-    "skipped_in_all": 5,
-    "seconds": 0.5,
-    "errors": (
-        ErrorReport("SourceGap", "gone", "orders", 1),
-        ErrorReport("SourceGap", "gone", "orders", 2),
-        ErrorReport("Unexpected", "x"),
-    ),
-}
-
-
-class MadeUpFlow:
-    """The part of a flow that the endpoint asks."""
-
-    def __init__(self, name="east->west", token="", series=1000):
-        self.name, self.values = name, {"mirror.metrics.token": token, "mirror.metrics.series.max": series}
-
-    def value(self, name):
-        if isinstance(self.values[name], Exception):
-            raise self.values[name]
-        return self.values[name]
-
-
-class MadeUpCache:
-    """Snapshots that a test made; counts how often they were asked for."""
-
-    def __init__(self, *snapshots, flows=None, errors=()):
-        self.snapshots, self.errors, self.asked = snapshots, errors, 0
-        self.configured = tuple(MadeUpFlow(each.flow) for each in snapshots) if flows is None else flows
-
-    def get(self):
-        self.asked += 1
-        return Snapshots(self.snapshots, self.errors)
-
-    def flows(self):
-        return self.configured
-
-
-def client(cache, environ=None):
-    app = FastAPI()
-    app.include_router(metrics_router(cache, {"MIRROR_METRICS_TOKEN": TOKEN} if environ is None else environ), prefix="/mirror")
-    return TestClient(app)
-
-
-def scrape(cache, token=TOKEN, accept="text/plain", environ=None):
-    return client(cache, environ).get("/mirror/metrics", headers={"Authorization": f"Bearer {token}", "Accept": accept})
-
-
-def samples(*snapshots, **options):
-    """Every sample by name and labels, as Prometheus's own parser reads them."""
-    answer = scrape(MadeUpCache(*snapshots, **options))
-    assert answer.status_code == 200, answer.text
-    families = parser.text_string_to_metric_families(answer.text)
-    found = {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
-    return lambda name, **labels: found.get((name, frozenset({"source": "east", "target": "west", **labels}.items())))
-
+from tests.unit.web.scraping import BUSY, OPENMETRICS, MadeUpCache, MadeUpFlow, flow, now, partition, samples, scrape, topic_of
 
 # ---------------------------------------------------------------- what stands in them
 
@@ -271,54 +170,3 @@ def test_no_other_registry_of_the_process_shows_or_is_shown():
     scrape(MadeUpCache(flow(**BUSY)))
     assert not any(family.name.startswith("mirror_") for family in REGISTRY.collect())
     assert "python_info" not in scrape(MadeUpCache(flow())).text
-
-
-# ---------------------------------------------------------------- who may see them
-
-
-def test_without_a_token_that_is_set_they_are_closed_with_a_hint():
-    cache = MadeUpCache(flow())
-    answer = client(cache, {}).get("/mirror/metrics", headers={"Authorization": "Bearer "})
-    assert (answer.status_code, cache.asked) == (403, 0)
-    assert "MIRROR_METRICS_TOKEN" in answer.json()["detail"]
-
-
-@pytest.mark.parametrize(
-    "header",
-    ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \u00e4"],
-)
-def test_a_wrong_token_is_refused_and_nobody_looks_at_anything(header):
-    cache = MadeUpCache(flow())
-    answer = client(cache).get("/mirror/metrics", headers={"Authorization": header.encode()} if header else {})
-    assert (answer.status_code, answer.headers["www-authenticate"], cache.asked) == (401, "Bearer", 0)
-    assert TOKEN not in answer.text
-
-
-def test_the_word_bearer_may_be_written_as_one_likes():
-    cache = MadeUpCache(flow())
-    assert client(cache).get("/mirror/metrics", headers={"Authorization": f"bEaReR  {TOKEN}"}).status_code == 200
-
-
-def test_the_token_of_a_flow_opens_that_flow_alone():
-    flows = (MadeUpFlow(token="east's"), MadeUpFlow("north->west", token="north's"))
-    cache = MadeUpCache(flow(), flow("north->west"), flows=flows)
-    theirs = scrape(cache, "north's", environ={})
-    assert theirs.status_code == 200
-    assert 'source="north"' in theirs.text
-    assert 'source="east"' not in theirs.text
-    assert scrape(cache, "east's", environ={"MIRROR_METRICS_TOKEN": TOKEN}).status_code == 200
-    assert scrape(cache, "nobody's", environ={}).status_code == 401
-
-
-def test_flows_with_one_token_are_seen_together():
-    flows = (MadeUpFlow(token="ours"), MadeUpFlow("north->west", token="ours"))
-    text = scrape(MadeUpCache(flow(), flow("north->west"), flows=flows), "ours", environ={}).text
-    assert 'mirror_up{source="east"' in text
-    assert 'mirror_up{source="north"' in text
-
-
-def test_a_token_that_cannot_be_read_opens_nothing():
-    unreadable = ConfigurationError([Problem("mirror.metrics.token", "the reference cannot be read")])
-    cache = MadeUpCache(flow(), flows=(MadeUpFlow(token=unreadable),))
-    assert scrape(cache, "", environ={}).status_code == 403
-    assert scrape(cache).status_code == 200
