@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from mirror.airflow.spark_hook import JobHook
-    from mirror.audit.stretches import Stretch
+    from mirror.audit.stretch import Stretch
     from mirror.audit.work import AuditWork, Outcome
     from mirror.config import Flow
 

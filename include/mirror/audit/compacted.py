@@ -10,17 +10,16 @@ What can be told all the same:
 The keys are too many to be kept at once: past a limit, half of them is left to another reading, again and again.
 """
 
-import hashlib
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from mirror.audit.compare import Found, change
 from mirror.audit.model import CHANGED, FOREIGN, MISSING
-from mirror.audit.record import Record, encoded
+from mirror.audit.newest import Newest, NewestByKey, key_of
+from mirror.audit.record import Record
 from mirror.audit.side import Part, Side
-from mirror.audit.stretches import Stretch
+from mirror.audit.stretch import Stretch
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
@@ -29,14 +28,6 @@ MERGED_NOTE = "others write to the compacted remote topic too, so only records w
 UNTOLD_NOTE = "keys stand on the target alone; whether the source has dropped them since shows when the copy has caught up"
 MOST_KEYS = 500_000
 _LOOKS = 2
-
-
-class Newest(NamedTuple):
-    """The newest record of a key on one side."""
-
-    offset: int
-    content: bytes
-    is_tombstone: bool
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,7 @@ class _OneSide:
         found: set[bytes] = set()
         for start, end in intervals if wanted else ():
             with closing(self.side.records(self.tp, Part(start, end))) as records:
-                found |= {key for record in records if (key := _key(record)) in wanted}
+                found |= {key for record in records if (key := key_of(record)) in wanted}
         return found
 
 
@@ -108,7 +99,7 @@ class CompactedComparison:
         residue, divisor = 0, 1
         differences = []
         while residue < divisor:
-            source, target = (_Newest(residue, divisor, self._most_keys, self._stretch.timed) for _ in range(2))
+            source, target = (NewestByKey(residue, divisor, self._most_keys, self._stretch.timed) for _ in range(2))
             for side, newest in ((self._source, source), (self._target, target)):
                 with closing(side.records()) as records:
                     newest.take(records)
@@ -173,44 +164,9 @@ class CompactedComparison:
         return left - other.keys_in(other.copied_behind, left)
 
 
-class _Newest:
-    """The newest record of each key whose hash leaves `residue` when it is divided by `divisor`."""
-
-    def __init__(self, residue: int, divisor: int, most: int, timed: bool) -> None:
-        self._timed = timed
-        self.keys: dict[bytes, Newest] = {}
-        self.divisor = divisor
-        self._residue = residue
-        self._most = most if residue == 0 else None
-
-    def take(self, records: Iterable[Record]) -> None:
-        """Adds records in their order: of each key that is one of ours the newest is kept, of fewer keys where there would be too many."""
-        for record in records:
-            key = _key(record)
-            if key is None or int.from_bytes(key[:8]) % self.divisor != self._residue:
-                continue
-            self.keys[key] = Newest(record.offset, _content(record, self._timed), record.value is None)
-            if self._most is not None and len(self.keys) > self._most:
-                self.divide(self.divisor * 2)
-
-    def divide(self, divisor: int) -> None:
-        """Keeps only the keys of this divisor, a multiple of the one before."""
-        self.divisor = divisor
-        self.keys = {key: newest for key, newest in self.keys.items() if int.from_bytes(key[:8]) % divisor == self._residue}
-
-
 def _first(keys: set[bytes], newest: dict[bytes, Newest]) -> Sequence[bytes]:
     """The key whose newest record stands first."""
     return sorted(keys, key=lambda key: newest[key].offset)[:1]
-
-
-def _key(record: Record) -> bytes | None:
-    return None if record.key is None else hashlib.blake2b(record.key, digest_size=16).digest()
-
-
-def _content(record: Record, timed: bool) -> bytes:
-    timestamp, key, value, headers = record.carries(timed)
-    return hashlib.blake2b(encoded(timestamp, key, value, headers), digest_size=16).digest()
 
 
 def _offsets(found: Found) -> tuple[int, int]:

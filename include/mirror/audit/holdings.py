@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from mirror.audit.stretches import Held
+from mirror.audit.stretch import Held
 from mirror.copy.checks import RemotePartition, window
 from mirror.errors import MirrorError, SourceRecreated, SourceUnreadable, TargetHidden, TargetMissing, TargetRecreated, TargetUnavailable
 from mirror.formats.ledger import LedgerRecord

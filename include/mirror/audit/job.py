@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mirror.audit.run import Compare
+from mirror.audit.stretch import Stretch
 from mirror.audit.stretch_audit import audit_stretches
-from mirror.audit.stretches import Stretch
 from mirror.audit.work import AuditWork, Outcome
 from mirror.config.connections import handed_over
 from mirror.copy.job_files import JobFiles, job_directory, read_answer, write_private

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from mirror.audit.holdings import Holdings
 from mirror.audit.model import LeftOut
-from mirror.audit.stretches import PLACE_UNKNOWN, Stretch, history_stretch, live_stretches, nothing_copied, without_all
+from mirror.audit.stretch import Stretch
+from mirror.audit.stretches import PLACE_UNKNOWN, history_stretch, live_stretches, nothing_copied, without_all
 from mirror.config import Flow
 from mirror.errors import ErrorReport
 from mirror.formats.control import ACCEPT_RECORDS, RESTART

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from mirror.audit.model import AuditResult
 from mirror.audit.prepare import Prepared, Scope, prepare
+from mirror.audit.stretch import Stretch
 from mirror.audit.stretch_audit import audit_stretches
-from mirror.audit.stretches import Stretch
 from mirror.audit.summary import partition_audits
 from mirror.audit.tails import with_foreign_tails
 from mirror.audit.work import AuditWork, Outcome, audit_work

@@ -8,12 +8,12 @@ both have. Such a head is counted back from the pair behind it:
     target   pair ├──────────── m records ──────┤ pair            are copies of what the source no longer has
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 from mirror.audit.model import LeftOut
+from mirror.audit.pairs import Pair, pair_at, pair_before, pair_behind
+from mirror.audit.stretch import Held, Stretch
 from mirror.formats.history import History
 from mirror.formats.ledger import MAX_INTERVALS, LedgerRecord
 from mirror.offsets.intervals import Interval, merged, within, without
@@ -29,114 +29,6 @@ NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
 BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
 FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
 PLACE_UNKNOWN = "written by a backfill so long ago that the ledger no longer knows where they stand"
-
-
-class Pair(NamedTuple):
-    """A source offset and a target offset: what lies in front of one was written in front of the other."""
-
-    source: int
-    target: int
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a partition holds on both sides. `source_end` and `target_end` are the ends of what can be read."""
-
-    source_start: int
-    source_end: int
-    target_start: int
-    target_end: int
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Source offsets and the target offsets that hold their copies.
-
-    `source_left` and `target_left` are offsets in between that are no part of it. `source_ahead` and `target_ahead`: that side may have
-    records in front of the first one that both have; both end with the stretch. The log ends are those of what can be read. `unsure`:
-    source offsets of which some were skipped, nobody knows which. `runs` tie offsets together.
-    """
-
-    source: TopicPartition
-    remote: TopicPartition
-    start: int
-    end: int
-    target_start: int
-    target_end: int
-    source_log_end: int
-    target_log_end: int
-    source_left: tuple[Interval, ...] = ()
-    target_left: tuple[Interval, ...] = ()
-    source_ahead: bool = False
-    target_ahead: bool = False
-    unsure: tuple[Interval, ...] = ()
-    runs: tuple[Run, ...] = ()
-    watermark: int = 0
-    """Up to which source offset copies were written, behind the stretch too."""
-    lenient: bool = False
-    """Whether records may stand on the target that are no copies: a merge, or a person's decision."""
-    compacted: bool = False
-    """Whether one of the two topics drops records that have a newer one of the same key."""
-    timed: bool = True
-    """Whether timestamps are compared: not where the target stamps its records itself."""
-
-    @property
-    def is_head(self) -> bool:
-        """Whether nobody knows which records both sides have first."""
-        return self.source_ahead or self.target_ahead
-
-    @property
-    def target_read_end(self) -> int:
-        """Where reading the target ends: a log that was cut off ends early."""
-        return min(self.target_end, self.target_log_end)
-
-    @property
-    def remote_goes_on(self) -> bool:
-        """Whether more than the marker of our own transaction stands behind it on the target."""
-        return self.target_log_end > self.target_end + 1
-
-    def source_of(self, target: int) -> int | None:
-        """The source offset of a target offset, where the offset map knows it."""
-        index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
-        if index < 0 or target >= self.runs[index].target + self.runs[index].length:
-            return None
-        return self.runs[index].source + target - self.runs[index].target
-
-    @property
-    def offsets(self) -> int:
-        """How many offsets are to be read on the source: an upper bound of its records."""
-        return self.end - self.start
-
-
-def pair_at(runs: Sequence[Run], source: int) -> Pair | None:
-    """The pair of a source offset; None where the map is too coarse to know it."""
-    index = bisect_right(runs, source, key=lambda run: run.source) - 1
-    if index < 0:
-        return Pair(source, runs[0].target) if runs and not runs[0].thinned else None
-    run = runs[index]
-    if source <= run.source + run.length:
-        return Pair(source, run.target + source - run.source)
-    if index + 1 < len(runs) and runs[index + 1].thinned:
-        return None
-    return Pair(source, run.target + run.length)
-
-
-def pair_before(runs: Sequence[Run], source: int) -> Pair | None:
-    """The last known pair at or in front of a source offset."""
-    found = pair_at(runs, source)
-    index = bisect_right(runs, source, key=lambda run: run.source) - 1
-    if found is not None or index < 0:
-        return found
-    return Pair(runs[index].source + runs[index].length, runs[index].target + runs[index].length)
-
-
-def pair_behind(runs: Sequence[Run], source: int) -> Pair | None:
-    """The first known pair at or behind a source offset; None behind the last run."""
-    found = pair_at(runs, source)
-    if found is not None:
-        return found
-    index = bisect_right(runs, source, key=lambda run: run.source)
-    return Pair(runs[index].source, runs[index].target) if index < len(runs) else None
 
 
 def live_stretches(tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> tuple[list[Stretch], list[LeftOut]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mirror.audit.model import Difference, LeftOut
-from mirror.audit.stretches import Stretch
+from mirror.audit.stretch import Stretch
 from mirror.errors import ErrorReport
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mirror.audit.compacted import CompactedComparison
 from mirror.audit.compare import Found
 from mirror.audit.record import Record
-from mirror.audit.stretches import Stretch
+from mirror.audit.stretch import Stretch
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemorySide, record

@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 
 from mirror.audit import stretches as module
 from mirror.audit.model import LeftOut
-from mirror.audit.stretches import Held, Stretch, history_stretch, live_stretches
+from mirror.audit.stretch import Held, Stretch
+from mirror.audit.stretches import history_stretch, live_stretches
 from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import LedgerRecord, Skipped
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.skipped import Skipped
+from mirror.offsets.intervals import merged
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -63,7 +66,7 @@ def lives(draw: st.DrawFn) -> Life:
         watermark=source,
         target_next=last.target + last.length,
         offset_map=OffsetMap().extended(thinned),
-        covered=tuple(module.merged(covered)),
+        covered=tuple(merged(covered)),
         skipped=tuple(skipped),
         start=start,
     )

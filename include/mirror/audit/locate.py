@@ -1,0 +1,143 @@
+"""Finds the first difference of a stretch whose digests are not the same: the records themselves, from the first block that differs."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from itertools import chain, islice
+
+from mirror.audit.compacted import CompactedComparison
+from mirror.audit.compare import Comparison, Found, Rules, found_first
+from mirror.audit.digest import Digest
+from mirror.audit.model import CHANGED_TIMESTAMP, MISSING, TRUNCATED, Difference
+from mirror.audit.record import LOG_APPEND_TIME, Record
+from mirror.audit.shown import shown
+from mirror.audit.side import Part, Side
+from mirror.audit.stretch import Stretch
+from mirror.audit.work import Outcome
+
+STAMPED = "the target stamps its records when they are appended, so timestamps were not compared"
+TOLERATED = "{} records of the target are no copies and may stand there; whether one of them is a copy too many cannot be told"
+MISSED = "{} of the records in the intervals that were drawn together in the ledger were passed over"
+
+_FIRST_RECORDS = 8
+
+
+class Locator:
+    """Reads both sides of stretches one by one. Raises what keeps a side from being read."""
+
+    def __init__(self, source: Side, target: Side, show_payload: bool) -> None:
+        self._source = source
+        self._target = target
+        self._show_payload = show_payload
+
+    def located(self, outcome: Outcome, source: Digest, target: Digest, block: int) -> Outcome:
+        """The outcome with the first difference, from the first `block` on that is not the same; without one where what differs may."""
+        stretch = outcome.stretch
+        if stretch.compacted:
+            return self._compacted(outcome)
+        return self._located(outcome, (_place(source, block, stretch.end), _place(target, block, stretch.target_end)))
+
+    # ------------------------------------------------------------ inside
+
+    def _located(self, outcome: Outcome, places: tuple[int, int]) -> Outcome:
+        stretch = outcome.stretch
+        rules = _rules(stretch)
+        comparison, found = self._compare(stretch, places, rules)
+        if found is not None and rules.timed and _stamped(found):
+            outcome = replace(outcome, notes=(*outcome.notes, STAMPED), stretch=replace(stretch, timed=False))
+            comparison, found = self._compare(stretch, places, replace(rules, timed=False))
+        notes = list(outcome.notes)
+        notes += [TOLERATED.format(comparison.tolerated)] if comparison.tolerated else []
+        notes += [MISSED.format(comparison.missed)] if comparison.missed else []
+        if found is not None and found.kind == TRUNCATED and (stretch.lenient or stretch.remote_goes_on):
+            found = found._replace(kind=MISSING)
+        difference = self._difference(stretch, found) if found is not None else None
+        return replace(outcome, difference=difference, tolerated=comparison.tolerated, unpaired=comparison.missed, notes=tuple(notes))
+
+    def _compare(self, stretch: Stretch, places: tuple[int, int], rules: Rules) -> tuple[Comparison, Found | None]:
+        if stretch.is_head:
+            compared = self._compare_head(stretch, rules)
+            if compared is not None:
+                return compared
+        with self._records(stretch, *places) as (ours, theirs):
+            comparison = Comparison(ours, theirs, rules)
+            return comparison, comparison.first_difference()
+
+    def _compare_head(self, stretch: Stretch, rules: Rules) -> tuple[Comparison, Found | None] | None:
+        """A missing record moves all in front of it if they are counted from behind. So the beginning of one side is looked for in the
+        other; None if it is not found."""
+        with self._records(stretch, stretch.start, stretch.target_start) as (ours, theirs):
+            later, earlier = (ours, theirs) if stretch.target_ahead else (theirs, ours)
+            first = list(islice(later, _FIRST_RECORDS))
+            aligned = found_first(earlier, first, rules) if first else None
+            if aligned is None:
+                return None
+            whole = chain(first, later)
+            source, target = (whole, aligned) if stretch.target_ahead else (aligned, whole)
+            comparison = Comparison(source, target, rules)
+            return comparison, comparison.first_difference()
+
+    @contextmanager
+    def _records(self, stretch: Stretch, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
+        source, target = parts_of(stretch)
+        with (
+            closing(self._source.records(stretch.source, source._replace(start=start))) as ours,
+            closing(self._target.records(stretch.remote, target._replace(start=target_start))) as theirs,
+        ):
+            yield ours, theirs
+
+    def _compacted(self, outcome: Outcome) -> Outcome:
+        stretch, notes = outcome.stretch, outcome.notes
+        compared = CompactedComparison(stretch, self._source, self._target)
+        found = compared.first_difference()
+        if found is not None and stretch.timed and _stamped(found):
+            notes = (*notes, STAMPED)
+            compared = CompactedComparison(replace(stretch, timed=False), self._source, self._target)
+            found = compared.first_difference()
+        difference = self._difference(stretch, found) if found is not None else None
+        notes = (*notes, *compared.notes)
+        return replace(outcome, source_digest="", target_digest="", difference=difference, unpaired=compared.unpaired, notes=notes)
+
+    def _difference(self, stretch: Stretch, found: Found) -> Difference:
+        payload = self._show_payload
+        return Difference(
+            found.kind,
+            *stretch.source,
+            stretch.remote.topic,
+            found.source.offset if found.source else None,
+            found.target.offset if found.target else None,
+            shown(found.source, payload) if found.source else None,
+            shown(found.target, payload) if found.target else None,
+        )
+
+
+def parts_of(stretch: Stretch, source_skip: int = 0, target_skip: int = 0) -> tuple[Part, Part]:
+    """What is to be read of a stretch on both sides, without so many of its first records."""
+    return (
+        Part(stretch.start, stretch.end, stretch.source_left, source_skip, stretch.timed),
+        Part(stretch.target_start, stretch.target_read_end, stretch.target_left, target_skip, stretch.timed),
+    )
+
+
+def _place(digest: Digest, block: int, end: int) -> int:
+    """Where to read on to find a difference in a block: one block earlier, so that what stands in front of it is known."""
+    if block > 0:
+        return digest.blocks[block - 1].first
+    return digest.blocks[0].first if digest.blocks else end
+
+
+def _rules(stretch: Stretch) -> Rules:
+    def unsure(record: Record) -> bool:
+        return any(start <= record.offset < end for start, end in stretch.unsure)
+
+    return Rules(
+        timed=stretch.timed,
+        may_miss=unsure if stretch.unsure else None,
+        may_add=(lambda _record: True) if stretch.lenient else None,
+        source_of=stretch.source_of,
+    )
+
+
+def _stamped(found: Found) -> bool:
+    """Whether only the timestamps differ, because the target's topic puts its own."""
+    return bool(found.kind == CHANGED_TIMESTAMP and found.target and found.target.timestamp_type == LOG_APPEND_TIME)
