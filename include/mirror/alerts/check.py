@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mirror.alerts.audits import MISMATCH, Audits
+from mirror.alerts.lateness import Late, late_partitions, memory_after
 from mirror.alerts.limits import Limits, limits_of
 from mirror.alerts.model import Alert, iso
 from mirror.alerts.notify import Channel, channel, connections_of
 from mirror.alerts.outbox import deliver, with_more
 from mirror.alerts.problems import Judgement, Problem
-from mirror.alerts.rules import Late, Seen, judge, late_partitions, memory_after
+from mirror.alerts.rules import judge
 from mirror.alerts.runs import MISSED
+from mirror.alerts.seen import Seen
 from mirror.alerts.state import State
 from mirror.alerts.tracking import open_alerts, track
 from mirror.alerts.waiting import Memory

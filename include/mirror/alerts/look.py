@@ -4,7 +4,7 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mirror.alerts.rules import Beats, Seen
+from mirror.alerts.seen import Beats, Seen
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.policy import replication_policy

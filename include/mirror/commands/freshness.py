@@ -3,10 +3,10 @@
 import argparse
 
 from mirror.alerts.check import judged, test_alert
+from mirror.alerts.lateness import Late
 from mirror.alerts.limits import limits_of
 from mirror.alerts.look import look
 from mirror.alerts.notify import connections_of, send_by
-from mirror.alerts.rules import Late
 from mirror.commands.answer import DONE, FAILED, Answer, table
 from mirror.config import Flow
 from mirror.errors import MirrorError, UsageError

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mirror.alerts.rules import Beats, Seen
+from mirror.alerts.seen import Beats, Seen
 from mirror.errors import ErrorReport
 from mirror.formats.ledger import Writer
 from mirror.report.status import BEHIND, UP_TO_DATE, PartitionStatus, Status

@@ -1,8 +1,10 @@
 """What is a problem, what is none, and what is only the consequence of another one."""
 
+from mirror.alerts.lateness import late_partitions, memory_after
 from mirror.alerts.limits import Limits
 from mirror.alerts.problems import TOPICS_ALONE, Judgement
-from mirror.alerts.rules import Seen, judge, late_partitions, memory_after
+from mirror.alerts.rules import judge
+from mirror.alerts.seen import Seen
 from mirror.report.status import FAILED, FIRST_SIGHT, OPEN_TRANSACTION, PAUSED, UNKNOWN
 from tests.unit.alerts.seen import beats, error, partition, seen, written
 
