@@ -188,4 +188,4 @@ print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() -
     done = subprocess.run([sys.executable, "-c", program, str(ROOT / "dags")], capture_output=True, text=True, check=True)
     count, errors, heavy, seconds = json.loads(done.stdout.splitlines()[-1])
     assert (count, errors, heavy) == (2 * len(KINDS), {}, [])
-    assert seconds < 2
+    assert seconds < 2, "of CPU, for every task run parses its file again; a quarter of a second where this was written"

@@ -17,6 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from mirror.config.clients import Client, client_settings
 from mirror.config.setting import Setting
+from tests.waiting import PATIENCE
 
 
 class Authority:
@@ -90,7 +91,7 @@ def handshake(authority):
 
             def serve():
                 connection, _ = listening.accept()
-                connection.settimeout(10)
+                connection.settimeout(PATIENCE)
                 try:
                     with context.wrap_socket(connection, server_side=True) as secured:
                         seen.append(dict(part[0] for part in secured.getpeercert()["subject"])["commonName"])

@@ -14,6 +14,7 @@ from mirror.copy.model import LaneResult, Watermark
 from mirror.copy.spark_start import INCLUDE
 from mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
 from mirror.plan.model import Plan, Range
+from tests.waiting import PATIENCE
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 3, 9, "new records"),), config_hash="abc")
 
@@ -113,7 +114,7 @@ def test_it_stays_while_the_job_lives_that_the_submitter_started(killed: Any) ->
     with job_files(PLAN):
         assert left.exists()
     killed.end_jobs()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while left.exists() and time.monotonic() < deadline:
         with job_files(PLAN):
             time.sleep(0.02)

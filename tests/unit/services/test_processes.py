@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from services.processes import Server, ServiceFailed
+from tests.waiting import PATIENCE
 
 SLEEP = ["sleep", "60"]
 STUBBORN = ["sh", "-c", "trap '' TERM; sleep 60 & wait; wait"]
@@ -92,7 +93,7 @@ os._exit(1)
 """
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not gone(int(done.stdout)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert gone(int(done.stdout))

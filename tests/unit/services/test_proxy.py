@@ -10,6 +10,7 @@ import pytest
 
 from services.ports import LOOPBACK, free_ports
 from services.proxy import Proxy
+from tests.waiting import PATIENCE
 
 MEGABYTE = b"0123456789abcdef" * 65_536
 
@@ -45,7 +46,7 @@ def network() -> Iterator[tuple[Proxy, int]]:
 
 
 def connected(port: int) -> socket.socket:
-    return socket.create_connection((LOOPBACK, port), timeout=10)
+    return socket.create_connection((LOOPBACK, port), timeout=PATIENCE)
 
 
 def exchange(connection: socket.socket, data: bytes) -> tuple[bytes, float]:
@@ -61,23 +62,32 @@ def exchange(connection: socket.socket, data: bytes) -> tuple[bytes, float]:
     return bytes(answer), time.monotonic() - started
 
 
+def fastest(network: tuple[Proxy, int], exchanges: int = 1) -> list[float]:
+    """Seconds of the first exchange of a connection, the second …: each the least of several, which a busy machine does not delay all."""
+
+    def one() -> list[float]:
+        with connected(network[1]) as connection:
+            return [exchange(connection, b"x")[1] for _ in range(exchanges)]
+
+    return [min(seconds) for seconds in zip(*(one() for _ in range(5)), strict=True)]
+
+
 def test_delay_is_paid_once_in_each_direction_and_is_no_limit_on_the_rate(network: tuple[Proxy, int]) -> None:
     proxy, port = network
     with connected(port) as connection:
-        assert exchange(connection, b"x")[1] < 0.05
+        assert min(exchange(connection, b"x")[1] for _ in range(5)) < 0.05
         proxy.delay(60)
-        assert 0.12 <= exchange(connection, b"x")[1] < 0.25
+        assert 0.12 <= min(exchange(connection, b"x")[1] for _ in range(5)) < 0.25
         answer, seconds = exchange(connection, MEGABYTE * 20)
     assert answer == MEGABYTE * 20
-    assert seconds < 2, "20 MB in pieces of 64 kB, each waiting for the last, would take a minute"
+    assert seconds < 20, "in pieces of 64 kB, each waiting for the last, it would take forty"
 
 
 def test_new_connection_takes_a_round_trip_more(network: tuple[Proxy, int]) -> None:
-    proxy, port = network
-    proxy.delay(60)
-    with connected(port) as connection:
-        assert 0.24 <= exchange(connection, b"x")[1] < 0.4
-        assert exchange(connection, b"x")[1] < 0.2
+    network[0].delay(60)
+    first, second = fastest(network, 2)
+    assert 0.24 <= first < 0.4
+    assert second < 0.2
 
 
 def test_order_stays_when_the_delay_shrinks(network: tuple[Proxy, int]) -> None:
