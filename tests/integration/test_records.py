@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.formats.ledger import Skipped
+from mirror.formats.skipped import Skipped
 from mirror.offsets.partition import TopicPartition
 from mirror.plan import choose
 from services.oracle import Record

@@ -8,7 +8,8 @@ from confluent_kafka import KafkaError, Message
 from mirror.copy.confluent_record import unsuspicious
 from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
-from mirror.formats.ledger import LastRecord, Skipped
+from mirror.formats.ledger import LastRecord
+from mirror.formats.skipped import Skipped
 from mirror.offsets.map import runs_of
 
 _REFUSALS = {
@@ -76,12 +77,11 @@ class PartitionFlow:
 
     def skip(self, offset: int, reason: str) -> None:
         """Notes a record that is passed over. Those of one reason with no record copied between them are one interval."""
-        last = self.skipped[-1] if self.skipped else None
+        this, last = Skipped(offset, offset + 1, reason), self.skipped[-1] if self.skipped else None
         if last is None or last.reason != reason or (self.sources and self.sources[-1] > last.start):
-            self.skipped.append(Skipped(offset, offset + 1, reason))
-            return
-        count = last.offsets + 1
-        self.skipped[-1] = Skipped(last.start, offset + 1, reason, None if count == offset + 1 - last.start else count)
+            self.skipped.append(this)
+        else:
+            self.skipped[-1] = last.joined_with(this)
 
     @property
     def thrown_away(self) -> bool:

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from mirror.copy.model import LaneTask
 from mirror.errors import RecordNotCarried
-from mirror.formats.ledger import LastRecord, Skipped
+from mirror.formats.ledger import LastRecord
+from mirror.formats.skipped import Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from mirror.errors import ErrorReport, HistoryOutOfOrder, HistoryTooScattered, MirrorError
 from mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
-from mirror.formats.ledger import LedgerRecord, joined
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.skipped import joined
 from mirror.kafka.model import Topic
 from mirror.offsets.intervals import merged, missing
 from mirror.offsets.map import OffsetMap

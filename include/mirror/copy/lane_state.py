@@ -8,7 +8,8 @@ from mirror.copy.pace import Pace
 from mirror.copy.pacing import SMALLEST_TRANSACTION, Pacing, TransactionSize
 from mirror.copy.turns import Turns
 from mirror.errors import ErrorReport, MirrorError, RecordRefused, TargetLostRecords
-from mirror.formats.ledger import LedgerRecord, Skipped
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.skipped import Skipped
 from mirror.offsets.partition import TopicPartition
 
 

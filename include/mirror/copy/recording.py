@@ -5,7 +5,8 @@ from datetime import datetime
 
 from mirror.copy.engine import Progress
 from mirror.copy.model import LaneTask
-from mirror.formats.ledger import Blocked, LedgerRecord, Writer, joined
+from mirror.formats.ledger import Blocked, LedgerRecord, Writer
+from mirror.formats.skipped import joined
 from mirror.offsets.intervals import merged
 from mirror.offsets.map import OffsetMap, Run
 from mirror.plan.decisions import passed_over

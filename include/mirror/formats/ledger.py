@@ -5,23 +5,24 @@ object that begins with the format's version, so that any console consumer shows
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.control import TAKEN_OVER
+from mirror.formats.control import HANDED_BACK, TAKEN_OVER
 from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
 from mirror.formats.history import History, HistoryTopic, from_documents, to_document
+from mirror.formats.skipped import Skipped, joined
+from mirror.formats.skipped import from_document as skipped_from_document
+from mirror.formats.skipped import to_document as skipped_document
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, decoded
 from mirror.offsets.partition import TopicPartition
 
 VERSION = 1
 MAX_INTERVALS = 64
-"""How many covered, skipped and history intervals a record keeps; the newest stay. Of the skipped ones the oldest are not dropped but drawn
-together (`joined`), so that none of them is forgotten."""
+"""How many covered and history intervals a record keeps; the newest stay."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +48,6 @@ class Blocked:
     def code(self) -> str:
         """The code of the error."""
         return self.error.partition(":")[0]
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """Source offsets `[start, end)` that were passed over without being copied, and why. `count`: so many of them, where not all were."""
-
-    start: int
-    end: int
-    reason: str
-    count: int | None = None
-
-    @property
-    def offsets(self) -> int:
-        """How many offsets were passed over."""
-        return self.end - self.start if self.count is None else self.count
 
 
 @dataclass(frozen=True)
@@ -134,41 +120,17 @@ class LedgerRecord:
         return next((each for each in self.history_topics if (each.topic, each.topic_id) == (topic, topic_id)), None)
 
     @property
+    def is_handed_back(self) -> bool:
+        """Whether MirrorMaker 2 mirrors the partition again."""
+        return self.decided is not None and self.decided.decision == HANDED_BACK
+
+    @property
     def is_unmapped_at_its_end(self) -> bool:
         """Whether records of MirrorMaker 2 stand behind the end of the offset map, of which nobody knows what they are copies of."""
         if self.records or self.decided is None or self.decided.decision != TAKEN_OVER:
             return False
         runs = self.offset_map.runs
         return self.target_next > (runs[-1].target + runs[-1].length if runs else 0)
-
-
-def joined(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
-    """The same in as few intervals as may be: touching ones of one reason become one. More than are kept: the oldest are drawn together
-    over what was copied between them, those of one reason first, with the number of offsets that were passed over."""
-    result: list[Skipped] = []
-    for each in skipped:
-        if result and result[-1].end == each.start and result[-1].reason == each.reason:
-            result[-1] = _together(result[-1], each)
-        else:
-            result.append(each)
-    return tuple(_fewer(_fewer(result, same_reason=True), same_reason=False))
-
-
-def _fewer(skipped: list[Skipped], same_reason: bool) -> list[Skipped]:
-    excess, result = len(skipped) - MAX_INTERVALS, skipped[:1]
-    for each in skipped[1:]:
-        if excess > 0 and (result[-1].reason == each.reason or not same_reason):
-            result[-1] = _together(result[-1], each)
-            excess -= 1
-        else:
-            result.append(each)
-    return result
-
-
-def _together(first: Skipped, second: Skipped) -> Skipped:
-    count = first.offsets + second.offsets
-    reason = first.reason if first.reason == second.reason else "several reasons"
-    return Skipped(first.start, second.end, reason, None if count == second.end - first.start else count)
 
 
 def encode_key(partition: TopicPartition) -> bytes:
@@ -201,7 +163,7 @@ def encode(record: LedgerRecord) -> bytes:
         "target_cluster_id": record.target_cluster_id,
         "lanes": record.lanes,
         "covered": record.covered[-MAX_INTERVALS:],
-        "skipped": [[s.start, s.end, s.reason, *([] if s.count is None else [s.count])] for s in joined(record.skipped)],
+        "skipped": [skipped_document(each) for each in joined(record.skipped)],
         "history": record.history[-MAX_INTERVALS:],
         "records": record.records,
         "bytes": record.bytes,
@@ -262,7 +224,7 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         offset_map=decoded(string(fields, "offset_map")),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_intervals(fields["covered"]),
-        skipped=tuple(_skipped(*each) for each in _list(fields["skipped"])),
+        skipped=tuple(skipped_from_document(*each) for each in _list(fields["skipped"])),
         history=_intervals(fields["history"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
@@ -280,12 +242,6 @@ def _blocked(fields: dict[str, Any]) -> Blocked:
 
 def _decided(fields: dict[str, Any]) -> Decided:
     return Decided(string(fields, "decision"), string(fields, "who"), moment(fields, "when"), string(fields, "why"))
-
-
-def _skipped(start: Any, end: Any, reason: Any, *number: Any) -> Skipped:
-    (counted,) = number or (None,)
-    fields = {"reason": reason}
-    return Skipped(whole(start, "start"), whole(end, "end"), string(fields, "reason"), whole(counted, "count") if number else None)
 
 
 def _intervals(pairs: Any) -> tuple[Interval, ...]:

@@ -9,7 +9,7 @@ from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.errors import ErrorReport, MirrorError, TailInDoubt, TakeOverRefused, named_with
-from mirror.formats.control import HANDED_BACK, TAKEN_OVER, Decision
+from mirror.formats.control import TAKEN_OVER, Decision
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.handover.evidence import Left, locate
 from mirror.handover.lanes import Records, write_lane
@@ -179,7 +179,7 @@ class _Lane:
         changed: dict[TopicPartition, LedgerRecord] = {}
         for tp, left in self._left.items():
             before = known.get(tp)
-            if before is not None and _is_ours(before):
+            if before is not None and not before.is_handed_back:
                 self._moved(tp, "another run took it over meanwhile.")
             elif ends.get(left.remote) != left.target_end or ids.get(left.remote.topic) != self._found.remotes[tp.topic].id:
                 self._moved(
@@ -221,10 +221,6 @@ class _Lane:
         covered = merged((*ours.covered, (ours.watermark, position.watermark)))
         kept = replace(record, start=ours.live_start, history=ours.history, history_topics=ours.history_topics)
         return replace(kept, covered=covered, skipped=ours.skipped)
-
-
-def _is_ours(record: LedgerRecord) -> bool:
-    return record.decided is None or record.decided.decision != HANDED_BACK
 
 
 def _in_doubt(left: Left, doubt: Doubt) -> TailInDoubt:

@@ -26,7 +26,8 @@ from mirror.formats.control import (
 )
 from mirror.formats.fields import moment_text
 from mirror.formats.history import HistoryTopic
-from mirror.formats.ledger import Decided, LedgerRecord, Skipped
+from mirror.formats.ledger import Decided, LedgerRecord
+from mirror.formats.skipped import Skipped
 from mirror.offsets.intervals import before
 from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition
@@ -103,7 +104,7 @@ class Standing:
 def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing) -> tuple[LedgerRecord, tuple[Decision, ...]]:
     """The record as the decisions in force make it, and those decisions; the same record and none if all are used up."""
     last = record.decided.when if record.decided else None
-    left = record.decided is not None and record.decided.decision == HANDED_BACK
+    left = record.is_handed_back
     applied: list[Decision] = []
     for decision in decisions:
         if (last is not None and decision.when <= last) or (left and decision.decision != RESTART):
@@ -118,7 +119,7 @@ def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing)
 def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     """Why a lane leaves a partition alone that MirrorMaker 2 mirrors again. The ledger says so itself: an old plan may be copied late."""
     decided = record.decided
-    if decided is None or decided.decision != HANDED_BACK:
+    if decided is None or not record.is_handed_back:
         return None
     return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
 
@@ -197,7 +198,7 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
     reason = _reason("restart", decision)
     left_out = [(record.watermark, start)] if same_source else []
     left_out += [(start, watermark)]
-    skipped = (_cut(each, copied) for each in record.skipped if each.start < copied)
+    skipped = (each.before(copied) for each in record.skipped if each.start < copied)
     return replace(
         record,
         watermark=watermark,
@@ -226,13 +227,6 @@ def _history_kept(record: LedgerRecord, decision: Decision, same_target: bool) -
             left = each.before(decision.offset or 0)
             kept.append(left if decision.target_end is None else left.before_target(decision.target_end))
     return tuple(kept)
-
-
-def _cut(skipped: Skipped, end: int) -> Skipped:
-    if skipped.end <= end:
-        return skipped
-    length = end - skipped.start
-    return replace(skipped, end=end, count=None if skipped.count is None else min(skipped.count, length))
 
 
 def _reason(what: str, decision: Decision) -> str:

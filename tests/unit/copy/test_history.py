@@ -9,7 +9,7 @@ from mirror.copy.history import advised, stored, view
 from mirror.copy.recording import after
 from mirror.errors import ClusterUnreachable, ErrorReport
 from mirror.formats.history import History
-from mirror.formats.ledger import Skipped
+from mirror.formats.skipped import Skipped
 from mirror.kafka.model import ConfigEntry, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range

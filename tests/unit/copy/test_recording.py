@@ -7,7 +7,8 @@ import pytest
 
 from mirror.copy.engine import Progress
 from mirror.copy.recording import after, over_gap, stuck
-from mirror.formats.ledger import Blocked, LastRecord, Skipped
+from mirror.formats.ledger import Blocked, LastRecord
+from mirror.formats.skipped import Skipped
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record

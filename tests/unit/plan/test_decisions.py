@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import Blocked, Decided, Skipped, Writer
+from mirror.formats.ledger import Blocked, Decided, Writer
+from mirror.formats.skipped import Skipped
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.decisions import Decisions, Standing, acted_on, passed_over, records_accepted_until, rehomed

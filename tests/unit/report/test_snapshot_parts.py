@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirror.errors import LedgerDamaged, SourceGap
-from mirror.formats.ledger import LastRecord, Skipped, Writer
+from mirror.formats.ledger import LastRecord, Writer
 from mirror.formats.schema_registry import VALUE_HEADER
+from mirror.formats.skipped import Skipped
 from mirror.kafka.groups import Committed
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.lanes import lane_of
