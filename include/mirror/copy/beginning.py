@@ -29,9 +29,10 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_clusters, check_writer
-from mirror.plan.decisions import Decisions, Standing, acted_on, handed_back, noted, records_accepted_until, rehomed
-from mirror.plan.model import Range
+from mirror.plan.acting import acted_on, noted, records_accepted_until, rehomed
+from mirror.plan.checks import check_clusters, check_writer, handed_back
+from mirror.plan.decisions import Decisions
+from mirror.plan.model import Range, Standing
 
 _PATIENCE_SECONDS = 2.0
 

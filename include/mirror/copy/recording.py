@@ -9,7 +9,7 @@ from mirror.formats.ledger import Blocked, LedgerRecord, Writer
 from mirror.formats.skipped import joined
 from mirror.offsets.intervals import merged
 from mirror.offsets.map import OffsetMap, Run
-from mirror.plan.decisions import passed_over
+from mirror.plan.acting import passed_over
 from mirror.plan.model import Range
 
 

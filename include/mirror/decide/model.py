@@ -6,7 +6,7 @@ from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
-from mirror.plan.decisions import Standing
+from mirror.plan.model import Standing
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.acting import acted_on
 from mirror.plan.choose import SourcePartition
-from mirror.plan.decisions import Decisions, acted_on
+from mirror.plan.decisions import Decisions
 from mirror.plan.sources import source_partitions, with_epoch_ends
 from mirror.policy import topic_selection
 from mirror.report.remotes import remote_errors

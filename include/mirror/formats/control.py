@@ -18,6 +18,9 @@ from mirror.formats.fields import count, moment, moment_text, parsed, string
 VERSION = 1
 
 ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS = "accept-gap", "skip-record", "restart", "accept-records"
+OF_A_PARTITION = (RESTART, ACCEPT_GAP, SKIP_RECORD, ACCEPT_RECORDS)
+"""Decisions about the offsets of one partition, in the order in which they are acted on: a restart decides what the others are held
+against."""
 PAUSE, RESUME = "pause", "resume"
 ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER = "adopt-cluster", "take-ownership", "begin-ledger"
 BEGIN_CONTROL = "begin-control"
@@ -75,8 +78,12 @@ class Decision:
         word = _OPPOSITES.get(self.decision, self.decision)
         return (word, self.alias if self.topic is None else self.topic, self.partition)
 
+    def told_as(self, what: str) -> str:
+        """What was done by it, then who decided it, when and why."""
+        return f"{what} by {self.who} at {moment_text(self.when)}: {self.why}"
+
     def __str__(self) -> str:
-        return f"{self.decision} by {self.who} at {moment_text(self.when)}: {self.why}"
+        return self.told_as(self.decision)
 
 
 _Reader = Callable[[Mapping[str, Any], str], Any]
@@ -116,7 +123,6 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     LEDGER: {"ledger_id": string},
     THROTTLE: {"bytes_per_second": _or_none(_rate)},
 }
-_OF_A_PARTITION = {ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS}
 
 
 def encode_key(decision: Decision) -> bytes:
@@ -160,7 +166,7 @@ def from_document(fields: Mapping[str, Any]) -> Decision:
     word = string(fields, "decision")
     if word not in _FACTS:
         raise ValueError(f"there is no decision {word!r}")
-    partial = word not in _OF_A_PARTITION
+    partial = word not in OF_A_PARTITION
     return Decision(
         decision=word,
         who=string(fields, "who"),

@@ -17,7 +17,6 @@ from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair
 from mirror.plan.choose import SourcePartition
-from mirror.plan.decisions import handed_back
 from mirror.plan.sources import source_partitions
 from mirror.policy import topic_selection
 from mirror.sync.offset_syncs import place
@@ -112,7 +111,7 @@ class _Looking:
         if lane_of(*tp, self._flow.value("mirror.lanes")) in self._ledger.unreadable:
             return False
         record = self._ledger.records.get(tp)
-        if record is not None and handed_back(tp, record) is None:
+        if record is not None and not record.is_handed_back:
             self._found.ours.append(tp)
             return False
         return True

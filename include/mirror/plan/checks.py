@@ -1,4 +1,4 @@
-"""Rules about the ledger as a whole that planning and every lane apply alike."""
+"""Rules about the ledger that planning and every lane apply alike: whose it is, and who may write to it."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,7 +6,8 @@ from datetime import datetime
 from mirror.errors import ForeignWriter, HandedBack, OtherCluster
 from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord
-from mirror.plan.decisions import NO_DECISIONS, Decisions, taken
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.decisions import NO_DECISIONS, Decisions
 
 FOREIGN_WRITER_INTERVALS = 10
 """For how many copy intervals a record by another installation keeps a lane from being written."""
@@ -32,6 +33,14 @@ def check_handed_back(decisions: Decisions) -> None:
         raise HandedBack(found.who, moment_text(found.when))
 
 
+def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
+    """Why a lane leaves a partition alone that MirrorMaker 2 mirrors again. The ledger says so itself: an old plan may be copied late."""
+    decided = record.decided
+    if decided is None or not record.is_handed_back:
+        return None
+    return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
+
+
 def check_writer(
     records: Iterable[LedgerRecord],
     ledger: str,
@@ -48,9 +57,8 @@ def check_writer(
     """
     if not installation:
         return
-    ownership = decisions.ownership(installation)
     for record in records:
-        if not foreign(record, installation, interval_seconds, now) or (ownership is not None and taken(record, ownership)):
+        if not foreign(record, installation, interval_seconds, now) or decisions.lets_in(record, installation) is not None:
             continue
         age = (now - record.writer.time).total_seconds()
         raise ForeignWriter(ledger, lane, record.writer.installation, record.writer.host, age)

@@ -1,4 +1,4 @@
-"""What a plan says: the ranges with work and the partitions that cannot be copied."""
+"""What a plan says: the ranges with work and the partitions that cannot be copied; and how a partition stands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,6 +50,18 @@ class Range:
     def offsets(self) -> int:
         """The number of offsets between start and end: an upper bound of the records."""
         return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one partition stands on both clusters; None for what is not there or not known."""
+
+    source_topic_id: str
+    log_start: int | None
+    remote: str
+    remote_id: str | None
+    leader_epoch: int | None = None
+    """The source partition's leader epoch: no offset that a decision leads to belongs to a newer one."""
 
 
 @dataclass(frozen=True)

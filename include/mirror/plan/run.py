@@ -15,11 +15,12 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_clusters, check_handed_back
+from mirror.plan.acting import acted_on, records_accepted_until
+from mirror.plan.checks import check_clusters, check_handed_back, handed_back
 from mirror.plan.choose import SourcePartition, first_sight, next_range
-from mirror.plan.decisions import NO_DECISIONS, Decisions, Standing, acted_on, handed_back, records_accepted_until
+from mirror.plan.decisions import NO_DECISIONS, Decisions
 from mirror.plan.eligible import Eligible, eligible
-from mirror.plan.model import BLOCKED, DECIDED, Plan, Range
+from mirror.plan.model import BLOCKED, DECIDED, Plan, Range, Standing
 from mirror.plan.own_topics import read_decisions, read_ledger
 from mirror.plan.sources import offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.policy import topic_selection

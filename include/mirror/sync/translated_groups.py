@@ -14,7 +14,6 @@ from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import OffsetSyncStore
 from mirror.offsets.translation import SourcePartition, Sync, TranslatedOffset, generation, none, translate, translate_back
-from mirror.plan.decisions import handed_back
 from mirror.sync.group_work import GroupWork
 
 Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
@@ -104,7 +103,7 @@ class _Sides:
             found = none("the flow does not mirror the topic")
         elif self._ledger.hides(tp):
             found = none("the ledger cannot be read")
-        elif record is not None and handed_back(tp, record) is not None:
+        elif record is not None and record.is_handed_back:
             found = none("the flow was handed back to MirrorMaker 2, which translates offsets since")
         else:
             side, epoch = self._source_partition(tp), committed.leader_epoch

@@ -9,8 +9,10 @@ from mirror.errors import HandedBack
 from mirror.formats.control import ACCEPT_GAP, HANDED_BACK, RESTART, TAKEN_OVER, Decision, decode, encode, encode_key
 from mirror.formats.ledger import Decided
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_handed_back
-from mirror.plan.decisions import Decisions, Standing, acted_on, handed_back
+from mirror.plan.acting import acted_on
+from mirror.plan.checks import check_handed_back, handed_back
+from mirror.plan.decisions import Decisions
+from mirror.plan.model import Standing
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)

@@ -1,0 +1,68 @@
+"""The ledger record of a partition that a person lets go on at another source offset: what of it still holds, and what is left out."""
+
+from dataclasses import replace
+
+from mirror.formats.control import Decision
+from mirror.formats.history import HistoryTopic
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.skipped import Skipped
+from mirror.offsets.intervals import before
+from mirror.offsets.map import OffsetMap
+from mirror.plan.model import Standing
+
+
+def restarted(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:
+    """The record after a restart at the offset that was decided; None if the partition does not stand any more as it did then."""
+    if record.watermark != decision.watermark or decision.offset is None:
+        return None
+    if (now.source_topic_id, now.remote) != (decision.source_topic_id, decision.target_topic) or now.remote_id is None:
+        return None
+    # Where no remote topic was when it was decided, any that was created since will do: what stands in it is still looked at.
+    if now.remote_id != (decision.target_topic_id or now.remote_id):
+        return None
+    return _restarted(record, decision, now, now.remote_id)
+
+
+def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_id: str) -> LedgerRecord:
+    same_source = record.source_topic_id == now.source_topic_id
+    same_target = (record.target_topic, record.target_topic_id) == (now.remote, remote_id)
+    start, same = decision.offset or 0, same_source and same_target
+    watermark = max(start, now.log_start or 0)
+    target_next = record.target_next if same_target else 0
+    offsets = record.offset_map.before(start) if same else OffsetMap()
+    if same_target and decision.target_end is not None:
+        target_next = min(target_next, decision.target_end)
+        offsets = offsets.before_target(target_next)
+    copied = min(start, record.watermark) if same else 0
+    reason = decision.told_as("restart")
+    left_out = [(record.watermark, start)] if same_source else []
+    left_out += [(start, watermark)]
+    skipped = (each.before(copied) for each in record.skipped if each.start < copied)
+    return replace(
+        record,
+        watermark=watermark,
+        leader_epoch=now.leader_epoch,
+        source_topic_id=now.source_topic_id,
+        target_topic=now.remote,
+        target_topic_id=remote_id,
+        target_next=target_next,
+        offset_map=offsets,
+        covered=before(record.covered, copied),
+        start=min(record.live_start, start) if same else watermark,
+        history=before(record.history, copied),
+        history_topics=_history_kept(record, decision, same_target) if same_source else (),
+        skipped=(*skipped, *(Skipped(first, end, reason) for first, end in left_out if first < end)),
+        blocked=None,
+    )
+
+
+def _history_kept(record: LedgerRecord, decision: Decision, same_target: bool) -> tuple[HistoryTopic, ...]:
+    """What a restart leaves of the history: all of it in other topics, and in the remote topic what is not copied again or lost."""
+    kept = []
+    for each in record.history_topics:
+        if each.topic != record.target_topic:
+            kept.append(each)
+        elif same_target:
+            left = each.before(decision.offset or 0)
+            kept.append(left if decision.target_end is None else left.before_target(decision.target_end))
+    return tuple(kept)
