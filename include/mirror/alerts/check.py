@@ -77,6 +77,7 @@ def check(flow: "Flow", seen: Seen, before: State, audits: Audits = NO_AUDITS, l
         lasting=limits.lasting,
         connections=connections,
         repeat=limits.repeat,
+        growth=limits.growth,
     )
     state = State(memory_after(seen, before.memory), tracking, with_more(before.outbox, telling, connections), seen.status.time)
     return Checked(seen, tuple(late), judgement.problems, state)
@@ -98,7 +99,7 @@ def sent(checked: Checked, open_channel: Callable[[str], Channel] = channel) -> 
             channels[connection] = open_channel(connection)
         return channels[connection]
 
-    left, failed = deliver(checked.state.outbox, lambda each: by(each.connection).send(each.alert, each.cleared))
+    left, failed = deliver(checked.state.outbox, lambda each: by(each.connection).send(each.worded, each.cleared))
     failed |= _renewed(checked, by, failed)
     return replace(checked.state, outbox=left), failed
 

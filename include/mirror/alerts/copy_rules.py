@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mirror.alerts.lateness import SERVED, Late
-from mirror.alerts.limits import Limits
+from mirror.alerts.limits import LEAST_SECONDS, Limits
 from mirror.alerts.problems import Place, Problem, by_topic, listed
 from mirror.alerts.seen import Seen
 from mirror.report.words import duration
@@ -26,8 +26,10 @@ def not_copying(seen: Seen, late: Sequence[Late], limits: Limits) -> list[Proble
         return []
     since = "Nothing was ever copied" if quiet is None else f"Nothing was copied for {duration(quiet)}"
     detail = [f"{len(waits):,} partitions with {sum(each.records for each in waits):,} records wait:", *map(_line, waits)]
-    summary = f"{since}, and there is work for {duration(max(each.still for each in waits))}."
-    return [Problem(NOT_COPYING, summary, listed(detail), _COPY_LOOK, limits.lasting, severity="critical")]
+    longest = max(each.still for each in waits)
+    summary = f"{since}, and there is work for {duration(longest)}."
+    size = _times(longest, limits.copy)
+    return [Problem(NOT_COPYING, summary, listed(detail), _COPY_LOOK, limits.lasting, severity="critical", size=size)]
 
 
 def no_progress(late: Sequence[Late], limits: Limits, *, opens: bool) -> list[Problem]:
@@ -67,6 +69,7 @@ def behind(late: Sequence[Late], limits: Limits, *, opens: bool) -> list[Problem
             limits.lasting,
             opens=opens and bool(_over(alone, limits)),
             severity="warning",
+            size=max(_times(seconds, limits.lag), 1.0 if limits.lag_records is None else records / max(limits.lag_records, 1)),
         )
     ]
 
@@ -75,6 +78,11 @@ def _over(late: Sequence[Late], limits: Limits) -> bool:
     if limits.lag is not None and any(each.seconds > limits.lag for each in late):
         return True
     return limits.lag_records is not None and sum(each.records for each in late) > limits.lag_records
+
+
+def _times(seconds: float, allowed: float | None) -> float:
+    """How many times what is allowed; of less than a quarter of an hour nobody has to hear again within minutes."""
+    return 1.0 if allowed is None else max(seconds / max(allowed, LEAST_SECONDS), 1.0)
 
 
 def _line(each: Late) -> str:

@@ -1,6 +1,7 @@
 """Errors that the check met: clusters that are silent, and what a person has to mend, by topic."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mirror.alerts.limits import Limits
 from mirror.alerts.problems import Place, Problem, by_topic, listed
@@ -46,7 +47,8 @@ def standing_errors(seen: Seen, limits: Limits) -> list[Problem]:
         lines = [error.message for error in errors]
         if errors[0].retriable:
             if limits.unreachable is not None:
-                problems.append(Problem(code, _first(lines), listed(lines), errors[0].next, limits.unreachable, severity=severity))
+                mends = Problem(code, _first(lines), listed(lines), errors[0].next, limits.unreachable, severity=severity)
+                problems.append(replace(mends, size=len(errors)))
             continue
         whole = [error for error in errors if error.topic is None]
         if whole:
@@ -55,7 +57,7 @@ def standing_errors(seen: Seen, limits: Limits) -> list[Problem]:
         places = [Place(error.topic, error.partition, error.message) for error in errors if error.topic is not None]
         advice = {error.topic: error.next for error in reversed(errors) if error.topic is not None}
         found = by_topic(code, places, said=f"{_words(code)}: {{}}", next=advice, patience=limits.lasting, severity=severity)
-        problems += [each for each in found if not (whole and each.what is None)]
+        problems += [replace(each, shared=False) for each in found if each.what is not None] if whole else found
     return problems
 
 

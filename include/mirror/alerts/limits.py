@@ -15,7 +15,7 @@ INTERVALS = 3
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds, but for `lag_records`; None: never an alert."""
+    """Seconds, but for `lag_records`, and `growth`, how many times as big an alert has to be to be told again; None: never."""
 
     lag: float | None = LEAST_SECONDS
     lag_records: int | None = None
@@ -25,6 +25,7 @@ class Limits:
     unreachable: float | None = 300
     lasting: float = 30
     repeat: float | None = None
+    growth: float | None = 4
 
 
 def limits_of(flow: "Flow") -> Limits:
@@ -41,6 +42,7 @@ def limits_of(flow: "Flow") -> Limits:
         unreachable=_limit(flow.value("mirror.deadline.unreachable.seconds")),
         lasting=flow.value("mirror.alert.lasting.seconds"),
         repeat=_limit(flow.value("mirror.alert.repeat.seconds")),
+        growth=factor if (factor := flow.value("mirror.alert.growth.factor")) >= 2 else None,
     )
 
 

@@ -23,10 +23,12 @@ def slack(alert: Alert, cleared: bool) -> dict[str, Any]:
     """For a Slack incoming webhook, or what takes the same (Mattermost, Rocket.Chat): a text, and the details in a block."""
     mark = ":information_source:" if alert.severity == INFO else ":white_check_mark:" if cleared else ":rotating_light:"
     title = f"{mark} *{_escaped(title_of(alert, cleared))}*"
-    lines = [] if cleared else [line for line in (alert.detail, alert.next and f"*Next:* {alert.next}") if line]
-    body = _escaped("\n".join(lines))
-    text = f"{title}\n{body}" if body else title
-    return {"text": text[:_SLACK_CHARACTERS]}
+    since = "" if alert.severity == INFO else f"{alert.kind}, {'was so ' if cleared else ''}since {alert.since:%Y-%m-%d %H:%M:%S} UTC"
+    ending = "\n".join(line for line in (f"*Next:* {_escaped(alert.next)}" if alert.next and not cleared else "", since) if line)
+    # What to do and since when is never what is cut off.
+    room = _SLACK_CHARACTERS - len(title) - len(ending)
+    detail = "" if cleared else _cut(_escaped(alert.detail), room)
+    return {"text": "\n".join(part for part in (title, detail, ending) if part)[:_SLACK_CHARACTERS]}
 
 
 def pagerduty(alert: Alert, cleared: bool, routing_key: str) -> dict[str, Any]:
@@ -91,6 +93,14 @@ def _labels(alert: Alert) -> dict[str, str]:
     """Only what stays the same while the alert lasts: another label would be another alert."""
     labels = {"alertname": f"Mirror{alert.kind}", "flow": alert.flow, "severity": alert.severity, "key": alert.key}
     return labels | ({"topic": alert.topic} if alert.topic else {})
+
+
+def _cut(text: str, room: int) -> str:
+    """The lines that there is room for; the first one in part if it is too long by itself."""
+    if len(text) <= room:
+        return text
+    whole = text[: max(room - 2, 0)]
+    return f"{whole.rpartition(chr(10))[0] or whole}\n…"
 
 
 def _escaped(text: str) -> str:

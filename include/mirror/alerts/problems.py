@@ -1,7 +1,7 @@
 """A problem as one check sees it, before it is decided whether anybody is told."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mirror.alerts.model import Alert, key_of
@@ -31,6 +31,10 @@ class Problem:
     severity: str = "error"
     told_elsewhere: bool = False
     """Whether its beginning is told by others, so that only its end is left to tell."""
+    size: float = 1.0
+    """How big it is: so many places, or so many times what is allowed; 1 at least. Only problems of one key are compared."""
+    shared: bool = False
+    """Whether an alert of the flow of the same kind, if one is open, tells of this problem too."""
 
     def key(self, flow: str) -> str:
         """The key of its alert."""
@@ -78,7 +82,8 @@ class Place:
 def by_topic(
     kind: str, places: Iterable[Place], *, said: str, next: Mapping[str, str] | str, patience: float, opens: bool = True, severity: str
 ) -> list[Problem]:
-    """One problem for each topic. With many topics one for the flow, and those of the topics only keep open what is open.
+    """One problem for each topic, and one for the flow: with many topics only that one becomes an alert, and it lasts for as long as any
+    topic has the problem, so that one that is mended does not make alerts of the rest.
 
     `said` is the sentence of the summary, in which `{}` stands for the place; `next` is the same for all, or by topic.
     """
@@ -102,14 +107,16 @@ def by_topic(
             partition=found[0].partition if len(found) == 1 else None,
             opens=opens and not many,
             severity=severity,
+            size=len(found),
+            shared=True,
         )
         for topic, found in sorted(topics.items())
     ]
-    if many:
-        lines = [place.line for _, found in sorted(topics.items()) for place in found]
-        first = min(topics)
-        where = f"{len(topics):,} topics"
-        problems.append(Problem(kind, said.format(where), listed(lines), advice(first), patience, opens=opens, severity=severity))
+    if topics:
+        first, lines = min(topics), [place.line for _, found in sorted(topics.items()) for place in found]
+        where = f"{len(topics):,} topics" if len(topics) > 1 else _where(first, topics[first])
+        alone = Problem(kind, said.format(where), listed(lines), advice(first), patience, severity=severity)
+        problems.append(replace(alone, opens=opens and many, size=len(topics)))
     return problems
 
 

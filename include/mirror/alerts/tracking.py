@@ -1,4 +1,5 @@
-"""From the problems of each check to alerts: told once when one begins, once when it is over, whatever runs, retries and restarts happen.
+"""From the problems of each check to alerts: told once when one begins, once when it is over, whatever runs, retries and restarts happen;
+and in between only if it has become much bigger, or where that is wanted after some time.
 
 check        1        2        3        4        5        6
 problem      x        x        x        -        x        -  -
@@ -10,20 +11,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from mirror.alerts.model import Alert, iso
+from mirror.alerts.model import Alert, iso, key_of
 from mirror.alerts.problems import Judgement, Problem
+
+STILL, WORSE = "still", "worse"
 
 
 @dataclass(frozen=True)
 class Tracked:
     """A problem that was seen. `absent`: since when it is not seen any more. `told`: to which connections its beginning was given, and
-    when that was last."""
+    when that was last; `size`: how big it is, and was when it was told."""
 
     alert: Alert
     is_open: bool = False
     absent: datetime | None = None
     told: tuple[str, ...] = ()
     told_at: datetime | None = None
+    size: float = 1.0
+    told_size: float = 1.0
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -32,6 +37,8 @@ class Tracked:
             "alert": self.alert.as_document(),
             "is_open": self.is_open,
             "told": list(self.told),
+            "size": self.size,
+            "told_size": self.told_size,
             **{name: iso(time) if time else None for name, time in times.items()},
         }
 
@@ -39,7 +46,9 @@ class Tracked:
     def from_document(cls, document: Mapping[str, Any]) -> "Tracked":
         """What `as_document` gave. Raises KeyError, TypeError or ValueError for another document."""
         absent, told_at = (datetime.fromisoformat(time) if (time := document[name]) else None for name in ("absent", "told_at"))
-        return cls(Alert.from_document(document["alert"]), bool(document["is_open"]), absent, tuple(document["told"]), told_at)
+        size, told_size = (float(document.get(name, 1.0)) for name in ("size", "told_size"))
+        alert = Alert.from_document(document["alert"])
+        return cls(alert, bool(document["is_open"]), absent, tuple(document["told"]), told_at, size, told_size)
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,13 @@ class Telling:
     connection: str
     alert: Alert
     cleared: bool
+    again: str = ""
+    """Why it is told though it was told before: STILL, WORSE; empty: it was not."""
+
+    @property
+    def worded(self) -> Alert:
+        """The alert as it is sent: what is told again says so in front."""
+        return replace(self.alert, summary=f"{self.again}: {self.alert.summary}") if self.again else self.alert
 
 
 Tracking = Mapping[str, Tracked]
@@ -64,17 +80,20 @@ def track(
     lasting: float,
     connections: Sequence[str] = (),
     repeat: float | None = None,
+    growth: float | None = None,
 ) -> tuple[dict[str, Tracked], list[Telling]]:
     """What is known after a check, and whom to tell what.
 
     A problem is an alert when it has lasted for its patience, and over when it is gone for `lasting` seconds. What could not be judged
-    stays as it was. A connection that came later is told of what is open. With `repeat`, what is open is told again after so many seconds.
+    stays as it was. A connection that came later is told of what is open. With `repeat`, what is open is told again after so many seconds;
+    with `growth`, when it is so many times as big as it was told.
     """
     seen = {problem.key(flow): problem for problem in judgement.problems}
     after: dict[str, Tracked] = {}
     telling: list[Telling] = []
     for key, problem in seen.items():
-        tracked = _seen(before.get(key), problem, flow, now, connections)
+        whole = before.get(key_of(flow, problem.kind)) if problem.shared else None
+        tracked = _seen(before.get(key), problem, flow, now, connections, opens=problem.opens and not (whole and whole.is_open))
         if tracked is not None:
             after[key] = tracked
     for key, known in before.items():
@@ -89,7 +108,7 @@ def track(
             else:
                 after[key] = replace(known, absent=gone)
     for key, known in after.items():
-        after[key], told = _told(known, connections, now, repeat)
+        after[key], told = _told(known, connections, now, repeat, growth)
         telling += told
     return after, telling
 
@@ -99,23 +118,33 @@ def open_alerts(tracking: Iterable[Tracked]) -> list[Alert]:
     return sorted((each.alert for each in tracking if each.is_open), key=lambda alert: (alert.since, alert.key))
 
 
-def _seen(known: Tracked | None, problem: Problem, flow: str, now: datetime, connections: Sequence[str]) -> Tracked | None:
+def _seen(known: Tracked | None, problem: Problem, flow: str, now: datetime, connections: Sequence[str], *, opens: bool) -> Tracked | None:
     """A problem that is there now; None if it is no matter of its own."""
     if known is not None and known.is_open:
-        return replace(known, alert=problem.alert(flow, known.alert.since), absent=None)
-    if not problem.opens:
+        return replace(known, alert=problem.alert(flow, known.alert.since), absent=None, size=problem.size)
+    if not opens:
         return None
     since = known.alert.since if known is not None else now
     is_open = now - since >= timedelta(seconds=problem.patience)
-    return Tracked(problem.alert(flow, since), is_open, told=tuple(connections) if is_open and problem.told_elsewhere else ())
+    told = tuple(connections) if is_open and problem.told_elsewhere else ()
+    return Tracked(problem.alert(flow, since), is_open, told=told, size=problem.size)
 
 
-def _told(known: Tracked, connections: Sequence[str], now: datetime, repeat: float | None) -> tuple[Tracked, list[Telling]]:
+def _told(
+    known: Tracked, connections: Sequence[str], now: datetime, repeat: float | None, growth: float | None
+) -> tuple[Tracked, list[Telling]]:
     if not known.is_open or known.absent is not None:
         return known, []
-    again = repeat is not None and known.told_at is not None and now - known.told_at >= timedelta(seconds=repeat)
+    grown = growth is not None and known.size >= growth * known.told_size
+    again = WORSE if grown else STILL if repeat is not None and _is_past(known.told_at, repeat, now) else ""
     due = [each for each in connections if again or each not in known.told]
     if not due:
         return known, []
+    size = known.size if again or not known.told else known.told_size
     told = tuple(dict.fromkeys((*(each for each in known.told if each in connections), *due)))
-    return replace(known, told=told, told_at=now), [Telling(each, known.alert, False) for each in due]
+    telling = [Telling(each, known.alert, False, again if each in known.told else "") for each in due]
+    return replace(known, told=told, told_at=now, told_size=size), telling
+
+
+def _is_past(told_at: datetime | None, seconds: float, now: datetime) -> bool:
+    return told_at is not None and now - told_at >= timedelta(seconds=seconds)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -17,6 +18,12 @@ SECONDS = 10.0
 """How long a service may take to answer."""
 
 _ANSWER_CHARACTERS = 200
+
+_FAILURES = (httpx.HTTPError, httpx.InvalidURL, ValueError)
+"""A ValueError is what cannot be encoded, such as a password that no HTTP header can hold."""
+
+_REFUSED = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
+"""Answers that concern what was sent, and not who sent it."""
 
 # httpx logs every address it calls, and that of a Slack webhook is a secret.
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -46,7 +53,7 @@ class Webhook:
             async with httpx.AsyncClient(timeout=self.seconds) as client:
                 try:
                     answer = await client.post(**self._request(self.payload(alert, cleared)))
-                except httpx.HTTPError as error:
+                except _FAILURES as error:
                     raise self._failed(error) from None
                 self._check(answer)
 
@@ -80,13 +87,14 @@ class Webhook:
     def _checked(self, call: Any) -> None:
         try:
             answer = call()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except _FAILURES as error:
             raise self._failed(error) from None
         self._check(answer)
 
     def _check(self, answer: httpx.Response) -> None:
         if not answer.is_success:
-            raise NotificationFailed(self.connection, self._where(), f"HTTP {answer.status_code} {self._hidden(answer.text)}".strip())
+            said = f"HTTP {answer.status_code} {self._hidden(answer.text)}".strip()
+            raise NotificationFailed(self.connection, self._where(), said, this_alone=answer.status_code in _REFUSED)
 
     def _failed(self, error: Exception) -> NotificationFailed:
         if isinstance(error, httpx.TimeoutException):
@@ -101,7 +109,8 @@ class Webhook:
             return "the address"
 
     def _hidden(self, text: str) -> str:
-        parts = [part for each in (httpx.URL(self.url).path, *self.headers.values()) for part in (each, *each.split())]
+        path = self.url.partition("://")[2].partition("/")[2]
+        parts = [part for each in (path, *self.headers.values()) for part in (each, *each.split())]
         secrets = [self.url, self.routing_key, *parts, *(self.login or ())]
         for secret in sorted((each for each in secrets if len(each) > 3), key=len, reverse=True):
             text = text.replace(secret, "***")

@@ -88,4 +88,13 @@ ALERTS = (
         GROUP,
         between(-1),
     ),
+    Property(
+        "mirror.alert.growth.factor",
+        "INT",
+        4,
+        "How many times as big as it was told an alert has to have become (in partitions or topics, in time or records over the limit) to "
+        "be sent again. Below 2: never.",
+        GROUP,
+        between(-1),
+    ),
 )

@@ -20,9 +20,11 @@ class NotificationFailed(MirrorError):
 
     retriable = True
 
-    def __init__(self, connection: str, where: str, reason: str) -> None:
+    def __init__(self, connection: str, where: str, reason: str, *, this_alone: bool = False) -> None:
+        """`this_alone`: the service is there and refused what this alert says; others it may take."""
         super().__init__(
             f"The alert was not taken by {where} (connection '{connection}'): {reason}. It is kept.",
             next="Check that the service is up and that this host reaches it; the next run of the freshness DAG sends what is kept.",
         )
         self.connection = connection
+        self.this_alone = this_alone

@@ -1,6 +1,8 @@
 """Nothing that is to be told is lost, whatever connections do; what arrives is in order."""
 
 import json
+from dataclasses import replace
+from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,45 @@ def test_what_comes_behind_something_that_was_not_taken_waits_for_the_next_time(
 
     outbox, _ = deliver((telling("mail", "A", False), telling("mail", "B", False)), takes_only_a_second_one)
     assert (tried, [each.alert.kind for each in outbox]) == (["A"], ["A", "B"])
+
+
+def test_one_alert_that_a_service_refuses_holds_up_no_other_but_its_own_end() -> None:
+    got: list[tuple[str, bool]] = []
+
+    def refuses_a(each: Telling) -> None:
+        if each.alert.kind == "A":
+            raise NotificationFailed("mail", "the sink", "HTTP 400", this_alone=True)
+        got.append((each.alert.kind, each.cleared))
+
+    outbox = (telling("mail", "A", False), telling("mail", "B", False), telling("mail", "A", True), telling("mail", "B", True))
+    left, failed = deliver(outbox, refuses_a)
+    assert (got, list(failed)) == ([("B", False), ("B", True)], ["mail"])
+    assert [(each.alert.kind, each.cleared) for each in left] == [("A", False), ("A", True)]
+
+
+def test_a_connection_that_has_not_taken_anything_for_long_comes_behind_those_that_work() -> None:
+    order: list[str] = []
+    outbox = (*(telling("mail", kind, False) for kind in "ABC"), telling("slack", "C", False))
+    deliver(outbox, lambda each: order.append(each.connection))
+    assert order == ["slack", "mail", "mail", "mail"]
+
+
+def test_what_cannot_be_sent_in_time_is_left_for_the_next_check_and_nothing_is_sent_twice() -> None:
+    sent: list[str] = []
+    outbox: Outbox = tuple(telling("mail", kind, False) for kind in "ABCDE")
+    times = count(0.0, 9.0)
+    while outbox:
+        before = len(outbox)
+        outbox, failed = deliver(outbox, lambda each: sent.append(each.alert.kind), seconds=20, clock=lambda: next(times))
+        assert (failed, len(outbox) < before) == ({}, True)
+    assert sent == list("ABCDE")
+
+
+def test_who_has_not_heard_of_a_beginning_is_not_told_that_it_is_worse() -> None:
+    worse = replace(telling("mail", "A", False), again="worse")
+    assert [each.again for each in with_more((telling("mail", "A", False),), [worse], BOTH)] == [""]
+    assert [each.again for each in with_more((), [worse], BOTH)] == ["worse"]
+    assert from_documents(as_documents((worse,))) == (worse,)
 
 
 def test_of_a_problem_that_came_and_went_often_meanwhile_the_newest_time_is_told() -> None:

@@ -1,6 +1,7 @@
 """What each service gets, and that it takes the same alert for the same."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
@@ -29,7 +30,21 @@ def test_slack_gets_a_text_in_which_nothing_is_taken_for_markup() -> None:
     assert text.startswith(":rotating_light: *east-&gt;west: Source gap: orders-3*")
     assert "[10, 25) is gone &lt;&amp; no &amp; more&gt;." in text
     assert "*Next:* python -m mirror decide accept-gap" in text
-    assert payloads.slack(ALERT, cleared=True) == {"text": ":white_check_mark: *east-&gt;west: over: Source gap: orders-3*"}
+    assert text.splitlines()[-1] == "SourceGap, since 2026-11-21 12:00:00 UTC"
+    over = ":white_check_mark: *east-&gt;west: over: Source gap: orders-3*\nSourceGap, was so since 2026-11-21 12:00:00 UTC"
+    assert payloads.slack(ALERT, cleared=True) == {"text": over}
+
+
+def test_slack_is_told_what_to_do_and_since_when_however_long_the_list_of_places_is() -> None:
+    long = replace(ALERT, detail="\n".join(f"orders-{number}: [10, 25) is gone from the source & elsewhere." for number in range(200)))
+    text = payloads.slack(long, cleared=False)["text"]
+    *_, last, cut, next_step, since = text.splitlines()
+    assert (last[-10:], cut) == ("elsewhere.", "…")
+    assert next_step == f"*Next:* {ALERT.next}"
+    assert since.startswith("SourceGap, since 2026-11-21")
+    one_line = payloads.slack(replace(ALERT, detail="x" * 9000), cleared=False)["text"]
+    assert "xxx" in one_line
+    assert next_step in one_line
 
 
 def test_pagerduty_gets_an_incident_that_the_end_resolves() -> None:

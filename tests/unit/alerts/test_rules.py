@@ -28,7 +28,7 @@ def opened(found: Judgement) -> dict[str, str | None]:
 
 def kept(found: Judgement) -> set[str]:
     """The kinds of problems that only keep an alert open."""
-    return {each.kind for each in found.problems if not each.opens}
+    return {each.kind for each in found.problems} - opened(found).keys()
 
 
 def test_a_flow_without_work_or_errors_has_no_problem() -> None:
@@ -77,7 +77,7 @@ def test_a_watermark_that_stands_still_while_others_move_is_told_by_topic() -> N
     checks = [seen(0, still, partition(0, 9, written=written(0))), seen(210, still, partition(9, 12, written=written(210)))]
     found = judgement(*checks)
     assert opened(found) == {"NoProgress": "orders"}
-    [problem] = [each for each in found.problems if each.kind == "NoProgress"]
+    [problem] = [each for each in found.problems if each.opens]
     assert (problem.topic, problem.partition) == ("orders", 3)
     assert "orders-3 made no progress" in problem.summary
     assert "Behind" in kept(found), "late as well: it keeps an alert open that there is, and is none beside"
@@ -131,13 +131,15 @@ def test_paused_partitions_and_open_transactions_are_late_in_nothing() -> None:
 def test_an_error_that_needs_a_person_is_told_by_topic_with_what_to_do() -> None:
     gaps = [error("SourceGap", "orders", 0), error("SourceGap", "orders", 4), error("SourceGap", "bills", 1)]
     found = judgement(seen(0, partition(5, 5), errors=gaps))
-    assert [(each.kind, each.what, each.partition, each.next) for each in found.problems] == [
+    problems = [each for each in found.problems if each.opens]
+    assert [(each.kind, each.what, each.partition, each.next) for each in problems] == [
         ("SourceGap", "bills", 1, "mend bills"),
         ("SourceGap", "orders", None, "mend orders"),
     ]
-    assert found.problems[1].summary == "Source gap: 2 partitions of orders"
-    assert found.problems[1].detail.splitlines() == ["SourceGap of orders-0.", "SourceGap of orders-4."]
-    assert found.problems[1].severity == "critical"
+    assert problems[1].summary == "Source gap: 2 partitions of orders"
+    assert problems[1].detail.splitlines() == ["SourceGap of orders-0.", "SourceGap of orders-4."]
+    assert problems[1].severity == "critical"
+    assert [each.size for each in problems] == [1, 2]
 
 
 def test_a_partition_with_an_error_of_its_own_is_not_late_as_well() -> None:
@@ -158,7 +160,7 @@ def test_an_error_of_very_many_topics_is_one_alert() -> None:
 
 def test_an_error_of_the_flow_and_of_topics_are_two_matters() -> None:
     found = judgement(seen(0, errors=[error("AuthorizationRefused"), error("AuthorizationRefused", "orders")]))
-    assert [each.what for each in found.problems] == [None, "orders"]
+    assert [(each.what, each.opens, each.shared) for each in found.problems] == [(None, True, False), ("orders", True, False)]
 
 
 def test_errors_that_usually_end_by_themselves_have_their_time() -> None:
@@ -212,6 +214,19 @@ def test_a_check_that_cannot_look_says_so_and_judges_nothing_else() -> None:
     found = judgement(seen(0, comparable=False, beats=None, failure="KeyError: 'x'"))
     assert opened(found) == {"CheckFailed": None}
     assert not found.judged("ClusterUnreachable")
+
+
+def test_lateness_is_as_big_as_the_number_of_times_that_are_allowed_and_within_a_quarter_of_an_hour_always_the_same() -> None:
+    def size(waited: float, **limits: float) -> float:
+        late = partition(0, 50, written=written(waited - 10))
+        [problem] = [each for each in judgement(seen(0, late), seen(waited, late), limits=Limits(**limits)).problems if each.opens]
+        return problem.size
+
+    only = {"progress": None, "copy": None}
+    assert (size(200, lag=100, **only), size(1800, lag=100, **only), size(9000, lag=1800, **only)) == (1, 2, 5)
+    assert size(10, lag=None, lag_records=10, **only) == 5
+    waiting = partition(0, 9, written=written(-500))
+    assert judgement(seen(0, waiting), seen(3600, waiting), limits=Limits(lag=None)).problems[0].size == 4
 
 
 def test_every_limit_can_be_switched_off() -> None:

@@ -1,30 +1,33 @@
 """Whatever checks see, in whatever order: an alert is told once when it begins and once when it is over."""
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.alerts.problems import Judgement, Problem
+from mirror.alerts.problems import Judgement, Place, Problem, by_topic
 from mirror.alerts.tracking import Telling, Tracked, track
 from tests.unit.alerts.seen import at
 
 KEY = "east->west/Behind"
 
 
-def problem(patience: float = 30, opens: bool = True, kind: str = "Behind", summary: str = "late", told_elsewhere: bool = False) -> Problem:
-    return Problem(kind, summary, "", "", patience, opens=opens, told_elsewhere=told_elsewhere)
+def problem(patience: float = 30, kind: str = "Behind", summary: str = "late", **fields: Any) -> Problem:
+    return Problem(kind, summary, "", "", patience, **fields)
 
 
 class Told:
     """Checks one after the other, and what they told."""
 
-    def __init__(self, lasting: float = 30, connections: tuple[str, ...] = ("mail",), repeat: float | None = None) -> None:
+    def __init__(
+        self, lasting: float = 30, connections: tuple[str, ...] = ("mail",), repeat: float | None = None, growth: float | None = 4
+    ) -> None:
         self.tracking: dict[str, Tracked] = {}
         self.told: list[tuple[datetime, Telling]] = []
         self.connections = connections
-        self._lasting, self._repeat = lasting, repeat
+        self._lasting, self._repeat, self._growth = lasting, repeat, growth
 
     def check(self, seconds: float, *problems: Problem, judged: bool = True) -> list[str]:
         """What is told: `+mail` and `-mail`."""
@@ -38,6 +41,7 @@ class Told:
             lasting=self._lasting,
             connections=self.connections,
             repeat=self._repeat,
+            growth=self._growth,
         )
         self.told += [(at(seconds), each) for each in telling]
         return [("-" if each.cleared else "+") + each.connection for each in telling]
@@ -134,6 +138,43 @@ def test_a_connection_that_comes_later_is_told_what_is_open_and_one_that_goes_is
 def test_it_is_repeated_only_where_that_is_wanted() -> None:
     told = Told(repeat=150)
     assert [told.check(60 * minute, problem()) for minute in range(8)] == [[], ["+mail"], [], [], ["+mail"], [], [], ["+mail"]]
+    assert [each.worded.summary for _, each in told.told] == ["late", "still: late", "still: late"]
+
+
+def test_one_that_has_become_much_bigger_is_told_again_and_one_that_swings_is_not() -> None:
+    told = Told()
+    sizes = (2, 2, 7, 8, 31, 4, 31, 32, 3, 32)
+    assert [told.check(60 * minute, problem(size=size)) for minute, size in enumerate(sizes)] == [
+        *[[], ["+mail"], [], ["+mail"]],
+        *[[], [], [], ["+mail"], [], []],
+    ]
+    assert [each.worded.summary for _, each in told.told] == ["late", "worse: late", "worse: late"]
+    assert told.check(600) + told.check(660) == ["-mail"]
+    assert told.told[-1][1].worded.summary == "late"
+    never = Told(growth=None)
+    assert [never.check(60 * minute, problem(size=10**minute)) for minute in range(4)] == [[], ["+mail"], [], []]
+
+
+def test_a_connection_that_comes_later_hears_of_it_for_the_first_time_and_the_others_go_by_what_they_heard() -> None:
+    told = Told()
+    assert [told.check(60 * minute, problem(size=2)) for minute in range(2)] == [[], ["+mail"]]
+    told.connections = ("mail", "slack")
+    assert told.check(120, problem(size=7)) == ["+slack"]
+    assert told.check(180, problem(size=8)) == ["+mail", "+slack"]
+    assert [each.again for _, each in told.told] == ["", "", "worse", "worse"]
+
+
+def test_topics_that_an_alert_of_the_flow_tells_of_get_none_of_their_own_while_the_others_are_mended() -> None:
+    def found(topics: int) -> list[Problem]:
+        places = [Place(f"topic-{number:02}", 0, "line") for number in range(topics)]
+        return by_topic("Behind", places, said="late: {}", next="", patience=30, severity="error")
+
+    told = Told()
+    assert [told.check(60 * minute, *found(count)) for minute, count in enumerate((11, 11, 10, 3, 1, 1))] == [[], ["+mail"], *[[]] * 4]
+    [tracked] = told.tracking.values()
+    assert tracked.alert.summary == "late: topic-00-0", "what is left of it"
+    assert told.check(360) + told.check(420) == ["-mail"]
+    assert told.check(480, *found(2)) + told.check(540, *found(2)) == ["+mail", "+mail"], "few of them are told one by one"
 
 
 def test_alerts_of_several_problems_do_not_touch_each_other() -> None:
@@ -148,17 +189,17 @@ OBSERVATION = st.sampled_from(["problem", "none", "consequence", "unknown"])
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([1.0, 20.0, 60.0, 61.0, 600.0]), OBSERVATION), max_size=80),
+    st.lists(st.tuples(st.sampled_from([1.0, 20.0, 60.0, 61.0, 600.0]), OBSERVATION, st.integers(1, 100)), max_size=80),
     st.sampled_from([0.0, 30.0, 90.0]),
     st.sampled_from([0.0, 30.0, 250.0]),
 )
-def test_beginning_and_end_alternate_for_any_series_of_checks(steps: list[tuple[float, str]], lasting: float, patience: float) -> None:
+def test_beginning_and_end_alternate_for_any_series_of_checks(steps: list[tuple[float, str, int]], lasting: float, patience: float) -> None:
     told, now = Told(lasting=lasting), 0.0
-    for passed, what in steps:
+    for passed, what, size in steps:
         now += passed
-        problems = {"problem": [problem(patience)], "consequence": [problem(patience, opens=False)]}.get(what, [])
+        problems = {"problem": [problem(patience, size=size)], "consequence": [problem(patience, opens=False)]}.get(what, [])
         told.check(now, *problems, judged=what != "unknown")
-    signs = [each.cleared for _, each in told.told]
+    signs = [each.cleared for _, each in told.told if not each.again]
     assert signs == [bool(place % 2) for place in range(len(signs))], "beginning, end, beginning, end"
     assert told.open == (len(signs) % 2 == 1)
     # However it went, what stays is told in the end, and what is gone for good is over.

@@ -78,10 +78,32 @@ def test_a_service_that_is_not_there_or_does_not_answer_is_said_in_time() -> Non
         assert "verysecret" not in str(caught.value)
 
 
-def test_an_address_that_is_none_is_said_without_it() -> None:
-    with pytest.raises(NotificationFailed) as caught:
-        Webhook("chat", "slack", f"http://[nonsense/{SECRET}").send(ALERT, False)
-    assert "verysecret" not in str(caught.value)
+@pytest.mark.parametrize("host", ["[nonsense", "host:port", "host:999999"])
+def test_an_address_that_is_none_is_said_without_it(host: str) -> None:
+    nowhere = Webhook("chat", "slack", f"http://{host}/{SECRET}")
+    for call in (lambda: nowhere.send(ALERT, False), lambda: asyncio.run(nowhere.async_send(ALERT, False))):
+        with pytest.raises(NotificationFailed) as caught:
+            call()
+        assert "verysecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["ä", "\n"])
+def test_a_password_that_no_header_can_hold_is_said_without_it(sink: HttpSink, end: str) -> None:
+    unusable = Webhook("x", "json", sink.url, {"Authorization": f"Bearer {SECRET}{end}"})
+    for call in (lambda: unusable.send(ALERT, False), lambda: asyncio.run(unusable.async_send(ALERT, False))):
+        with pytest.raises(NotificationFailed) as caught:
+            call()
+        assert "verysecret" not in str(caught.value)
+
+
+def test_whether_a_service_refuses_one_alert_or_all_is_told_apart(sink: HttpSink) -> None:
+    found = {}
+    for status in (400, 413, 422, 401, 404, 429, 503):
+        sink.status = status
+        with pytest.raises(NotificationFailed) as caught:
+            slack(sink).send(ALERT, False)
+        found[status] = caught.value.this_alone
+    assert [status for status, this_alone in found.items() if this_alone] == [400, 413, 422]
 
 
 def test_neither_logs_nor_its_own_text_show_where_it_posts(sink: HttpSink, caplog: pytest.LogCaptureFixture) -> None:
