@@ -32,13 +32,16 @@ _LOOKS = 2
 
 @dataclass(frozen=True)
 class _OneSide:
-    """A side of the stretch: what is compared, and where newer records of its keys may stand."""
+    """A side of the stretch: what is compared, and where newer records of its keys may stand: in what is left out of it, and behind it.
+
+    `log_end` is where the log ended when the audit began, `copied_end` up to where of what lies behind a copy stands on the other side.
+    """
 
     side: Side
     tp: TopicPartition
     part: Part
-    elsewhere: tuple[Interval, ...]
-    copied_behind: tuple[Interval, ...]
+    log_end: int
+    copied_end: int
 
     def records(self) -> Generator[Record, None, None]:
         return self.side.records(self.tp, self.part)
@@ -47,8 +50,19 @@ class _OneSide:
         with closing(self.side.records(self.tp, Part(offset, offset + 1))) as records:
             return next(records, None)
 
-    def keys_in(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
-        """Which of these keys have a record there."""
+    def end(self) -> int:
+        """Where the log ends by now: records of its keys have been written since the audit began, and older ones dropped for them."""
+        return max(self.log_end, self.side.end(self.tp))
+
+    def newer(self, wanted: set[bytes]) -> set[bytes]:
+        """Which of these keys have a record elsewhere on this side."""
+        return self._keys_in((*self.part.left, (self.part.end, self.end())), wanted) if wanted else set()
+
+    def copied_newer(self, wanted: set[bytes]) -> set[bytes]:
+        """Which of these keys have a record behind the stretch that stands on both sides, or did."""
+        return self._keys_in(((self.part.end, self.copied_end),), wanted)
+
+    def _keys_in(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
         found: set[bytes] = set()
         for start, end in intervals if wanted else ():
             with closing(self.side.records(self.tp, Part(start, end))) as records:
@@ -66,15 +80,15 @@ class CompactedComparison:
             source,
             stretch.source,
             Part(stretch.start, stretch.end, stretch.source_left),
-            (*stretch.source_left, (stretch.end, stretch.source_log_end)),
-            ((stretch.end, min(stretch.watermark, stretch.source_log_end)),),
+            stretch.source_log_end,
+            min(stretch.watermark, stretch.source_log_end),
         )
         self._target = _OneSide(
             target,
             stretch.remote,
             Part(stretch.target_start, stretch.target_read_end, stretch.target_left),
-            (*stretch.target_left, (stretch.target_read_end, stretch.target_log_end)),
-            ((stretch.target_read_end, stretch.target_log_end),),
+            stretch.target_log_end,
+            stretch.target_log_end,
         )
         self.unpaired = 0
         self._untold = False
@@ -143,7 +157,7 @@ class CompactedComparison:
         gone_from_source = {key for key, newest in target.items() if key not in source and not newest.is_tombstone}
         missing = set() if stretch.source_ahead else self._unexcused(gone_from_target, self._target, self._source)
         foreign = set() if stretch.target_ahead else self._unexcused(gone_from_source, self._source, self._target)
-        if foreign and stretch.watermark < stretch.source_log_end:
+        if foreign and stretch.watermark < self._source.end():
             # A tombstone that is not copied yet may have taken the key away, and itself have expired since.
             self._untold, foreign = True, set()
         self.unpaired += len(source.keys() ^ target.keys()) - len(missing) - len(foreign)
@@ -160,8 +174,8 @@ class CompactedComparison:
 
     def _unexcused(self, gone: set[bytes], there: _OneSide, other: _OneSide) -> set[bytes]:
         """The keys that a side has no reason not to have: neither there nor on the other side a newer record of theirs was copied."""
-        left = gone - there.keys_in(there.elsewhere, gone)
-        return left - other.keys_in(other.copied_behind, left)
+        left = gone - there.newer(gone)
+        return left - other.copied_newer(left)
 
 
 def _first(keys: set[bytes], newest: dict[bytes, Newest]) -> Sequence[bytes]:

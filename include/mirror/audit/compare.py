@@ -43,10 +43,12 @@ class Found(NamedTuple):
 @dataclass(frozen=True)
 class Rules:
     """What is no difference. `timed`: timestamps count. `may_miss` and `may_add` say of a source record that its copy may be missing, and
-    of a target record that it may be no copy; `source_of` gives the source offset of a target offset where the offset map knows it."""
+    of a target record that it may be no copy; `source_of` gives the source offset of a target offset where the offset map knows it. No more
+    than `most_missed` copies may be missing (None: any number)."""
 
     timed: bool = True
     may_miss: Callable[[Record], bool] | None = None
+    most_missed: int | None = None
     may_add: Callable[[Record], bool] | None = None
     source_of: Callable[[int], int | None] = field(default=lambda _offset: None)
 
@@ -85,7 +87,7 @@ class Comparison:
 
     def _let_pass(self, expected: Record | None, found: Record | None) -> bool:
         rules = self._rules
-        if expected is not None and rules.may_miss is not None and rules.may_miss(expected) and not self._follows(expected):
+        if expected is not None and self._may_miss(expected) and not self._follows(expected):
             self._source.drop()
             self.missed += 1
             return True
@@ -95,6 +97,12 @@ class Comparison:
             self.tolerated += 1
             return True
         return False
+
+    def _may_miss(self, expected: Record) -> bool:
+        rules = self._rules
+        if rules.may_miss is None or (rules.most_missed is not None and self.missed >= rules.most_missed):
+            return False
+        return rules.may_miss(expected)
 
     def _follows(self, expected: Record) -> bool:
         """Whether the copy of a record stands a little further on: then others stand in front of it, and it is not missing."""

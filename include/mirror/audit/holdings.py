@@ -17,7 +17,8 @@ _MARKER_SECONDS = 5.0
 
 
 class Holdings:
-    """Topics and offsets of both sides, asked for once. `ends`: how far each source partition can be read."""
+    """Topics and offsets of both sides, asked for once. `starts` and `ends`: from where and how far each source partition can be read;
+    `partitions`: how many each source topic has."""
 
     def __init__(self, source: Cluster, target: Cluster, records: Mapping[TopicPartition, LedgerRecord], committed: bool) -> None:
         self._records = records
@@ -25,6 +26,7 @@ class Holdings:
         self._refused: dict[str, MirrorError] = {}
         self._refused_there: dict[str, MirrorError] = {}
         self._sources = source.topics({tp.topic for tp in records}, self._refused)
+        self.partitions = {name: len(topic.partitions) for name, topic in self._sources.items()}
         self._targets = target.topics({name for record in records.values() for name in _topics_of(record)}, self._refused_there)
         self._compacted = _compacted(source, self._sources), _compacted(target, self._targets)
         ours = [tp for tp in records if _has(self._sources, tp)]
@@ -32,7 +34,7 @@ class Holdings:
         theirs = [remote for remote in remotes if _has(self._targets, remote)]
         with ThreadPoolExecutor(2) as threads:
             starts = threads.submit(target.offsets, theirs, "earliest", False, self._refused_there)
-            self._starts = source.offsets(ours, "earliest", errors=self._refused)
+            self.starts = source.offsets(ours, "earliest", errors=self._refused)
             self.ends = source.offsets(ours, "latest", committed=committed, errors=self._refused)
             self._target_starts = starts.result()
         self._stable = target.offsets(theirs, "latest", committed=True, errors=self._refused_there)
@@ -42,9 +44,9 @@ class Holdings:
     def held(self, tp: TopicPartition, name: str | None) -> Held:
         """What is there of a partition and of a topic of the target (None: nothing is to be read there)."""
         if name is None:
-            return Held(self._starts[tp], self.ends[tp], 0, 0)
+            return Held(self.starts[tp], self.ends[tp], 0, 0)
         remote = TopicPartition(name, tp.partition)
-        return Held(self._starts[tp], self.ends[tp], self._target_starts[remote], self._stable[remote])
+        return Held(self.starts[tp], self.ends[tp], self._target_starts[remote], self._stable[remote])
 
     def tail(self, tp: TopicPartition, record: LedgerRecord) -> Interval | None:
         """Where a record behind the copy would be nobody's; None if nothing stands there but the marker of our own transaction."""
@@ -64,7 +66,7 @@ class Holdings:
         refused, topic = self._refused.get(tp.topic), self._sources.get(tp.topic)
         if refused is not None:
             return refused
-        if topic is None or tp not in self._starts or tp not in self.ends:
+        if topic is None or tp not in self.starts or tp not in self.ends:
             detail = "it is gone" if topic is None else "it has no leader, or is gone"
             message = f"{tp}: the source partition cannot be read: {detail}. Nothing of it was compared."
             return SourceUnreadable(message, topic=tp.topic, partition=tp.partition, next="Bring the source's brokers back, or exclude it.")

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from mirror.audit.compacted import CompactedComparison
 from mirror.audit.compare import Comparison, Found, Rules, found_first
 from mirror.audit.digest import Digest
-from mirror.audit.model import CHANGED_TIMESTAMP, MISSING, TRUNCATED, Difference
+from mirror.audit.model import MISSING, TRUNCATED, Difference
 from mirror.audit.record import LOG_APPEND_TIME, Record
 from mirror.audit.shown import shown
 from mirror.audit.side import Part, Side
@@ -51,6 +51,8 @@ class Locator:
         notes += [MISSED.format(comparison.missed)] if comparison.missed else []
         if found is not None and found.kind == TRUNCATED and (stretch.lenient or stretch.remote_goes_on):
             found = found._replace(kind=MISSING)
+        if found is None:  # what is not the same may differ, so digests prove nothing
+            outcome = replace(outcome, source_digest="", target_digest="")
         difference = self._difference(stretch, found) if found is not None else None
         return replace(outcome, difference=difference, tolerated=comparison.tolerated, unpaired=comparison.missed, notes=tuple(notes))
 
@@ -133,11 +135,13 @@ def _rules(stretch: Stretch) -> Rules:
     return Rules(
         timed=stretch.timed,
         may_miss=unsure if stretch.unsure else None,
+        most_missed=stretch.most_unsure,
         may_add=(lambda _record: True) if stretch.lenient else None,
         source_of=stretch.source_of,
     )
 
 
 def _stamped(found: Found) -> bool:
-    """Whether only the timestamps differ, because the target's topic puts its own."""
-    return bool(found.kind == CHANGED_TIMESTAMP and found.target and found.target.timestamp_type == LOG_APPEND_TIME)
+    """Whether the timestamps differ because the target's topic puts its own: nothing is told by them then, whatever else differs."""
+    source, target = found.source, found.target
+    return bool(source and target and target.timestamp_type == LOG_APPEND_TIME and source.timestamp != target.timestamp)

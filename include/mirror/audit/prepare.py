@@ -1,15 +1,16 @@
 """What an audit has to compare: the ledger first, then what both sides still hold of what it says."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mirror.audit.holdings import Holdings
 from mirror.audit.model import LeftOut
+from mirror.audit.scope import Scope, not_begun
 from mirror.audit.stretch import Stretch
-from mirror.audit.stretches import PLACE_UNKNOWN, history_stretch, live_stretches, nothing_copied, without_all
+from mirror.audit.stretches import PLACE_UNKNOWN, countable, forgotten, history_stretch, live_stretches, nothing_copied
 from mirror.config import Flow
-from mirror.errors import ErrorReport
+from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.control import ACCEPT_RECORDS, RESTART
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -20,19 +21,6 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.decisions import Decisions
 from mirror.plan.own_topics import read_decisions, read_ledger
-from mirror.policy import topic_selection
-
-UNKNOWN_TOPIC = "{}: the ledger knows nothing of this topic, so nothing of it was compared."
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What is asked for; each narrows it further. `topics`: these source topics. `source_offsets`: these offsets of these partitions.
-    `times`: offsets between those of two times."""
-
-    topics: Collection[str] = ()
-    source_offsets: Mapping[TopicPartition, Interval] | None = None
-    times: tuple[datetime, datetime] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,61 +71,37 @@ class _Looking:
         self._scope = scope
         self._decisions = decisions
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
-        self.notices: list[str] = []
+        self.notices: list[str] = list(scope.unknown(view.records))
         self.stretches: list[Stretch] = []
         self.left_out: dict[TopicPartition, list[LeftOut]] = {}
         self.tails: dict[TopicPartition, Interval] = {}
-        self.records = self._chosen(view.records)
+        self.records = scope.chosen(flow, view.records)
         committed = flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
         self._holdings = Holdings(source, target, self.records, committed)
+        if scope.is_everything and not view.unreadable:
+            waiting = not_begun(flow, source, self.records, self._holdings.partitions)
+            self.notices += [waiting] if waiting else []
 
     def run(self) -> None:
         """Fills what was asked for."""
-        wanted = self._wanted()
+        wanted = self._scope.wanted(self._source, self.records, self._holdings)
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
             error = self._holdings.source_error(tp, record)
+            if error is None and wanted is not None and tp not in wanted:
+                error = _without_leader(tp)
             if error is not None:
-                self.errors.append(error.report())
-            elif wanted is None or tp in wanted:
+                self._fail(tp, error)
+            else:
                 self._live(tp, record, wanted[tp] if wanted is not None else None)
                 self._history(tp, record, wanted[tp] if wanted is not None else None)
-
-    # ------------------------------------------------------------ what is asked for
-
-    def _chosen(self, records: Mapping[TopicPartition, LedgerRecord]) -> Mapping[TopicPartition, LedgerRecord]:
-        scope, known = self._scope, {tp.topic for tp in records}
-        self.notices += [UNKNOWN_TOPIC.format(name) for name in sorted(set(scope.topics) - known)]
-        if scope.source_offsets is not None:
-            offsets = scope.source_offsets
-            self.notices += [UNKNOWN_TOPIC.format(tp) for tp in sorted(offsets.keys() - records.keys())]
-            records = {tp: record for tp, record in records.items() if tp in offsets}
-        if scope.topics:
-            return {tp: record for tp, record in records.items() if tp.topic in scope.topics}
-        selection = topic_selection(self._flow)
-        ours = {name for name in known if selection.should_replicate(name)}
-        return {tp: record for tp, record in records.items() if tp.topic in ours}
-
-    def _wanted(self) -> Mapping[TopicPartition, Interval] | None:
-        """The source offsets that were asked for; None: all there are."""
-        offsets, ends = self._scope.source_offsets, self._holdings.ends
-        if self._scope.times is None:
-            return offsets
-        asked = [tp for tp in self.records if tp in ends]
-        at = [self._source.offsets_for_time(asked, int(time.timestamp() * 1000)) for time in self._scope.times]
-        found: dict[TopicPartition, Interval] = {}
-        for tp in asked:
-            start, end = (ends[tp] if (offset := each.get(tp)) is None else offset for each in at)
-            inside = within([(start, max(start, end))], *offsets[tp]) if offsets else ((start, max(start, end)),)
-            found[tp] = inside[0] if inside else (start, start)
-        return found
 
     # ------------------------------------------------------------ stretches
 
     def _live(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
         lenient, error = self._lenient(tp, record), self._holdings.live_error(tp, record)
         if error is not None and record.covered:
-            self.errors.append(error.report())
+            self._fail(tp, error)
             return
         held = self._holdings.held(tp, record.target_topic if error is None else None)
         stretches, left_out = live_stretches(tp, record, wanted, held)
@@ -150,24 +114,41 @@ class _Looking:
         start, end = wanted or (0, max((end for topic in record.history_topics for _, end in topic.intervals), default=0))
         for topic in record.history_topics:
             places = [place for place in topic.places if place.start < end and place.end > start]
-            intervals = [part for interval in topic.intervals for part in within([interval], start, end)]
-            forgotten = without_all(intervals, [(place.start, place.end) for place in topic.places])
-            self.left_out[tp] += [LeftOut(*each, f"{PLACE_UNKNOWN} in {topic.topic}") for each in forgotten]
+            unknown = [part for interval in forgotten(topic) for part in within([interval], start, end)]
+            self.left_out[tp] += [LeftOut(*each, f"{PLACE_UNKNOWN} in {topic.topic}") for each in unknown]
             error = self._holdings.target_error(tp, topic.topic, topic.topic_id) if places else None
             if error is not None:
-                self.errors.append(error.report())
+                self._fail(tp, error)
                 continue
+            lenient = topic.topic == record.target_topic and self._may_hold_others(tp)
             for place in places:
-                self._add(tp, *history_stretch(tp, place, self._holdings.held(tp, topic.topic)), lenient=False)
+                self._add(tp, *history_stretch(tp, place, self._holdings.held(tp, topic.topic), record), lenient)
 
     def _add(self, tp: TopicPartition, stretches: Iterable[Stretch], left_out: Iterable[LeftOut], lenient: bool) -> None:
         self.left_out[tp] += left_out
         for each in stretches:
-            self.stretches.append(replace(each, compacted=self._holdings.is_compacted(tp, each.remote.topic), lenient=lenient))
+            found = countable(replace(each, compacted=self._holdings.is_compacted(tp, each.remote.topic), lenient=lenient))
+            if isinstance(found, LeftOut):
+                self.left_out[tp].append(found)
+            else:
+                self.stretches.append(found)
+
+    def _fail(self, tp: TopicPartition, error: MirrorError) -> None:
+        # What the target refuses bears the name of its topic, and what was not compared is the source's.
+        self.errors.append(replace(error.report(), topic=tp.topic))
+
+    def _may_hold_others(self, tp: TopicPartition) -> bool:
+        return bool(self._flow.per_topic("mirror.on.unexplained.target", tp.topic) == "append")
 
     def _lenient(self, tp: TopicPartition, record: LedgerRecord) -> bool:
-        """Whether records may stand in the remote partition that are no copies, or copies that a person had made a second time."""
-        if self._flow.per_topic("mirror.on.unexplained.target", tp.topic) == "append":
+        """Whether records may stand in the remote partition that are no copies, copies that a person had made a second time, or history of
+        which the ledger no longer knows the place."""
+        if self._may_hold_others(tp) or any(forgotten(topic) for topic in record.history_topics if topic.topic == record.target_topic):
             return True
         words = {decision.decision for decision in self._decisions.of(tp)} | ({record.decided.decision} if record.decided else set())
         return bool(words & {ACCEPT_RECORDS, RESTART})
+
+
+def _without_leader(tp: TopicPartition) -> SourceUnreadable:
+    message = f"{tp}: no leader says which of its offsets the times come to. Nothing of it was compared."
+    return SourceUnreadable(message, topic=tp.topic, partition=tp.partition, next="Look at the source's brokers, and audit again.")

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from mirror.audit.model import AuditResult
-from mirror.audit.prepare import Prepared, Scope, prepare
+from mirror.audit.prepare import Prepared, prepare
+from mirror.audit.scope import Scope
 from mirror.audit.stretch import Stretch
 from mirror.audit.stretch_audit import audit_stretches
 from mirror.audit.summary import partition_audits

@@ -8,6 +8,7 @@ from mirror.audit.digest import Digest, Digester
 from mirror.audit.record import Message, Record, UnreadableHeaders, record_of
 from mirror.errors import MirrorError, RecordUnreadable
 from mirror.kafka.batches import BatchReader
+from mirror.kafka.cluster import Cluster
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
@@ -25,8 +26,11 @@ class Part(NamedTuple):
 class Side:
     """A cluster whose partitions are read. Every reading has a consumer of its own."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
+    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float, admin: Mapping[str, Any]) -> None:
         self.alias = alias
+        self._committed = committed
+        self._seconds = seconds
+        self._admin = admin
         self._reader = BatchReader(alias, settings, committed, seconds)
 
     def digests(
@@ -64,6 +68,11 @@ class Side:
                 skip -= min(skip, len(messages))
         if errors:
             raise errors[tp]
+
+    def end(self, tp: TopicPartition) -> int:
+        """How far a partition can be read now; 0 if no leader says it."""
+        with Cluster(self.alias, self._admin, self._seconds) as cluster:
+            return cluster.offsets([tp], "latest", committed=self._committed).get(tp, 0)
 
     # ------------------------------------------------------------ inside
 

@@ -40,6 +40,8 @@ class Stretch:
     source_ahead: bool = False
     target_ahead: bool = False
     unsure: tuple[Interval, ...] = ()
+    most_unsure: int = 0
+    """How many of the offsets in `unsure` were skipped at most."""
     runs: tuple[Run, ...] = ()
     watermark: int = 0
     """Up to which source offset copies were written, behind the stretch too."""

@@ -47,8 +47,8 @@ def _rounds(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
 class _Round:
     def __init__(self, work: AuditWork, stretches: Sequence[Stretch]) -> None:
         self._stretches = stretches
-        self._source = Side(work.source, work.source_consumer, work.committed, work.seconds)
-        self._target = Side(work.target, work.target_consumer, True, work.seconds)
+        self._source = Side(work.source, work.source_consumer, work.committed, work.seconds, work.source_admin)
+        self._target = Side(work.target, work.target_consumer, True, work.seconds, work.target_admin)
         self._locator = Locator(self._source, self._target, work.show_payload)
 
     def run(self) -> list[Outcome]:

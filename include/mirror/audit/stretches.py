@@ -14,7 +14,7 @@ from dataclasses import replace
 from mirror.audit.model import LeftOut
 from mirror.audit.pairs import Pair, pair_at, pair_before, pair_behind
 from mirror.audit.stretch import Held, Stretch
-from mirror.formats.history import History
+from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import MAX_INTERVALS, LedgerRecord
 from mirror.offsets.intervals import Interval, merged, within, without
 from mirror.offsets.map import Run
@@ -29,6 +29,7 @@ NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
 BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
 FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
 PLACE_UNKNOWN = "written by a backfill so long ago that the ledger no longer knows where they stand"
+UNCOUNTABLE = "the log of {} starts at {}, between two known offsets, and what is no copy keeps its records from being counted back"
 
 
 def live_stretches(tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> tuple[list[Stretch], list[LeftOut]]:
@@ -36,8 +37,8 @@ def live_stretches(tp: TopicPartition, record: LedgerRecord, wanted: Interval | 
     return _Live(tp, record, wanted, held).run()
 
 
-def history_stretch(tp: TopicPartition, place: History, held: Held) -> tuple[list[Stretch], list[LeftOut]]:
-    """What a backfill wrote into one place; all of it, for where a part of it stands is not known."""
+def history_stretch(tp: TopicPartition, place: History, held: Held, record: LedgerRecord) -> tuple[list[Stretch], list[LeftOut]]:
+    """What a backfill wrote into one place, without what it passed over; all of it, for where a part of it stands is not known."""
     remote = TopicPartition(place.topic, tp.partition)
     start, target_start = max(place.start, held.source_start), max(place.target_start, held.target_start)
     if start >= place.end:
@@ -47,13 +48,43 @@ def history_stretch(tp: TopicPartition, place: History, held: Held) -> tuple[lis
     left = [LeftOut(place.start, start, SOURCE_GONE.format(start))] if start > place.start else []
     source_ahead, target_ahead = target_start > place.target_start, start > place.start
     offsets = (start, place.end, target_start, place.target_end, held.source_end, held.target_end)
-    return [Stretch(tp, remote, *offsets, watermark=place.end, source_ahead=source_ahead, target_ahead=target_ahead)], left
+    stretch = Stretch(tp, remote, *offsets, watermark=place.end, source_ahead=source_ahead, target_ahead=target_ahead)
+    return [_without_skipped(stretch, record)], left
+
+
+def forgotten(topic: HistoryTopic) -> tuple[Interval, ...]:
+    """Offsets that a backfill wrote there, and nobody knows any more where they stand."""
+    return without_all(topic.intervals, [(place.start, place.end) for place in topic.places])
 
 
 def nothing_copied(tp: TopicPartition, record: LedgerRecord, held: Held) -> Stretch:
     """An empty stretch at the end of the copy: for a partition of which there is nothing to compare but what may stand behind it."""
     ends = (record.watermark, record.watermark, record.target_next, record.target_next, held.source_end, held.target_end)
     return Stretch(tp, TopicPartition(record.target_topic, tp.partition), *ends, watermark=record.watermark)
+
+
+def countable(stretch: Stretch) -> Stretch | LeftOut:
+    """The stretch as it can be compared; or, where it cannot be, what is left out.
+
+    A head is counted back, so it must have nothing but records and their copies. Of one with something else in it, what the target has
+    in front can be taken for records that are no copies, and what the source has in front for nothing.
+    """
+    if not stretch.is_head or stretch.compacted or not (stretch.lenient or stretch.unsure):
+        return stretch
+    if stretch.source_ahead:
+        return LeftOut(stretch.start, stretch.end, UNCOUNTABLE.format(stretch.remote, stretch.target_start))
+    return replace(stretch, target_ahead=False, lenient=True)
+
+
+def _without_skipped(stretch: Stretch, record: LedgerRecord) -> Stretch:
+    certain = [(each.start, each.end) for each in record.skipped if each.count is None]
+    drawn_together = [each for each in record.skipped if each.count is not None and each.start < stretch.end and each.end > stretch.start]
+    return replace(
+        stretch,
+        source_left=merged((*stretch.source_left, *within(certain, stretch.start, stretch.end))),
+        unsure=within([(each.start, each.end) for each in drawn_together], stretch.start, stretch.end),
+        most_unsure=sum(each.offsets for each in drawn_together),
+    )
 
 
 class _Live:
@@ -120,7 +151,9 @@ class _Live:
         """The pair behind the last offset. A source that was cut off ends in front of it, at a known pair."""
         record = self._record
         if self._held.source_end < record.watermark:
-            return pair_at(self._runs, end) or pair_before(self._runs, end) or Pair(0, 0)
+            known = pair_at(self._runs, end) or pair_before(self._runs, end) or Pair(0, 0)
+            self._leave_out(max(known.source, self._wanted[0]), end, SOURCE_LOST.format(self._held.source_end))
+            return known
         last = Pair(record.watermark, record.target_next)
         return last if end == record.watermark else pair_behind(self._runs, end) or last
 
@@ -140,7 +173,7 @@ class _Live:
         first = self._held.target_start
         gone = TARGET_GONE.format(self._remote, first)
         if first >= end.target:
-            self._left.append(LeftOut(asked, end.source, gone))
+            self._leave_out(asked, end.source, gone)
             return end, []
         exact = pair_at(self._by_target, first)
         if exact is not None:
@@ -160,9 +193,7 @@ class _Live:
     def _stretch(self, begin: Pair, end: Pair) -> Stretch:
         record = self._record
         history = [(place.target_start, place.target_end) for place in record.places_of_history if place.topic == record.target_topic]
-        certain = [(each.start, each.end) for each in record.skipped if each.count is None]
-        uncovered = without_all([(begin.source, end.source)], record.covered)
-        return Stretch(
+        stretch = Stretch(
             self._tp,
             self._remote,
             begin.source,
@@ -171,12 +202,12 @@ class _Live:
             end.target,
             self._held.source_end,
             self._held.target_end,
-            source_left=merged((*uncovered, *within(certain, begin.source, end.source))),
+            source_left=without_all([(begin.source, end.source)], record.covered),
             target_left=within(merged(history), begin.target, end.target),
-            unsure=within([(each.start, each.end) for each in record.skipped if each.count is not None], begin.source, end.source),
             watermark=record.watermark,
             runs=tuple(run for run in self._runs if run.source < end.source and run.source + run.length > begin.source),
         )
+        return _without_skipped(stretch, record)
 
 
 def without_all(intervals: Sequence[Interval], taken: Sequence[Interval]) -> tuple[Interval, ...]:

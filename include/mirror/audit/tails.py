@@ -6,34 +6,39 @@ and can be read as soon as no transaction is open there any more.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mirror.audit.model import FOREIGN, Difference, Shown
 from mirror.audit.prepare import Prepared
 from mirror.audit.record import Message, UnreadableHeaders, record_of
 from mirror.audit.shown import shown
 from mirror.audit.work import AuditWork, Outcome
-from mirror.errors import LedgerHidden
+from mirror.errors import DeadlineExceeded, LedgerHidden, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.reading import BoundedReader
+from mirror.offsets.intervals import Interval
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 
 OPEN = "records stand behind the copy, and a run is writing, so whether they are all its own was not looked at"
+UNREAD = "whether records stand behind the copy was not seen in time"
 
 
 def with_foreign_tails(ledger: Ledger, work: AuditWork, prepared: Prepared, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes; those that are equal, with the foreign record that stands behind the copy, if there is one. Raises what keeps the
-    target from being read."""
+    """The outcomes; those that are equal, with the foreign record that stands behind the copy, if there is one, or the error that keeps
+    it from being read. Raises what keeps the target from being read."""
     wrong = {each.stretch.source for each in outcomes if each.difference is not None or each.error is not None}
     behind = {TopicPartition(prepared.records[tp].target_topic, tp.partition): tp for tp in prepared.tails if tp not in wrong}
     if not behind:
         return list(outcomes)
     reader = BoundedReader(work.target, work.target_consumer)
     tails = {remote: prepared.tails[tp] for remote, tp in behind.items()}
-    visible = reader.first_visible(tails, work.seconds, {}, partial=True)
+    visible, refused, late = _visible(reader, tails, work.seconds)
     now = _newer(ledger, behind, visible)
-    found: dict[TopicPartition, Difference | str] = {}
+    found: dict[TopicPartition, Difference | MirrorError | str] = {}
+    found |= {remote: UNREAD for remote in tails if late and remote not in visible}
+    found |= {remote: refused[remote.topic] for remote in tails if remote.topic in refused}
     for remote, message in visible.items():
         tp, offset = behind[remote], message.offset() or 0
         current = now.get(tp)
@@ -42,6 +47,24 @@ def with_foreign_tails(ledger: Ledger, work: AuditWork, prepared: Prepared, outc
         elif current.target_next <= offset:
             found[remote] = Difference(FOREIGN, *tp, remote.topic, None, offset, None, _shown(message, work.show_payload))
     return _told(outcomes, found)
+
+
+def _visible(
+    reader: BoundedReader, tails: Mapping[TopicPartition, Interval], seconds: float
+) -> tuple[dict[TopicPartition, Message], dict[str, MirrorError], bool]:
+    """The first record of each tail that has one, the topics that may not be read, and whether there was no time for all."""
+    visible: dict[TopicPartition, Message] = {}
+    refused: dict[str, MirrorError] = {}
+
+    def noted(message: Any) -> bool:
+        visible.setdefault(TopicPartition(str(message.topic()), int(message.partition() or 0)), message)
+        return True
+
+    try:
+        reader.first_visible(tails, seconds, refused, accept=noted)
+    except DeadlineExceeded:
+        return visible, refused, True
+    return visible, refused, False
 
 
 def _shown(message: Message, payload: bool) -> Shown | None:
@@ -65,12 +88,17 @@ def _newer(
     return records
 
 
-def _told(outcomes: Sequence[Outcome], found: Mapping[TopicPartition, Difference | str]) -> list[Outcome]:
+def _told(outcomes: Sequence[Outcome], found: Mapping[TopicPartition, Difference | MirrorError | str]) -> list[Outcome]:
     last = {each.stretch.remote: number for number, each in enumerate(outcomes)}
     told = list(outcomes)
     for remote, what in found.items():
         if remote in last:
             outcome = told[last[remote]]
-            changed = replace(outcome, notes=(*outcome.notes, what)) if isinstance(what, str) else replace(outcome, difference=what)
-            told[last[remote]] = changed
+            if isinstance(what, str):
+                outcome = replace(outcome, notes=(*outcome.notes, what))
+            elif isinstance(what, MirrorError):
+                outcome = replace(outcome, error=replace(what.report(), topic=outcome.stretch.source.topic))
+            else:
+                outcome = replace(outcome, difference=what)
+            told[last[remote]] = outcome
     return told

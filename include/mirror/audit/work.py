@@ -27,6 +27,8 @@ class AuditWork:
     show_payload: bool
     source_consumer: Mapping[str, Any] = field(repr=False)
     target_consumer: Mapping[str, Any] = field(repr=False)
+    source_admin: Mapping[str, Any] = field(repr=False)
+    target_admin: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -57,4 +59,6 @@ def audit_work(flow: "Flow", show_payload: bool) -> AuditWork:
         show_payload=show_payload,
         source_consumer=source,
         target_consumer=flow.client("target", "consumer"),
+        source_admin=flow.client("source", "admin"),
+        target_admin=flow.client("target", "admin"),
     )

@@ -48,10 +48,14 @@ class MemoryMessage:
 
 @dataclass
 class MemorySide:
-    """A cluster in memory."""
+    """A cluster in memory. `ends` are the ends of its logs by now."""
 
     alias: str
     logs: Mapping[TopicPartition, Sequence[Record]] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    def end(self, tp: TopicPartition) -> int:
+        return self.ends.get(tp, 0)
 
     def records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
         def visible() -> Iterator[Record]:

@@ -45,11 +45,13 @@ def look(
     most_keys: int = 100,
     watermark: int | None = None,
     log_end: int | None = None,
+    now: tuple[int, int] = (0, 0),
 ) -> tuple[Found | None, int]:
+    """The first difference, and how many are unpaired. `now`: where the logs end while they are compared."""
     watermark = end if watermark is None else watermark
     log_end = watermark if log_end is None else log_end
     stretch = Stretch(TP, REMOTE, 0, end, 100, end + 100, log_end, watermark + 100, runs=runs, compacted=True, watermark=watermark)
-    sides = MemorySide("east", {TP: source}), MemorySide("west", {REMOTE: target})
+    sides = MemorySide("east", {TP: source}, {TP: now[0]}), MemorySide("west", {REMOTE: target}, {REMOTE: now[1]})
     comparison = CompactedComparison(stretch, *sides, most_keys=most_keys)  # type: ignore[arg-type]
     return comparison.first_difference(), comparison.unpaired
 
@@ -121,3 +123,12 @@ def test_a_tombstone_that_was_copied_and_is_gone_on_one_side_excuses_the_absence
     found = look(records[:1], [], 1, watermark=1)[0]
     assert found is not None
     assert found.kind == "missing record"
+
+
+def test_records_that_came_while_the_audit_ran_excuse_what_was_dropped_for_them() -> None:
+    records = log([(1, 1), (2, 1), (1, 2)])
+    target, newer = copied(records[:2]), copied(records)
+    found = look(records[:2], newer[1:], 2, watermark=2)[0]
+    assert found is not None, "behind the end nobody has looked yet"
+    assert look(records[:2], newer[1:], 2, watermark=2, now=(2, 103))[0] is None, "the target dropped it for a newer one"
+    assert look(records[1:], target, 2, watermark=2, now=(3, 102))[0] is None, "so did the source"

@@ -117,6 +117,14 @@ def test_copies_that_may_be_missing_are_counted_and_others_are_not_excused() -> 
     assert compared(SOURCE, [*SOURCE[:70], *SOURCE[71:]], Rules(may_miss=unsure)) is not None
 
 
+def test_no_more_copies_may_be_missing_than_were_passed_over() -> None:
+    target = [*SOURCE[:45], *SOURCE[48:]]
+    assert compared(SOURCE, target, Rules(may_miss=lambda _record: True, most_missed=3)) is None
+    found = compared(SOURCE, target, Rules(may_miss=lambda _record: True, most_missed=2))
+    assert found is not None
+    assert (found.kind, found.source.offset if found.source else None) == ("missing record", 47)
+
+
 def test_without_times_a_time_is_no_difference() -> None:
     assert compared(SOURCE, changed(timestamp=7), Rules(timed=False)) is None
 

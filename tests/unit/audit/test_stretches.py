@@ -169,17 +169,51 @@ def test_history_in_the_remote_topic_is_no_part_of_the_live_copy_and_a_stretch_o
     record = replace(RECORD, history_topics=(HistoryTopic("east.orders", "id", 57, ((0, 40),), (place,)),))
     (stretch,), _ = live_stretches(TP, record, None, HELD)
     assert stretch.target_left == ((52, 57),)
-    (history,), left_out = history_stretch(TP, place, HELD)
+    (history,), left_out = history_stretch(TP, place, HELD, record)
     assert (history.start, history.end, history.target_start, history.target_end, history.is_head) == (0, 40, 52, 57, False)
     assert left_out == []
 
 
 def test_history_of_which_a_side_lost_the_beginning_is_a_head() -> None:
     place = History(0, 40, "history.orders", 5, 45)
-    (history,), left_out = history_stretch(TP, place, replace(HELD, source_start=10))
+    (history,), left_out = history_stretch(TP, place, replace(HELD, source_start=10), RECORD)
     assert (history.start, history.target_start, history.source_ahead, history.target_ahead) == (10, 5, False, True)
     assert [(left.start, left.end) for left in left_out] == [(0, 10)]
-    (history,), _ = history_stretch(TP, place, replace(HELD, target_start=20))
+    (history,), _ = history_stretch(TP, place, replace(HELD, target_start=20), RECORD)
     assert (history.start, history.target_start, history.source_ahead, history.target_ahead) == (0, 20, True, False)
-    assert history_stretch(TP, place, replace(HELD, source_start=40))[0] == []
-    assert history_stretch(TP, place, replace(HELD, target_start=45))[0] == []
+    assert history_stretch(TP, place, replace(HELD, source_start=40), RECORD)[0] == []
+    assert history_stretch(TP, place, replace(HELD, target_start=45), RECORD)[0] == []
+
+
+def test_what_a_backfill_passed_over_is_no_part_of_its_history() -> None:
+    place = History(0, 40, "history.orders", 5, 44)
+    record = replace(RECORD, skipped=(Skipped(7, 8, "RecordRefused"), Skipped(10, 30, "several reasons", 3), Skipped(60, 61, "gap")))
+    (history,), _ = history_stretch(TP, place, HELD, record)
+    assert (history.source_left, history.unsure, history.most_unsure) == (((7, 8),), ((10, 30),), 3)
+    (live,), _ = live_stretches(TP, record, (40, 100), HELD)
+    assert (live.source_left, live.unsure, live.most_unsure) == (((60, 61),), (), 0)
+
+
+def test_history_of_which_the_ledger_forgot_the_place_is_known() -> None:
+    topic = HistoryTopic("east.orders", "id", 57, ((0, 40), (50, 60)), (History(20, 40, "east.orders", 52, 57),))
+    assert module.forgotten(topic) == ((0, 20), (50, 60))
+
+
+def test_a_head_with_something_else_in_it_is_not_counted_back() -> None:
+    (head,), _ = history_stretch(TP, History(0, 40, "history.orders", 5, 45), replace(HELD, source_start=10), RECORD)
+    assert module.countable(head) == head
+    for spoilt in (replace(head, lenient=True), replace(head, unsure=((12, 20),), most_unsure=2)):
+        found = module.countable(spoilt)
+        assert isinstance(found, Stretch)
+        assert (found.is_head, found.lenient, found.unsure) == (False, True, spoilt.unsure), "what the target has in front may stand there"
+        assert module.countable(replace(spoilt, compacted=True)).is_head, "keys are not counted"  # type: ignore[union-attr]
+        left = module.countable(replace(spoilt, source_ahead=True))
+        assert isinstance(left, LeftOut)
+        assert (left.start, left.end) == (10, 40)
+
+
+def test_a_source_that_was_cut_off_where_the_map_is_coarse_says_what_is_not_compared() -> None:
+    record = replace(RECORD, offset_map=OffsetMap((Run(0, 0, 10), Run(80, 90, 20, thinned=True))), target_next=110)
+    (stretch,), left_out = live_stretches(TP, record, None, replace(HELD, source_end=50))
+    assert (stretch.end, stretch.target_end) == (10, 10)
+    assert {(left.start, left.end) for left in left_out} == {(10, 50), (50, 100)}

@@ -1,0 +1,71 @@
+"""What an audit is asked for, against a ledger and a source in memory."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from mirror.audit.scope import Scope, not_begun
+from mirror.config import Flow
+from mirror.offsets.partition import TopicPartition
+from tests.unit.ledger_records import ledger_record
+
+TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+FIRST, LAST = datetime(2026, 11, 20, 0, 0, 0, 123_000, UTC), datetime(2026, 11, 21, 0, 0, 0, 457_000, UTC)
+RECORD = ledger_record(watermark=100, covered=((10, 100),))
+
+
+class Source:
+    """A cluster that answers times, and has topics."""
+
+    def __init__(self, answers: Mapping[int, dict[TopicPartition, int | None]] | None = None, names: tuple[str, ...] = ()) -> None:
+        self._answers = answers or {}
+        self._names = names
+
+    def offsets_for_time(self, _partitions: Any, timestamp_ms: int) -> dict[TopicPartition, int | None]:
+        return self._answers[timestamp_ms]
+
+    def names(self) -> list[str]:
+        return list(self._names)
+
+
+def wanted(first: dict[TopicPartition, int | None], last: dict[TopicPartition, int | None], **scope: Any) -> Any:
+    """What is asked for of two partitions whose logs have the offsets from 50 to 100."""
+    source: Any = Source({1_795_132_800_123: first, 1_795_219_200_457: last})
+    holdings: Any = SimpleNamespace(starts={TP: 50, OTHER: 50}, ends={TP: 100, OTHER: 100})
+    return Scope(times=(FIRST, LAST), **scope).wanted(source, {TP: RECORD, OTHER: RECORD}, holdings)
+
+
+def test_times_come_to_offsets_by_the_millisecond_and_given_offsets_narrow_them() -> None:
+    assert wanted({TP: 60, OTHER: 70}, {TP: 80, OTHER: None}) == {TP: (60, 80), OTHER: (70, 100)}
+    assert wanted({TP: 60}, {TP: 80}, source_offsets={TP: (70, 90)}) == {TP: (70, 80)}
+    assert wanted({TP: 60}, {TP: 80}, source_offsets={TP: (0, 10)}) == {TP: (60, 60)}
+
+
+def test_times_in_front_of_what_the_log_still_has_ask_for_what_was_copied_there() -> None:
+    assert wanted({TP: 50}, {TP: 50}) == {TP: (10, 50)}, "retention took it, and nothing is equal that nobody can see"
+    assert wanted({TP: 50}, {TP: 70}) == {TP: (10, 70)}
+    assert wanted({TP: 51}, {TP: 70}) == {TP: (51, 70)}
+
+
+def test_partition_whose_offsets_no_leader_tells_is_not_an_empty_interval() -> None:
+    assert wanted({TP: 60, OTHER: 60}, {TP: 80}) == {TP: (60, 80)}
+
+
+def test_only_topics_of_the_flow_or_those_that_are_named(make_flow: Callable[..., Flow]) -> None:
+    flow, gone = make_flow({"east->west.topics": "orders"}), TopicPartition("returns", 0)
+    records = {TP: RECORD, OTHER: RECORD, gone: RECORD}
+    assert set(Scope().chosen(flow, records)) == {TP, OTHER}
+    assert set(Scope(topics=("returns",)).chosen(flow, records)) == {gone}
+    assert set(Scope(source_offsets={OTHER: (0, 9)}).chosen(flow, records)) == {OTHER}
+    assert [each.split(":")[0] for each in Scope(("nope", "orders")).unknown(records)] == ["nope"]
+
+
+def test_what_the_flow_mirrors_and_has_not_begun_is_said(make_flow: Callable[..., Flow]) -> None:
+    source: Any = Source(names=("orders", "returns", "east.more", "other"))
+    flow = make_flow({"east->west.topics": "orders,returns"})
+    said = not_begun(flow, source, {TP: RECORD}, {"orders": 3})
+    assert said is not None
+    assert "Not copied yet, so not compared: returns, 2 partitions of orders." in said
+    assert not_begun(flow, source, {TP: RECORD, TopicPartition("returns", 0): RECORD}, {"orders": 1, "returns": 1}) is None
+    assert not_begun(make_flow({"refresh.topics.enabled": "false"}), source, {TP: RECORD}, {"orders": 3}) is None
