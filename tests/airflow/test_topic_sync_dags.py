@@ -1,6 +1,5 @@
 """The `topic-configs` and `topic-acls` DAGs with real brokers, in this process (`dag.test()`)."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -40,10 +40,7 @@ def own(pair: ClusterPair, oracle: Oracle, topic: str) -> dict[str, str]:
 
 def wait_for(pair: ClusterPair, oracle: Oracle, topic: str, expected: dict[str, str]) -> None:
     """A broker shows what the controller answered for a moment later."""
-    deadline = time.monotonic() + 10
-    while (found := own(pair, oracle, topic)) != expected:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.02)
+    eventually(lambda: own(pair, oracle, topic) == expected, f"{expected} of {topic}")
 
 
 def test_configs_arrive_and_xcom_says_which(pair: ClusterPair, run: Callable[..., Any], oracle: Oracle, topic: str) -> None:

@@ -19,9 +19,12 @@ from mirror.sync.topics import TopicsRefreshed, refresh_topics
 from services.comparison import Comparison
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
+from tests.integration.access import allow, run, secure
+from tests.integration.backfilling import backfilling
 from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
+from tests.integration.left_behind import left
 
-__all__ = ["answer", "decide", "inside_the_transaction", "make_topic"]
+__all__ = ["allow", "answer", "backfilling", "decide", "inside_the_transaction", "left", "make_topic", "run", "secure"]
 
 
 @dataclass

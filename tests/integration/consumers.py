@@ -10,8 +10,9 @@ from confluent_kafka import Consumer, Message
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed, Groups
 from mirror.offsets.partition import TopicPartition
+from tests.waiting import PATIENCE
 
-SECONDS = 30.0
+SECONDS = PATIENCE
 
 
 @contextmanager

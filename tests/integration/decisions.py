@@ -14,6 +14,7 @@ from mirror.copy.confluent_engine import ConfluentEngine
 from mirror.formats.ledger import encode, encode_key
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
+from tests.waiting import PATIENCE
 
 COMMAND = re.compile(r'python -m mirror (decide .*? --reason "…")')
 WHY = "seen, and it's borne"
@@ -120,4 +121,4 @@ def write_ledger(mirroring, topic, **fields):
     record = replace(mirroring.ledger()[tp], **fields)
     producer = Producer({"bootstrap.servers": mirroring.target})
     producer.produce(f"mm2-ledger.{mirroring.pair.source}.internal", encode(record), encode_key(tp), lane_of(topic, 0, 4))
-    assert producer.flush(10) == 0
+    assert producer.flush(PATIENCE) == 0

@@ -1,13 +1,12 @@
 """The real MirrorMaker 2 beside the mirror, for the tests in which they take turns with one flow."""
 
-import time
-
 import pytest
 
 from mirror.errors import MirrorMakerRunning
 from mirror.handover.take_over import Request, take_over
 from services.mirrormaker import MirrorMaker
 from services.oracle import Side
+from tests.waiting import eventually
 
 OFTEN = {"refresh.topics.interval.seconds": "2", "emit.checkpoints.enabled": "false", "emit.heartbeats.enabled": "false"}
 NEVER_FLUSHED = {"target.offset.flush.interval.ms": "600000"}
@@ -28,14 +27,6 @@ def make_maker(pair):
         maker.kill()
 
 
-def eventually(condition, seconds=90, what=""):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
-    return found
-
-
 def arrived(mirroring, topic, records, isolation="read_uncommitted"):
     """Waits until so many records of the topic stand on the target."""
 
@@ -46,7 +37,7 @@ def arrived(mirroring, topic, records, isolation="read_uncommitted"):
             return False
         return sum(each.records for each in counted) >= records
 
-    eventually(enough, what=f"{records} records of {topic}")
+    eventually(enough, f"{records} records of {topic}")
 
 
 def taken_over(mirroring, **options):
@@ -58,7 +49,7 @@ def taken_over(mirroring, **options):
         except MirrorMakerRunning:
             return None
 
-    return eventually(done, 40, "the worker left its group")
+    return eventually(done, "the end of the worker in its group")
 
 
 def exact(mirroring, topic):

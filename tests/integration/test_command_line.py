@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mirror.__main__ import main
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +36,9 @@ def process(pair, *arguments):
 
 def target_topics(pair):
     """Everything on the target that this pair's flow could have written."""
-    return {name for name in AdminClient({"bootstrap.servers": pair.target_bootstrap}).list_topics(timeout=10).topics if pair.mark in name}
+    return {
+        name for name in AdminClient({"bootstrap.servers": pair.target_bootstrap}).list_topics(timeout=PATIENCE).topics if pair.mark in name
+    }
 
 
 def result(output):

@@ -14,6 +14,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.report.snapshot_taking import FlowTaking
+from tests.waiting import PATIENCE
 
 COMMANDS = {
     "copy": [[], ["--without-spark"]],
@@ -63,19 +64,19 @@ def _cluster(bootstrap, pair):
     marks = (pair.mark, pair.source, pair.target)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     with Cluster("seen", {"bootstrap.servers": bootstrap}) as cluster:
-        metadata = admin.list_topics(timeout=10).topics
+        metadata = admin.list_topics(timeout=PATIENCE).topics
         names = [name for name in metadata if any(mark in name for mark in marks)]
         described = cluster.topics(names)
         partitions = [TopicPartition(n, p) for n in (*names, *OWN_TOPICS) if n in metadata for p in metadata[n].partitions]
         ends = cluster.offsets(partitions, "latest")
     asked = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]) if names else {}
-    configs = {resource.name: {key: entry.value for key, entry in answer.result(10).items()} for resource, answer in asked.items()}
+    configs = {resource.name: {key: entry.value for key, entry in answer.result(PATIENCE).items()} for resource, answer in asked.items()}
     return {
         "topics": described,
         "configs": configs,
         "ends": {tp: end for tp, end in ends.items() if tp.topic in names},
         "records": _records(bootstrap, ends, marks),
-        "groups": sorted(group.group_id for group in admin.list_consumer_groups().result(10).valid),
+        "groups": sorted(group.group_id for group in admin.list_consumer_groups().result(PATIENCE).valid),
     }
 
 

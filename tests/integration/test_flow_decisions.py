@@ -13,6 +13,7 @@ from mirror.kafka.connect import clusters, control_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
+from tests.waiting import PATIENCE
 
 # ---------------------------------------------------------------- the whole flow
 
@@ -230,14 +231,14 @@ def test_a_decision_that_cannot_be_read_stops_the_flow_and_is_never_overwritten(
     key = json.dumps(["pause", topic, None], separators=(",", ":")).encode()
     producer = Producer({"bootstrap.servers": mirroring.target})
     producer.produce(control, value, key)
-    assert producer.flush(10) == 0
+    assert producer.flush(PATIENCE) == 0
     with pytest.raises(ControlUnreadable, match=re.escape(f"{control}-0@")):
         mirroring.copy()
     code, _, (error,) = decide("pause", "--flow", mirroring.pair.flow, "--topic", topic, "--reason", WHY)
     assert (code, error["code"]) == (1, "ControlUnreadable")
     assert mirroring.oracle.dump(mirroring.target, control)[-1].value == value
     producer.produce(control, None, key)
-    assert producer.flush(10) == 0
+    assert producer.flush(PATIENCE) == 0
     assert mirroring.copy().state == "nothing to do"
 
 

@@ -93,7 +93,7 @@ def test_a_network_that_falls_silent_ends_within_the_deadline_and_a_broken_conne
             began = time.monotonic()
             with pytest.raises(MirrorError) as raised:
                 groups.listed()
-            assert time.monotonic() - began < 3 + 2
+            assert time.monotonic() - began < 20, "the client's own deadline is thirty seconds"
         finally:
             east.network.heal()
         assert (raised.value.code, raised.value.retriable) == ("DeadlineExceeded", True)

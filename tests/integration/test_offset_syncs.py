@@ -23,6 +23,7 @@ from mirror.sync.offset_syncs import NO_SYNCS, Emitted
 from services.java import java_command
 from services.oracle import Record
 from tests.integration.decisions import errors_of, recreate
+from tests.waiting import PATIENCE
 
 ON_TARGET = {"source->target.offset-syncs.topic.location": "target"}
 
@@ -55,7 +56,7 @@ def shown(mirroring, count):
         *("--bootstrap-server", mirroring.source, "--topic", syncs_topic(mirroring), "--from-beginning", "--max-messages", str(count)),
         *("--formatter", "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter", "--timeout-ms", "30000"),
     )
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout.splitlines()
 
 
 def positions(mirroring, topic, partition=0):

@@ -14,6 +14,7 @@ from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from services.kafka import KafkaCluster
 from tests.integration.consumers import set_offsets
+from tests.waiting import PATIENCE
 
 PASSWORD = "correct horse"
 
@@ -83,7 +84,7 @@ def everything(cluster):
     settings = {"bootstrap.servers": cluster.bootstrap}
     admin = AdminClient(settings)
     with Cluster("seen", settings) as seen:
-        names = list(admin.list_topics(timeout=10).topics)
+        names = list(admin.list_topics(timeout=PATIENCE).topics)
         described = seen.topics(names)
         partitions = [TopicPartition(topic.name, each.number) for topic in described.values() for each in topic.partitions]
         ends = seen.offsets(partitions, "latest")
@@ -93,8 +94,8 @@ def everything(cluster):
             for message in reader.read({tp: (0, end) for tp, end in ends.items()}, 30)
         ]
     configs = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names])
-    shown = {resource.name: {key: entry.value for key, entry in answer.result(10).items()} for resource, answer in configs.items()}
-    groups = sorted(group.group_id for group in admin.list_consumer_groups().result(10).valid)
+    shown = {resource.name: {key: entry.value for key, entry in answer.result(PATIENCE).items()} for resource, answer in configs.items()}
+    groups = sorted(group.group_id for group in admin.list_consumer_groups().result(PATIENCE).valid)
     return {"topics": described, "configs": shown, "ends": ends, "records": sorted(records), "groups": groups}
 
 

@@ -1,6 +1,5 @@
 """Refreshing topics between two real clusters of one broker each."""
 
-import time
 from collections.abc import Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -26,6 +25,7 @@ from mirror.kafka.model import Topic
 from mirror.sync.topics import TopicsRefreshed, refresh_topics
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
+from tests.waiting import PATIENCE, eventually
 
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 Properties = Callable[..., Path]
@@ -39,19 +39,12 @@ def admin(bootstrap: str) -> AdminClient:
 def change(cluster: KafkaCluster, futures: dict[str, Any], partitions: int) -> None:
     """Waits until the change is made and the broker, which follows its controller, shows so many partitions (0: no topic)."""
     ((name, future),) = futures.items()
-    future.result(30)
-    wait_until(lambda: partition_count(cluster.bootstrap, name) == partitions, f"{name} with {partitions} partitions")
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not appear within 30 s"
-        time.sleep(0.02)
+    future.result(PATIENCE)
+    eventually(lambda: partition_count(cluster.bootstrap, name) == partitions, f"{name} with {partitions} partitions")
 
 
 def partition_count(bootstrap: str, name: str) -> int:
-    topic = admin(bootstrap).list_topics(timeout=10).topics.get(name)
+    topic = admin(bootstrap).list_topics(timeout=PATIENCE).topics.get(name)
     return len(topic.partitions) if topic else 0
 
 
@@ -75,7 +68,7 @@ def allow(cluster: KafkaCluster, user: str, rules: list[tuple[str, AclOperation]
         for name, operation in rules
     ]
     for future in admin(cluster.bootstrap).create_acls(bindings).values():
-        future.result(30)
+        future.result(PATIENCE)
 
 
 def flow_of(file: Path, pair: ClusterPair) -> Flow:
@@ -210,7 +203,7 @@ def test_what_the_source_does_not_let_us_see_is_an_error_that_names_it(
     }
     flow = flow_of(pair.properties(f"{seen}, {hidden}, {bare}", login), pair)
     with clusters(flow) as (source, _):
-        wait_until(lambda: bool(source.configs([seen], {})), f"the right to read the configs of {seen}")
+        eventually(lambda: bool(source.configs([seen], {})), f"the right to read the configs of {seen}")
     result = refresh(flow)
     assert result.created == {pair.remote(seen): 1}
     assert [(error.topic, error.code) for error in result.errors] == [(bare, "AuthorizationRefused"), (hidden, "AuthorizationRefused")]

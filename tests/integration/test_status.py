@@ -11,6 +11,7 @@ from mirror.report import remotes
 from mirror.report.observe import status
 from services.oracle import Record
 from services.ports import free_ports
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_partition_is_followed_from_first_sight_to_up_to_date_and_behind_again
         (0, "first sight", 2, None),
         (1, "first sight", 0, None),
     ]
-    assert 50 <= first.oldest_seconds < 110
+    assert 50 <= first.oldest_seconds < 50 + PATIENCE
 
     assert not mirroring.copy().errors
     copied = status(mirroring.flow)
@@ -45,7 +46,7 @@ def test_a_partition_is_followed_from_first_sight_to_up_to_date_and_behind_again
     behind = status(mirroring.flow)
     (partition,) = behind.behind
     assert (partition.partition, partition.state, partition.watermark, partition.end, partition.lag) == (1, "behind", 0, 1, 1)
-    assert 7 <= partition.oldest_seconds < 67
+    assert 7 <= partition.oldest_seconds < 7 + PATIENCE
 
 
 def test_what_holds_a_partition_back_is_said_beside_the_others(mirroring, oracle, pair):
@@ -135,7 +136,7 @@ def test_with_a_cluster_down_the_other_sides_knowledge_is_shown(down, pair, make
     nowhere = {f"{down}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "admin.timeout.ms": "2000"}
     began = time.monotonic()
     found = status(make_mirroring(pair, nowhere).flow)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 30, "and not the minute of the default"
     (error,) = found.errors
     assert error.code == "ClusterUnreachable"
     assert f"Cluster '{getattr(pair, down)}'" in error.message

@@ -12,7 +12,7 @@ from mirror.copy.run import copy_in_process
 from mirror.errors import NothingToDecide
 from mirror.plan.run import plan
 from services.oracle import Record
-from tests.integration.consumers import SECONDS
+from tests.waiting import PATIENCE
 
 MEGABYTE = 1_000_000
 RATE = "source->target.mirror.max.bytes.per.second"
@@ -80,7 +80,7 @@ def test_a_rate_that_is_decided_while_a_run_is_slow_counts_for_its_next_transact
     run = threading.Thread(target=lambda: results.extend(copy_in_process(mirroring.flow, planned)))
     began = time.monotonic()
     run.start()
-    deadline = began + SECONDS
+    deadline = began + PATIENCE / 2
     while not mirroring.ledger_view().records:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -1,29 +1,18 @@
 """The ACLs of remote topics, with real principals on clusters with Kafka's own authorizer."""
 
-import time
-
 import pytest
 
 from mirror.errors import AuthorizationRefused
 from mirror.sync.step import run_step
 from services.oracle import OracleError, Record
+from tests.integration.access import acl
+from tests.waiting import eventually
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}";'
 
 
 def login(user):
     return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN.format(user)}
-
-
-def acl(principal, name, operation, permission="ALLOW", kind="TOPIC", pattern="LITERAL"):
-    return {
-        "principal": f"User:{principal}",
-        "type": kind,
-        "name": name,
-        "pattern": pattern,
-        "operation": operation,
-        "permission": permission,
-    }
 
 
 def rows(columns):
@@ -33,29 +22,6 @@ def rows(columns):
 def made(topic, user, operation, permission="ALLOW"):
     """One row of what a run created or reports."""
     return topic, f"User:{user}", "*", operation, permission
-
-
-@pytest.fixture
-def allow(oracle):
-    """Gives rights until the test ends, and waits until the broker shows them: `allow(cluster, acl(...), ...)`."""
-    given = []
-
-    def give(cluster, *acls):
-        oracle.create_acls(cluster.bootstrap, acls)
-        given.append((cluster, acls))
-        wanted = [{**each, "host": "*"} for each in acls]
-        until(lambda: all(each in oracle.acls(cluster.bootstrap) for each in wanted))
-
-    yield give
-    for cluster, acls in given:
-        oracle.delete_acls(cluster.bootstrap, acls)
-
-
-def until(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "not within 10 s"
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -143,7 +109,7 @@ def test_readers_of_a_topic_may_read_its_mirror_and_only_the_mirror_writes_it(gu
     assert [row for row in created if row[0] == remote] == sorted(
         [made(remote, "reader", "READ"), made(remote, "owner", "READ"), made(remote, "stranger", "READ", "DENY")]
     )
-    until(lambda: reads(oracle, target, "reader", remote) == 30)
+    eventually(lambda: reads(oracle, target, "reader", remote) == 30)
     assert reads(oracle, target, "owner", remote) == 30
     assert {reads(oracle, target, user, remote) for user in ("writer", "stranger")} == {"TopicAuthorizationException"}
     for user in ("reader", "writer", "owner", "stranger"):
@@ -175,7 +141,7 @@ def test_only_what_is_missing_is_created_and_what_the_source_has_no_more_is_repo
     assert made(remote, "stranger", "READ") in rows(done.result["drift"])
 
     oracle.delete_acls(source.bootstrap, [revoked])
-    until(lambda: not any(each["name"] == topic and each["operation"] == "DESCRIBE" for each in oracle.acls(source.bootstrap)))
+    eventually(lambda: not any(each["name"] == topic and each["operation"] == "DESCRIBE" for each in oracle.acls(source.bootstrap)))
     after = oracle.acls(target.bootstrap)
     again = run_step("topic-acls", mirroring.flow)
     assert rows(again.result["created"]) == []

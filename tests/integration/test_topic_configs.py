@@ -1,12 +1,11 @@
 """The configs of remote topics between two real clusters of one broker each."""
 
-import time
-
 import pytest
 
 from mirror.errors import ClusterUnreachable
 from mirror.sync.step import run_step
 from mirror.sync.topic_configs import step
+from tests.waiting import eventually
 
 
 def own(mirroring, bootstrap, topic):
@@ -16,10 +15,7 @@ def own(mirroring, bootstrap, topic):
 
 def wait_for(mirroring, bootstrap, topic, expected):
     """A broker shows what the controller answered for a moment later."""
-    deadline = time.monotonic() + 10
-    while (found := own(mirroring, bootstrap, topic)) != expected:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.02)
+    eventually(lambda: own(mirroring, bootstrap, topic) == expected, f"{expected} of {topic}")
 
 
 def rows(columns):
@@ -73,19 +69,12 @@ def test_what_was_changed_on_the_sources_brokers_is_carried_and_what_stands_in_t
     mirroring.oracle.alter_configs(mirroring.target, remote, {"retention.ms": "5000"})
     mirroring.oracle.alter_configs(mirroring.source, "", {"log.segment.bytes": "2097152"}, type="BROKER")
     try:
-        wait_until_done(lambda: rows(step(mirroring.flow, dry_run=True).result["changed"]))
+        eventually(lambda: rows(step(mirroring.flow, dry_run=True).result["changed"]))
         done = step(mirroring.flow)
     finally:
         mirroring.oracle.alter_configs(mirroring.source, "", {"log.segment.bytes": None}, type="BROKER")
     assert rows(done.result["changed"]) == [(remote, "segment.bytes", "1073741824", "2097152")]
     assert rows(done.result["drift"]) == [(remote, "retention.ms", "5000", "-1", "from the source brokers' own files")]
-
-
-def wait_until_done(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_topic_whose_configs_the_target_refuses_is_named_and_the_others_are_changed(mirroring, make_mirroring):

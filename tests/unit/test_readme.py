@@ -151,6 +151,6 @@ def test_pins_are_those_of_the_requirements() -> None:
 
 def test_testing_md_describes_every_test_file_with_services_and_every_folder_without() -> None:
     text = (ROOT / "TESTING.md").read_text(encoding="utf-8")
-    files = list((ROOT / "tests").glob("*/test_*.py"))
+    files = [*(ROOT / "tests").glob("*/test_*.py"), *(ROOT / "tests").glob("[!u]*/*/test_*.py")]
     folders = [folder for folder in (ROOT / "tests" / "unit").iterdir() if any(folder.glob("test_*.py"))]
     assert [each.name for each in (*files, *folders) if f"`{each.name}`" not in text] == []

@@ -15,6 +15,7 @@ from mirror.formats import checkpoint
 from mirror.offsets.partition import TopicPartition
 from tests.integration.consumers import committed
 from tests.integration.scenarios.conftest import Mesh
+from tests.waiting import PATIENCE
 
 GROUP = "consumer-group-1"
 FLOW = "primary->backup"
@@ -40,7 +41,7 @@ def consume(mesh: Mesh, alias: str, topic: str, records: int, quiet_seconds: flo
     try:
         consumer.subscribe([topic])
         found: list[TopicPartition] = []
-        deadline, quiet_since = time.monotonic() + 30, 0.0
+        deadline, quiet_since = time.monotonic() + PATIENCE, 0.0
         while not quiet_since or time.monotonic() < quiet_since + quiet_seconds:
             message = consumer.poll(0.05)
             if message is not None:
@@ -49,8 +50,10 @@ def consume(mesh: Mesh, alias: str, topic: str, records: int, quiet_seconds: flo
             ready = len(found) >= records and bool(consumer.assignment())
             if ready and (message is not None or not quiet_since):
                 quiet_since = time.monotonic()
-            assert time.monotonic() < deadline, f"{len(found)} of {records} records within 30 s"
-        consumer.commit(offsets=[_position(consumer, each) for each in consumer.committed(consumer.assignment(), 10)], asynchronous=False)
+            assert time.monotonic() < deadline, f"{len(found)} of {records} records within {PATIENCE:g} s"
+        consumer.commit(
+            offsets=[_position(consumer, each) for each in consumer.committed(consumer.assignment(), PATIENCE)], asynchronous=False
+        )
         return found
     finally:
         consumer.close()

@@ -3,7 +3,6 @@
 TESTING.md says which Java test each answers to.
 """
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,9 @@ import pytest
 from mirror.config import load
 from mirror.sync.step import run_step
 from services.oracle import Record
+from tests.integration.access import acl
 from tests.integration.conftest import Mirroring
+from tests.waiting import eventually
 
 # Kafka 4 has min.insync.replicas as a dynamic default of the cluster, which is carried where it is not excluded.
 JAVA = {"source->target.config.properties.exclude": r"delete\.retention\..*, min\.insync\.replicas"}
@@ -23,21 +24,14 @@ LOGIN = {
 STEPS = ("refresh-topics", "topic-configs", "topic-acls", "heartbeats", "refresh-groups", "checkpoints")
 
 
-def until(condition):
-    """A broker shows what the controller answered for a moment later."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "not within 10 s"
-        time.sleep(0.05)
-
-
 def configs(mirroring, remote):
     return dict(mirroring.oracle.topics(mirroring.target, [remote])[remote].configs)
 
 
 def assert_synced(mirroring, remote, expected):
+    """A broker shows what the controller answered for a moment later."""
     assert run_step("topic-configs", mirroring.flow).errors == ()
-    until(lambda: configs(mirroring, remote) == expected)
+    eventually(lambda: configs(mirroring, remote) == expected)
 
 
 def topic_of(mirroring, partitions=1, **settings):
@@ -60,7 +54,7 @@ def test_with_the_sources_defaults_an_override_of_the_target_becomes_the_sources
     _, remote = topic_of(mirroring)
     mirroring.oracle.alter_configs(mirroring.target, remote, {"delete.retention.ms": "2000", "retention.bytes": "1000"})
     assert run_step("topic-configs", mirroring.flow).errors == ()
-    until(lambda: configs(mirroring, remote)["retention.bytes"] == "-1")
+    eventually(lambda: configs(mirroring, remote)["retention.bytes"] == "-1")
     assert configs(mirroring, remote)["delete.retention.ms"] == "2000"
 
 
@@ -94,16 +88,15 @@ def test_from_latest_nothing_older_than_the_first_run_is_mirrored_and_all_that_f
 
 
 @pytest.fixture
-def both_ways(guarded, make_pair, oracle):
+def both_ways(guarded, make_pair, oracle, allow):
     """The flows there and back, logged in as a principal that may do everything."""
     pair = make_pair(*guarded)
     everything = [
-        {"principal": "User:mirror", "type": kind, "name": name, "operation": "ALL"}
+        acl("mirror", name, "ALL", kind=kind)
         for kind, name in (("TOPIC", "*"), ("GROUP", "*"), ("TRANSACTIONAL_ID", "*"), ("CLUSTER", "kafka-cluster"))
     ]
-    dummy = {"principal": "User:dummy", "type": "TOPIC", "name": pair.topic("test-topic-1"), "operation": "DESCRIBE"}
     for cluster in guarded:
-        oracle.create_acls(cluster.bootstrap, [*everything, dummy])
+        allow(cluster, *everything, acl("dummy", pair.topic("test-topic-1"), "DESCRIBE"))
         oracle.create_topic(cluster.bootstrap, pair.topic("test-topic-1"), 10)
         oracle.produce(cluster.bootstrap, pair.topic("test-topic-1"), 100, seed=1)
     logins = {
@@ -123,7 +116,6 @@ def both_ways(guarded, make_pair, oracle):
     file = pair.properties(extra={**logins, **back_again})
     yield [Mirroring(each, oracle, load([file]).flow(each.flow)) for each in (pair, back)]
     for cluster in guarded:
-        oracle.delete_acls(cluster.bootstrap, [*everything, dummy])
         if oracle.topic_id(cluster.bootstrap, "heartbeats"):
             oracle.delete_topic(cluster.bootstrap, "heartbeats")
 
@@ -154,4 +146,4 @@ def test_topics_partitions_configs_and_acls_arrive_both_ways_under_sasl_and_an_a
     for mirroring in both_ways:
         remote = mirroring.pair.remote(topic)
         assert oracle.topics(mirroring.target, [remote])[remote].partitions == 11
-        until(lambda mirroring=mirroring, remote=remote: configs(mirroring, remote) == {"cleanup.policy": "compact"})
+        eventually(lambda mirroring=mirroring, remote=remote: configs(mirroring, remote) == {"cleanup.policy": "compact"})
