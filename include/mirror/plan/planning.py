@@ -1,0 +1,148 @@
+"""What is to be copied of each partition: its ledger record, the source's offsets and people's decisions, held against each other."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from mirror.config import Flow
+from mirror.config.per_topic import EARLIEST, StartPosition
+from mirror.errors import ErrorReport, MirrorError
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.ledger import LedgerView
+from mirror.kafka.model import Topic
+from mirror.offsets.lanes import lane_of
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.acting import acted_on, records_accepted_until
+from mirror.plan.checks import handed_back
+from mirror.plan.choose import SourcePartition, first_sight, next_range
+from mirror.plan.decisions import Decisions
+from mirror.plan.eligible import Eligible, eligible
+from mirror.plan.model import BLOCKED, DECIDED, Range, Standing
+from mirror.plan.sources import offsets_by_time, open_transactions, source_partitions, with_epoch_ends
+from mirror.policy import topic_selection
+from mirror.sync.topics import refresh_topics
+
+
+class Planning:
+    """One pass over the flow's partitions, collecting ranges and errors."""
+
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, view: LedgerView, decisions: Decisions, dry_run: bool) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._view = view
+        self._mirrored = {tp.topic for tp in view.records}
+        self._decisions = decisions
+        self._selection = topic_selection(flow)
+        self._dry_run = dry_run
+        self._now = datetime.now(UTC)
+        self.topics: Mapping[str, Topic] = {}
+        self.remotes: Mapping[str, Topic] = {}
+        self.found: Mapping[TopicPartition, SourcePartition] = {}
+        self.ranges: list[Range] = []
+        self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
+        self.notices: list[str] = []
+
+    def run(self) -> None:
+        """Fills `ranges`, `errors` and `notices`, and what was found on the way."""
+        refused: dict[str, MirrorError] = {}
+        chosen = self._eligible(refused)
+        self.topics, self.remotes = chosen.topics, chosen.remotes
+        self.notices.extend(chosen.notices)
+        self.errors.extend(error for error in chosen.errors if not self._paused(error))
+        lanes = self._flow.value("mirror.lanes")
+        wanted = [tp for tp in self._not_paused(chosen.partitions) if lane_of(*tp, lanes) not in self._view.unreadable]
+        committed = self._flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
+        found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
+        self.found = with_epoch_ends(self._flow, found, self._view.records)
+        self._choose(self.found)
+        self._report_open_transactions(self.found, refused)
+        self.errors.extend(error.report() for error in refused.values())
+
+    def _eligible(self, refused: dict[str, MirrorError]) -> Eligible:
+        """The partitions that may be copied. On a fresh flow the remote topics are made first."""
+        created: Mapping[str, int] = {}
+        enabled = self._flow.value("refresh.topics.enabled")
+        if enabled and not self._view.records and not self._view.unreadable:
+            refreshed = refresh_topics(self._flow, self._source, self._target, self._dry_run)
+            self.errors.extend(refreshed.errors)
+            if self._dry_run:
+                created = {**refreshed.created, **refreshed.extended}
+        return eligible(self._source, self._target, self._selection, list(self._view.records), enabled, created, refused)
+
+    def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """The partitions that nobody paused; the others are named, with who paused them and why."""
+        pauses = {tp: self._decisions.pause(tp) for tp in partitions}
+        told = {each.key: each for each in pauses.values() if each is not None}
+        self.notices.extend(
+            f"{each.topic if each.partition is None else f'{each.topic}-{each.partition}'} is left out: {each}" for each in told.values()
+        )
+        return [tp for tp, pause in pauses.items() if pause is None]
+
+    def _paused(self, error: ErrorReport) -> bool:
+        if error.topic is None or error.partition is None:
+            return False
+        return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None
+
+    def _choose(self, found: Mapping[TopicPartition, SourcePartition]) -> None:
+        starts = {tp: self._start(tp.topic) for tp in found if tp not in self._view.records}
+        offsets = offsets_by_time(self._source, starts)
+        # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer.
+        tolerant = self._flow.value("errors.tolerance") == "all"
+        interval = timedelta(seconds=0 if tolerant else self._flow.value("mirror.copy.interval.seconds"))
+        for tp, partition in found.items():
+            record = self._view.records.get(tp)
+            if record is not None:
+                self._go_on(partition, record, interval)
+            elif starts[tp].kind != "timestamp" or tp in offsets:
+                self._begin(replace(partition, time_offset=offsets.get(tp)), starts[tp])
+            # Else: a time that no leader could answer just now is not a time behind all records; the next run asks again.
+
+    def _begin(self, partition: SourcePartition, start: StartPosition) -> None:
+        decisions = self._decisions.of(partition.tp)
+        accepted = records_accepted_until(decisions, self._standing(partition)) is not None
+        self.ranges.append(replace(first_sight(partition, start), decisions=decisions if accepted else ()))
+
+    def _go_on(self, partition: SourcePartition, record: LedgerRecord, interval: timedelta) -> None:
+        tp = partition.tp
+        known = record
+        record, applied = acted_on(record, self._decisions.of(tp), self._standing(partition))
+        if (left := handed_back(tp, record)) is not None:
+            self.errors.append(left.report())
+            return
+        if record.watermark != known.watermark:
+            # What was asked for is where the old watermark's epoch ends.
+            partition = replace(partition, epoch_end=None)
+        skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
+        chosen = next_range(partition, record, skip, self._now, interval)
+        if applied and not isinstance(chosen, ErrorReport):
+            # What was decided is committed even if there is nothing to copy.
+            chosen = chosen or partition.range(record.watermark, record.watermark, DECIDED)
+            chosen = replace(chosen, reason=BLOCKED if chosen.reason == BLOCKED else DECIDED, decisions=applied)
+            self.notices.extend(f"{tp}: {each}" for each in applied)
+        if isinstance(chosen, Range):
+            self.ranges.append(replace(chosen, records=record.records, bytes=record.bytes))
+        elif chosen is not None:
+            self.errors.append(chosen)
+
+    def _standing(self, partition: SourcePartition) -> Standing:
+        topic = partition.tp.topic
+        remote = self.remotes.get(topic)
+        return Standing(
+            partition.topic_id, partition.log_start, self._selection.remote(topic), remote.id if remote else None, partition.leader_epoch
+        )
+
+    def _start(self, topic: str) -> StartPosition:
+        """`latest` and times are for partitions that exist at the topic's first run; one that is added later has no records that were
+        meant to be left out, so it starts at its beginning."""
+        if topic in self._mirrored:
+            return EARLIEST
+        start: StartPosition = self._flow.per_topic("mirror.start", topic)
+        return start
+
+    def _report_open_transactions(self, found: Mapping[TopicPartition, SourcePartition], refused: dict[str, MirrorError]) -> None:
+        """Work that is owed and cannot be read. A partition that still has something readable is copied first."""
+        busy = {planned.topic_partition for planned in self.ranges if planned.offsets}
+        waiting = [partition for tp, partition in found.items() if tp not in busy]
+        self.errors.extend(error.report() for error in open_transactions(self._flow, waiting, refused).values())
