@@ -1,6 +1,7 @@
 """The `backfill` DAG with real brokers and a real Spark job, in this process (`dag.test()`)."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from services.oracle import Oracle, Record, Side
 DAY = 86_400_000
 FIRST = 1_793_491_200_000  # 2026-11-01
 TWO_DAYS = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-03T00:00:00Z"}
+SMALL = {"run_max_bytes": "10", "transaction_max_bytes": "100", "lanes": "1"}
 GREEN = dict.fromkeys(("resolve", "live", "history", "audit", "summary"), "success")
 
 
@@ -21,8 +23,9 @@ def backfill(
 ) -> Callable[..., Any]:
     """Runs the pair's backfill DAG; the flow begins at the end of its topics."""
 
-    def run(conf: dict[str, Any], retries: int = 0) -> Any:
-        extra = {"source->target.mirror.start": "latest", "source->target.mirror.lanes": "4"}
+    def run(conf: dict[str, Any], retries: int = 0, **properties: str) -> Any:
+        own = {f"source->target.mirror.{name.replace('_', '.')}": value for name, value in properties.items()}
+        extra = {"source->target.mirror.start": "latest", "source->target.mirror.lanes": "4", **own}
         monkeypatch.setenv("MIRROR_CONFIG", str(mm2_properties(extra=extra)))
         return run_dag(f"{pair.source}-to-{pair.target}.backfill", conf, retries)
 
@@ -69,33 +72,29 @@ def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one
     assert "done: 0 records copied live, 0 as history" in second.xcom["summary"]
 
 
-def test_slices_of_a_small_budget_give_the_slot_back_and_add_up(
-    pair: ClusterPair,
-    topic: str,
-    mm2_properties: Callable[..., Path],
-    run_dag: Callable[..., Any],
-    oracle: Oracle,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Which part each slice was of, and how many offsets it had; they run in this process, and the next one at once."""
     from mirror.airflow.backfill_operator import FillOperator
 
-    slices = []
-    original = FillOperator._run_job
+    seen: list[tuple[str, int]] = []
 
-    def in_this_process(self: Any, flow: Any, plan: Any, context: Any) -> Any:
+    def in_this_process(self: Any, flow: Any, plan: Any, context: Any) -> Any:  # noqa: ARG001 — as the operator calls it
         from mirror.copy.run import copy_in_process
 
-        slices.append((self.part, sum(each.offsets for each in plan.ranges)))
+        seen.append((self.part, sum(each.offsets for each in plan.ranges)))
         return copy_in_process(flow, plan)
 
-    assert original is not None
+    assert callable(FillOperator._run_job)
     monkeypatch.setattr(FillOperator, "_run_job", in_this_process)
-    monkeypatch.setattr("mirror.airflow.backfill_operator.PAUSE", __import__("datetime").timedelta(0))
-    budget = {"source->target.mirror.run.max.bytes": "10", "source->target.mirror.transaction.max.bytes": "100"}
-    lanes = {"source->target.mirror.start": "latest", "source->target.mirror.lanes": "1"}
-    monkeypatch.setenv("MIRROR_CONFIG", str(mm2_properties(extra={**budget, **lanes})))
+    monkeypatch.setattr("mirror.airflow.backfill_operator.PAUSE", timedelta(0))
+    return seen
 
-    run = run_dag(f"{pair.source}-to-{pair.target}.backfill", TWO_DAYS)
+
+def test_slices_of_a_small_budget_give_the_slot_back_and_add_up(
+    pair: ClusterPair, topic: str, backfill: Callable[..., Any], oracle: Oracle, slices: list[tuple[str, int]]
+) -> None:
+    run = backfill(TWO_DAYS, **SMALL)
 
     assert (run.state, run.tasks) == ("success", GREEN)
     assert [part for part, _ in slices].count("history") > 2, "one transaction in each slice"
@@ -108,16 +107,17 @@ def test_slices_of_a_small_budget_give_the_slot_back_and_add_up(
     )
 
 
-def test_what_fails_for_one_topic_makes_the_run_red_and_is_done_for_the_others(
-    pair: ClusterPair, topic: str, backfill: Callable[..., Any], oracle: Oracle
+def test_what_fails_for_one_topic_makes_the_run_red_and_is_done_for_the_others_slice_after_slice(
+    pair: ClusterPair, topic: str, backfill: Callable[..., Any], oracle: Oracle, slices: list[tuple[str, int]]
 ) -> None:
     compacted = pair.topic("compacted")
     oracle.create_topic(pair.source_bootstrap, compacted, partitions=2)
     produce(oracle, pair, compacted, 3)
     oracle.create_topic(pair.target_bootstrap, f"history.{pair.remote(compacted)}", 2, {"cleanup.policy": "compact"})
 
-    run = backfill(TWO_DAYS)
+    run = backfill(TWO_DAYS, **SMALL)
 
+    assert [part for part, _ in slices].count("history") > 2
     assert (run.state, run.tasks) == ("failed", {**GREEN, "history": "failed", "summary": "failed"})
     [error] = run.xcom["history"]["errors"]
     assert (error["code"], error["topic"]) == ("HistoryIntoCompacted", compacted)

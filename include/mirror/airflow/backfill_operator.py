@@ -32,8 +32,8 @@ _SLICES = "slices"
 class FillOperator(CopyOperator):
     """Fills the live part of the run's interval, or its history, and returns what it did.
 
-    Without anything to do it starts no Spark. What is left after a slice is the next one's; an error ends it, and what is retriable is
-    tried again from what the ledger says.
+    Without anything to do it starts no Spark. What is left after a slice is the next one's, as long as one gets any further: what fails for
+    one partition keeps none of the others waiting. Then an error ends it, and what is retriable is tried again from what the ledger says.
     """
 
     def __init__(self, *, part: Literal["live", "history"], **options: Any) -> None:
@@ -41,19 +41,22 @@ class FillOperator(CopyOperator):
         self.part = part
 
     def execute(self, context: Context) -> Any:
-        """One slice. Raises AirflowRescheduleException if something is left and nothing failed."""
+        """One slice. Raises AirflowRescheduleException if something is left that the next one may do."""
         if pull("resolve") is None:
             raise AirflowSkipException("The times have no offsets; the log of the task resolve says why.")
         with as_airflow_errors():
             flow = load().flow(self.flow)
-            done = self._so_far(context).plus(self._slice(flow, context))
+            earlier, part = self._so_far(context), self._slice(flow, context)
+            done, moved = earlier.plus(part), part.owed < earlier.owed if earlier.offsets else bool(part.records)
             for text in (*done.notices, *done.not_had):
                 self.log.warning("%s", text)
             self.log.info("%d records copied, %d of %d offsets left.", done.records, done.owed, done.offsets)
             value = part_to_xcom(done)
             if not is_dry_run():
                 self._keep(context, value)
-                if done.owed and not done.errors:
+                if done.owed and (moved or not done.errors):
+                    for error in done.errors:
+                        self.log.error("%s", error)
                     raise AirflowRescheduleException(datetime.now(UTC) + PAUSE)  # type: ignore[no-untyped-call]
             if done.errors:
                 leave(value)

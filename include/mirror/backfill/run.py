@@ -37,14 +37,21 @@ def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False) -> Fil
 
 
 def until_done(one: Callable[[], Part], dry_run: bool, wait: Callable[[float], object] = time.sleep) -> Part:
-    """Slice after slice, until nothing is owed or something failed; a dry run has one.
+    """Slice after slice, until nothing is owed or none gets any further; a dry run has one.
 
-    What is retriable (a copy that took a lane over, a broker that is away) is tried again after a pause, as long as the backfill gets on.
+    A partition that only a person can mend keeps none of the others waiting. What is retriable (a copy that took a lane over, a broker that
+    is away) is tried again after a pause.
     """
-    done, in_vain = one(), 0
-    while done.owed and not dry_run and all(error.retriable for error in done.errors) and in_vain < _IN_VAIN:
-        if done.errors:
+    done = one()
+    moved, in_vain = bool(done.records), 0
+    while done.owed and not dry_run and (moved or (_may_heal(done) and in_vain < _IN_VAIN)):
+        if any(error.retriable for error in done.errors):
             wait(_PAUSE_SECONDS)
         before, done = done.owed, done.plus(one())
-        in_vain = 0 if done.owed < before else in_vain + 1
+        moved = done.owed < before
+        in_vain = 0 if moved else in_vain + 1
     return done
+
+
+def _may_heal(done: Part) -> bool:
+    return all(error.retriable for error in done.errors)

@@ -30,9 +30,14 @@ def test_dry_run_has_one() -> None:
     assert ended(Part(9, owed=9), dry_run=True)[1] == 1
 
 
-def test_what_only_a_person_can_mend_ends_it() -> None:
-    done, slices, _ = ended(Part(9, 3, owed=6, errors=(GAP, OVERTAKEN)))
-    assert (done.errors, slices) == ((GAP, OVERTAKEN), 1)
+def test_what_only_a_person_can_mend_ends_it_when_nothing_else_gets_on() -> None:
+    done, slices, waited = ended(Part(9, owed=6, errors=(GAP, OVERTAKEN)))
+    assert (done.errors, slices, waited) == ((GAP, OVERTAKEN), 1, [])
+
+
+def test_one_partition_that_only_a_person_can_mend_keeps_none_of_the_others_waiting() -> None:
+    done, slices, waited = ended(*(Part(9, 1, owed=left, errors=(GAP,)) for left in range(8, 2, -1)), Part(9, owed=3, errors=(GAP,)))
+    assert (done.records, done.owed, done.errors, slices, waited) == (6, 3, (GAP,), 7, [])
 
 
 def test_lane_that_was_taken_over_is_tried_again_after_a_pause_as_long_as_it_gets_on() -> None:
