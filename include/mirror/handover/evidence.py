@@ -8,7 +8,8 @@ from typing import Any
 from mirror.config import Flow
 from mirror.formats.message_headers import headers_or_none
 from mirror.handover.mirrormaker import READ_SECONDS
-from mirror.handover.tail import Doubt, Evidence, MoreSource, MoreTail, Position, Seen, position, tail_begin
+from mirror.handover.model import Doubt, Evidence, MoreSource, MoreTail, Position, Seen
+from mirror.handover.tail import position, tail_begin
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair

@@ -16,7 +16,7 @@ from mirror.handover.lanes import Records, write_lane
 from mirror.handover.left import Found, look
 from mirror.handover.maps import taken_map
 from mirror.handover.mirrormaker import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
-from mirror.handover.tail import Doubt, Position
+from mirror.handover.model import Doubt, Position
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of
 from mirror.offsets.intervals import merged

@@ -5,7 +5,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from mirror.handover.tail import Doubt, Evidence, MoreSource, MoreTail, Position, Seen, position, tail_begin
+from mirror.handover.model import Doubt, Evidence, MoreSource, MoreTail, Position, Seen
+from mirror.handover.tail import position, tail_begin
 from mirror.offsets.sync_store import Pair
 
 

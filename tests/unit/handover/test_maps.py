@@ -10,7 +10,7 @@ from mirror.copy.recording import after
 from mirror.formats.control import TAKEN_OVER
 from mirror.formats.ledger import Decided
 from mirror.handover.maps import taken_map
-from mirror.handover.tail import Position
+from mirror.handover.model import Position
 from mirror.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair

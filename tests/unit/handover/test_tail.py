@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.handover.tail import Doubt, Position
+from mirror.handover.model import Doubt, Position
 from mirror.offsets.sync_store import Pair
 from tests.unit.handover.mirror_maker import WORLDS, World, found
 
