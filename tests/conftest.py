@@ -4,7 +4,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from services.postgres import PostgresServer
+from tests.started import STARTED, airflows, running
+from tests.waiting import PATIENCE
 
 # No test judges a time: a busy machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,8 +24,6 @@ settings.load_profile("any machine")
 
 GUARDED_USERS = ("mirror", "reader", "writer", "owner", "stranger")
 """Who may log in to the guarded clusters; each has its name as its password."""
-
-_started: dict[str, KafkaCluster | AirflowServices] = {}
 
 
 @pytest.fixture(scope="session")
@@ -42,27 +40,11 @@ def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
     print(f"\nThe services' logs are in {directory}")
 
 
-@contextmanager
-def _running(*clusters: KafkaCluster) -> Iterator[None]:
-    """Clusters that are launched together, which takes hardly longer than one."""
-    _started.update({cluster.alias: cluster for cluster in clusters})
-    try:
-        for cluster in clusters:
-            cluster.launch()
-        for cluster in clusters:
-            cluster.wait_ready()
-        yield
-    finally:
-        for cluster in clusters:
-            cluster.stop()
-            _started.pop(cluster.alias)
-
-
 @pytest.fixture(scope="session")
 def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
     """East and west."""
     clusters = {alias: KafkaCluster(services_directory / alias, alias, proxied=True) for alias in ("east", "west")}
-    with _running(*clusters.values()):
+    with running(*clusters.values()):
         yield clusters
 
 
@@ -71,7 +53,7 @@ def guarded(services_directory: Path) -> Iterator[tuple[KafkaCluster, KafkaClust
     """Two clusters with an authorizer, shared by all tests: GUARDED_USERS may do what ACLs allow, the plain listener everything."""
     users = {name: name for name in GUARDED_USERS}
     source, target = (KafkaCluster(services_directory / alias, alias, users=users) for alias in ("guarded-east", "guarded-west"))
-    with _running(source, target):
+    with running(source, target):
         yield source, target
 
 
@@ -93,9 +75,9 @@ def heartbeats_removed(east: KafkaCluster, west: KafkaCluster) -> Iterator[None]
     yield
     for cluster in (east, west):
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        topics = [name for name in admin.list_topics(timeout=30).topics if name.endswith("heartbeats")]
+        topics = [name for name in admin.list_topics(timeout=PATIENCE).topics if name.endswith("heartbeats")]
         for deleted in admin.delete_topics(topics).values() if topics else ():
-            deleted.result(30)
+            deleted.result(PATIENCE)
 
 
 @pytest.fixture
@@ -106,7 +88,7 @@ def make_cluster(tmp_path: Path) -> Iterator[Callable[..., KafkaCluster]]:
     def make(alias: str, brokers: int = 1, *, start: bool = True, **options: Any) -> KafkaCluster:
         cluster = KafkaCluster(tmp_path / f"kafka-{alias}", alias, brokers, **options)
         made.append(cluster)
-        _started[f"{alias} (of this test)"] = cluster
+        STARTED[f"{alias} (of this test)"] = cluster
         if start:
             cluster.start()
         return cluster
@@ -114,7 +96,7 @@ def make_cluster(tmp_path: Path) -> Iterator[Callable[..., KafkaCluster]]:
     yield make
     for cluster in made:
         cluster.stop()
-        _started.pop(f"{cluster.alias} (of this test)", None)
+        STARTED.pop(f"{cluster.alias} (of this test)", None)
         shutil.rmtree(tmp_path / f"kafka-{cluster.alias}", ignore_errors=True)
 
 
@@ -128,22 +110,8 @@ def oracle(services_directory: Path) -> Iterator[Oracle]:
 @pytest.fixture(scope="module")
 def make_airflow(services_directory: Path) -> Iterator[Callable[..., AirflowServices]]:
     """Starts an Airflow with a PostgreSQL of its own: `make_airflow("scheduled", environment={"MIRROR_CONFIG": ...})`; takes 13 s."""
-    made: list[tuple[str, AirflowServices, PostgresServer]] = []
-
-    def make(name: str, **options: Any) -> AirflowServices:
-        database = PostgresServer(services_directory / f"{name}-postgres")
-        database.start()
-        airflow = AirflowServices(services_directory / name, database.url, **options)
-        made.append((name, airflow, database))
-        _started[f"Airflow '{name}'"] = airflow
-        airflow.start()
-        return airflow
-
-    yield make
-    for name, airflow, database in made:
-        airflow.stop()
-        database.remove()
-        _started.pop(f"Airflow '{name}'", None)
+    with airflows(services_directory) as make:
+        yield make
 
 
 @pytest.fixture
@@ -174,5 +142,21 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     """Shows the end of the services' logs with a failed test that had any."""
     report = yield
     if report.failed:
-        report.sections += [(f"log of {name}", service.log_tail(12)) for name, service in _started.items()]
+        report.sections += [(f"log of {name}", service.log_tail(12)) for name, service in STARTED.items()]
     return report
+
+
+FOLDERS_OF_ONE_STACK = ("tests/airflow/scheduler",)
+"""Folders whose files share what takes long to start."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile`, all files of such a folder go to one worker, as the tests of a file do."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class LoadFolderScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((folder for folder in FOLDERS_OF_ONE_STACK if nodeid.startswith(f"{folder}/")), super()._split_scope(nodeid))
+
+    return LoadFolderScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
