@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.control import HANDED_BACK, TAKEN_OVER
+from mirror.formats.control import HANDED_BACK, TAKEN_OVER, Decision
 from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
 from mirror.formats.history import History, HistoryTopic, from_documents, to_document
 from mirror.formats.skipped import Skipped, joined
@@ -58,6 +58,11 @@ class Decided:
     who: str
     when: datetime
     why: str
+
+    @staticmethod
+    def of(decision: Decision) -> "Decided":
+        """The note of a decision."""
+        return Decided(decision.decision, decision.who, decision.when, decision.why)
 
 
 @dataclass(frozen=True)

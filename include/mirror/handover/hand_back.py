@@ -112,7 +112,7 @@ class _HandBack:
 
     def _fenced(self, plan: Plan) -> Records:
         """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, and gives what it says then."""
-        decided = Decided(HANDED_BACK, self._decision.who, self._decision.when, self._decision.why)
+        decided = Decided.of(self._decision)
 
         def change(known: Records, writer: Writer) -> Records:
             return {tp: replace(record, writer=writer, decided=decided) for tp, record in known.items()}

@@ -2,28 +2,25 @@
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.copy.run import LANES_AT_ONCE, lane_task
-from mirror.errors import ErrorReport, MirrorError, TailInDoubt, TakeOverRefused, named_with
+from mirror.errors import ErrorReport, MirrorError, TailInDoubt, named_with
 from mirror.formats.control import TAKEN_OVER, Decision
-from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.formats.ledger import Decided
 from mirror.handover.evidence import Left, locate
 from mirror.handover.lanes import Records, write_lane
 from mirror.handover.left import Found, look
-from mirror.handover.maps import taken_map
 from mirror.handover.mirrormaker import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
 from mirror.handover.model import Doubt, Position
+from mirror.handover.taken_lane import TakenLane
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of
-from mirror.offsets.intervals import merged
 from mirror.offsets.lanes import lane_of
-from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.sync_store import Pair
 from mirror.plan.checks import check_clusters
 from mirror.plan.model import Plan
 from mirror.plan.own_topics import read_decisions, read_ledger
@@ -63,7 +60,7 @@ class _TakeOver:
         self._maker = request.maker or MirrorMaker.of(flow)
         self._control = control_of(flow, target)
         self._errors: list[ErrorReport] = []
-        self._when = datetime.now(UTC)
+        self._decision = Decision(TAKEN_OVER, request.who, datetime.now(UTC), request.why)
 
     def run(self) -> Done:
         """Looks, matches, and writes."""
@@ -82,7 +79,7 @@ class _TakeOver:
         plan = Plan(flow.name, config_hash=flow.config_hash, source_cluster_id=source_id, target_cluster_id=target_id, ledger_id=ledger_id)
         taken = self._written(plan, found, positions) if not self._dry_run else dict.fromkeys(positions)
         if decisions.handed_back and not self._dry_run:
-            self._control.write(Decision(TAKEN_OVER, self._request.who, self._when, self._request.why))
+            self._control.write(self._decision)
         return self._done(found, {tp: position for tp, position in positions.items() if tp in taken}, fenced)
 
     def _positions(self, found: Found) -> dict[TopicPartition, Position]:
@@ -113,7 +110,7 @@ class _TakeOver:
         def one(lane: int) -> Records:
             """What was written of a lane; an error of the lane leaves the others going."""
             task = lane_task(self._flow, plan, lane, "take-over")
-            made = _Lane(self._target, plan, lanes, found, by_lane[lane], positions, self._decided())
+            made = TakenLane(self._target, plan, lanes, found, by_lane[lane], positions, Decided.of(self._decision))
             try:
                 return write_lane(task, made.change)
             except MirrorError as error:
@@ -124,9 +121,6 @@ class _TakeOver:
 
         with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
             return {tp: record for records in threads.map(one, by_lane) for tp, record in records.items()}
-
-    def _decided(self) -> Decided:
-        return Decided(TAKEN_OVER, self._request.who, self._when, self._request.why)
 
     # ------------------------------------------------------------ the answer
 
@@ -147,80 +141,6 @@ class _TakeOver:
         errors = tuple(error.of_flow(self._flow.name) for error in self._errors)
         totals = {"taken": len(rows), "ours": len(found.ours)}
         return Done({**result, "ours": len(found.ours)}, totals, (*lines, *found.notices), errors)
-
-
-class _Lane:
-    """The partitions of one lane, once it is fenced: what was read before must still be so."""
-
-    def __init__(
-        self,
-        target: Cluster,
-        plan: Plan,
-        lanes: int,
-        found: Found,
-        left: Mapping[TopicPartition, Left],
-        positions: Mapping[TopicPartition, Position],
-        decided: Decided,
-    ) -> None:
-        self._target = target
-        self._plan = plan
-        self._lanes = lanes
-        self._found = found
-        self._left = left
-        self._positions = positions
-        self._decided = decided
-        self.errors: list[ErrorReport] = []
-
-    def change(self, known: Records, writer: Writer) -> Records:
-        """The records to write; what has changed meanwhile is an error."""
-        remotes = [left.remote for left in self._left.values()]
-        ends = self._target.offsets(remotes, "latest")
-        ids = {name: topic.id for name, topic in self._target.topics({remote.topic for remote in remotes}).items()}
-        changed: dict[TopicPartition, LedgerRecord] = {}
-        for tp, left in self._left.items():
-            before = known.get(tp)
-            if before is not None and not before.is_handed_back:
-                self._moved(tp, "another run took it over meanwhile.")
-            elif ends.get(left.remote) != left.target_end or ids.get(left.remote.topic) != self._found.remotes[tp.topic].id:
-                self._moved(
-                    tp, f"somebody wrote to {left.remote} meanwhile: it ended at {left.target_end}, and ends at {ends.get(left.remote)}."
-                )
-            else:
-                changed[tp] = self._record(left, before, writer)
-        return changed
-
-    def _moved(self, tp: TopicPartition, detail: str) -> None:
-        error = TakeOverRefused(*tp, detail, "Find out who writes, and stop it; then run take-over again.")
-        self.errors.append(error.report())
-
-    def _record(self, left: Left, before: LedgerRecord | None, writer: Writer) -> LedgerRecord:
-        source, remote = self._found.sources[left.tp], self._found.remotes[left.tp.topic]
-        position = self._positions[left.tp]
-        ours = before if before is not None and left.known is not None else None
-        syncs = [sync for sync in left.syncs if sync.upstream < position.watermark and sync.downstream < left.target_end]
-        record = LedgerRecord(
-            watermark=position.watermark,
-            leader_epoch=source.leader_epoch,
-            source_topic_id=source.topic_id,
-            target_topic=left.remote.topic,
-            target_topic_id=remote.id,
-            target_next=left.target_end,
-            source_cluster_id=self._plan.source_cluster_id,
-            target_cluster_id=self._plan.target_cluster_id,
-            lanes=self._lanes,
-            offset_map=taken_map(
-                ours.offset_map if ours else OffsetMap(), syncs, position.pairs, Pair(position.watermark, left.target_end)
-            ),
-            writer=writer,
-            decided=self._decided,
-            # What MirrorMaker 2 copied below is no history that a backfill could fill.
-            start=0,
-        )
-        if ours is None:
-            return record
-        covered = merged((*ours.covered, (ours.watermark, position.watermark)))
-        kept = replace(record, start=ours.live_start, history=ours.history, history_topics=ours.history_topics)
-        return replace(kept, covered=covered, skipped=ours.skipped)
 
 
 def _in_doubt(left: Left, doubt: Doubt) -> TailInDoubt:

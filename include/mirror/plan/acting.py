@@ -36,7 +36,7 @@ def noted(record: LedgerRecord, applied: Iterable[Decision]) -> LedgerRecord:
     newest = max(applied, key=lambda each: each.when, default=None)
     if newest is None or (record.decided is not None and record.decided.when >= newest.when):
         return record
-    return replace(record, decided=Decided(newest.decision, newest.who, newest.when, newest.why))
+    return replace(record, decided=Decided.of(newest))
 
 
 def rehomed(
