@@ -5,9 +5,11 @@ the database (3.3.2 refuses it), so those for alerts have to be in the environme
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from mirror.airflow.late_runs import WATCHED
 from mirror.alerts.limits import run_seconds
 from mirror.alerts.model import Alert
 from mirror.alerts.notify import connections_of, send_by
@@ -40,4 +42,8 @@ def missed_run(flow: str, seconds: int, context: Mapping[str, Any]) -> Alert:
     due = context.get("deadline", {}).get("deadline_time")
     since = datetime.fromisoformat(str(due)).astimezone(UTC) if due else datetime.now(UTC)
     run_id = str(run.get("dag_run_id") or run.get("run_id"))
-    return late_run(str(run.get("dag_id")), run_id, seconds, str(run.get("state", "unknown"))).alert(flow, since)
+    dag_id = str(run.get("dag_id"))
+    problem = late_run(dag_id, run_id, seconds, str(run.get("state", "unknown")))
+    if run.get("logical_date", "") is None or dag_id.rpartition(".")[2] not in WATCHED:
+        problem = replace(problem, detail=f"{problem.detail}\nThat it has ended is not told: end this alert by hand.")
+    return problem.alert(flow, since)

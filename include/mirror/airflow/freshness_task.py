@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 _KEY = "freshness"
 
-_AT_MOST = timedelta(minutes=5)
-"""How long a check may take before it is ended: the next one shall look again, and not wait for it for ever."""
+_AT_MOST = timedelta(minutes=10)
+"""How long a check may take before it is ended: the next one shall look again, and not wait for it for ever. Looking and sending have
+shorter times of their own, so that this is for what nobody foresaw: a run that is ended tells nobody."""
 
 log = logging.getLogger(__name__)
 

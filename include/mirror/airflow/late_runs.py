@@ -32,12 +32,20 @@ def late_runs(flow: Flow, before: State) -> list[Problem]:
 
 
 def is_late(run: Any, allowed: timedelta, now: datetime, unseen_since: datetime | None) -> bool:
-    """Whether a run takes too long, or took so and ended since then, unseen. How long one has waited to begin, nobody says here."""
-    if run.start_date is None:
+    """Whether a run takes too long, or took so and ended since then, unseen."""
+    began = _began(run)
+    if began is None:
         return False
     if run.end_date is None:
-        return bool(now - run.start_date > allowed)
-    return unseen_since is not None and bool(run.end_date > unseen_since and run.end_date - run.start_date > allowed)
+        return bool(now - began > allowed)
+    return unseen_since is not None and bool(run.end_date > unseen_since and run.end_date - began > allowed)
+
+
+def _began(run: Any) -> datetime | None:
+    """When it was queued. Airflow does not say that here; one that a person triggered was queued when it was to run, and another one begins
+    when it is queued, for its DAG has no other run then."""
+    began: datetime | None = run.run_after if run.run_type == "manual" else run.start_date
+    return began
 
 
 def _newest_run(dag_id: str) -> Any:

@@ -1,16 +1,22 @@
 """What audits found, remembered until an audit finds it mended: an audit may look at some topics or intervals alone."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mirror.alerts.problems import Place, Problem, by_topic
+from mirror.alerts.seen import Seen
 from mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
+from mirror.offsets.partition import TopicPartition
+from mirror.report.status import GONE
 
 MISMATCH = "AuditMismatch"
 
 COUNTED = 100
 """How many runs are known to be counted."""
+
+KEPT = 1000
+"""How many mismatches are remembered, the newest: an alert shows ten of a topic."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,20 @@ class Audits:
         found = [_mismatch(each, result.time.strftime("%Y-%m-%d %H:%M UTC")) for each in answered if each.state == DIFFERENT]
         counted = {**self.counted, run: document["time"]}
         newest = sorted(counted, key=lambda each: counted[each])[-COUNTED:]
-        return Audits((*kept, *found), {each: counted[each] for each in newest})
+        return Audits((*kept, *found)[-KEPT:], {each: counted[each] for each in newest})
+
+    def still_there(self, seen: Seen) -> "Audits":
+        """Without the places of which the source has nothing any more, or which the flow no longer mirrors: no audit can ever look there
+        again. All of them while the clusters cannot be compared."""
+        if not seen.comparable:
+            return self
+        mirrored = {each.topic_partition for each in seen.status.partitions if each.state != GONE}
+
+        def is_there(each: Mismatch) -> bool:
+            tp, last = TopicPartition(each.topic, each.partition), each.end - 1 if each.offset is None else each.offset
+            return tp in mirrored and last >= seen.log_starts.get(tp, 0)
+
+        return replace(self, mismatches=tuple(filter(is_there, self.mismatches)))
 
     def problems(self, flow: str, patience: float) -> list[Problem]:
         """One for each topic whose copy is not equal."""

@@ -67,7 +67,7 @@ def check(flow: "Flow", seen: Seen, before: State, audits: Audits = NO_AUDITS, l
     `audits` are what audits found, `late_runs` the runs that have missed their deadline.
     """
     limits = limits_of(flow)
-    late, judgement = judged(seen, before.memory, limits, (*audits.problems(flow.name, limits.lasting), *late_runs))
+    late, judgement = judged(seen, before.memory, limits, (*audits.still_there(seen).problems(flow.name, limits.lasting), *late_runs))
     connections = connections_of(flow)
     tracking, telling = track(
         before.tracking,
@@ -85,7 +85,7 @@ def check(flow: "Flow", seen: Seen, before: State, audits: Audits = NO_AUDITS, l
 
 def judged(seen: Seen, remembered: Memory | None, limits: Limits, others: Sequence[Problem] = ()) -> tuple[list[Late], Judgement]:
     """The partitions with work, and all problems: those that were seen, and the others, of audits and runs."""
-    late = late_partitions(seen, memory_after(seen, remembered), is_new=remembered is None)
+    late = late_partitions(seen, memory_after(seen, remembered) or {}, is_new=remembered is None)
     found = judge(seen, late, limits)
     return late, Judgement((*found.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind))
 

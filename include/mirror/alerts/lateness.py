@@ -21,12 +21,12 @@ def work_of(each: PartitionStatus) -> Work | None:
     return Work(position, each.last_stable) if position < each.last_stable else None
 
 
-def memory_after(seen: Seen, memory: Memory | None) -> Memory:
-    """What is remembered of partitions with work until the next check."""
+def memory_after(seen: Seen, memory: Memory | None) -> Memory | None:
+    """What is remembered of partitions with work until the next check; after one that could compare nothing, what was before."""
+    if not seen.comparable:
+        return memory
     partitions = {each.topic_partition: each for each in seen.status.partitions}
     work = {tp: found for tp, each in partitions.items() if (found := work_of(each)) is not None}
-    if not seen.comparable:
-        return memory or {}
     return remembered(memory, work, [tp for tp, each in partitions.items() if each.lag is None], seen.now)
 
 
@@ -43,7 +43,8 @@ class Late:
 def late_partitions(seen: Seen, memory: Memory, is_new: bool) -> list[Late]:
     """The partitions with work, those that wait longest first.
 
-    A record waits no longer than it has been seen to be there, and no longer than its timestamp says. A memory that was lost (`is_new`)
+    A record waits no longer than it has been seen to be there, and no longer than its timestamp says; one that is ahead of our clock says
+    nothing. A memory that was lost (`is_new`)
     saw nothing: then the timestamp counts alone; but not of a flow that has just been set up, with a backlog of whatever age.
     """
     just_set_up = seen.status.written is None
@@ -52,7 +53,7 @@ def late_partitions(seen: Seen, memory: Memory, is_new: bool) -> list[Late]:
         work = work_of(each)
         if work is None:
             continue
-        waiting, age = memory[each.topic_partition], each.oldest_seconds
+        waiting, age = memory[each.topic_partition], each.oldest_seconds or None
         if is_new:
             seconds = still = 0.0 if just_set_up else age or 0.0
         else:

@@ -1,6 +1,7 @@
 """Looks at both clusters for a check: as `status` does, with the target's heartbeats beside it. Whatever goes wrong is an answer too."""
 
 import logging
+import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,33 @@ from mirror.report.status import Status, status_of
 if TYPE_CHECKING:
     from mirror.config import Flow
 
+SECONDS = 240.0
+"""How long a check looks; usually it takes a second, and each question to a cluster has a deadline of its own."""
+
 log = logging.getLogger(__name__)
 
 
-def look(flow: "Flow") -> Seen:
-    """What there is to see of the flow now. Raises nothing: a check that cannot look is a problem like any other."""
+def look(flow: "Flow", seconds: float = SECONDS) -> Seen:
+    """What there is to see of the flow now. Raises nothing: a check that cannot look, or takes longer, is a problem like any other.
+
+    It looks in a thread that is left alone after that time: a client that hangs cannot be ended, and a check that waits for it tells nobody
+    anything.
+    """
+    found: list[Seen] = []
+    thread = threading.Thread(target=lambda: found.append(_look(flow)), name=f"mirror-look {flow.name}", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if found:
+        return found[0]
+    return Seen(Status(flow.name, datetime.now(UTC)), comparable=False, failure=f"Looking at both clusters took longer than {seconds:g} s.")
+
+
+def _look(flow: "Flow") -> Seen:
     try:
         seen = observe(flow)
         beats = None if flow.target in seen.silent else _beats(flow)
-        return Seen(status_of(seen), seen.comparable, seen.silent, beats)
+        starts = {tp: each.log_start for tp, each in (seen.source or {}).items()}
+        return Seen(status_of(seen), seen.comparable, seen.silent, beats, starts)
     except MirrorError as error:
         return Seen(Status(flow.name, datetime.now(UTC), errors=(error.report().of_flow(flow.name),)), comparable=False)
     except Exception as failure:

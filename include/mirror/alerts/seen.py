@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mirror.errors import ErrorReport
+from mirror.offsets.partition import TopicPartition
 from mirror.report.status import Status
 
 
@@ -26,6 +27,8 @@ class Seen:
     comparable: bool
     silent: Mapping[str, ErrorReport] = field(default_factory=dict)
     beats: Sequence[Beats] | None = None
+    log_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The first offset that the source still has of each partition, as far as it could be seen."""
     failure: str = ""
     """Why it could not be looked at all."""
 

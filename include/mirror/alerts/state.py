@@ -28,11 +28,14 @@ class State:
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON. The memory of partitions is packed: there may be thousands."""
-        memory = json.dumps(waiting.as_document(self.memory or {}), separators=(",", ":")).encode()
+        packed = None
+        if self.memory is not None:
+            memory = json.dumps(waiting.as_document(self.memory), separators=(",", ":")).encode()
+            packed = base64.b64encode(zlib.compress(memory)).decode("ascii")
         return {
             "v": VERSION,
             "time": iso(self.time) if self.time else None,
-            "memory": base64.b64encode(zlib.compress(memory)).decode("ascii"),
+            "memory": packed,
             "tracking": [each.as_document() for each in self.tracking.values()],
             "outbox": outbox.as_documents(self.outbox),
         }
@@ -43,10 +46,11 @@ def from_document(document: Any) -> State:
     try:
         if document["v"] != VERSION:
             raise ValueError(f"it has version {document['v']}, and {VERSION} is known")
-        memory = json.loads(zlib.decompress(base64.b64decode(document["memory"])))
+        packed = document["memory"]
+        memory = None if packed is None else waiting.from_document(json.loads(zlib.decompress(base64.b64decode(packed))))
         tracked = [Tracked.from_document(each) for each in document["tracking"]]
         return State(
-            waiting.from_document(memory),
+            memory,
             {each.alert.key: each for each in tracked},
             outbox.from_documents(document["outbox"]),
             datetime.fromisoformat(document["time"]) if document["time"] is not None else None,

@@ -12,23 +12,30 @@ ALLOWED = timedelta(seconds=100)
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "unseen_since", "expected"),
+    ("queued", "start", "end", "unseen_since", "expected"),
     [
-        (None, None, 0, False),
-        (950, None, 0, False),
-        (899, None, None, True),
-        (700, 990, 940, True),
-        (700, 930, 940, False),
-        (700, 990, None, False),
-        (930, 990, 940, False),
+        (None, None, None, 0, False),
+        (None, 950, None, 0, False),
+        (None, 899, None, None, True),
+        (None, 700, 990, 940, True),
+        (None, 700, 930, 940, False),
+        (None, 700, 990, None, False),
+        (None, 930, 990, 940, False),
+        (899, None, None, None, True),
+        (901, None, None, None, False),
+        (880, 950, 990, 940, True),
     ],
-    ids=["waits", "in time", "late", "late and just over", "over before the last check", "over and known", "was in time"],
+    ids=[
+        *["waits", "in time", "late", "late and just over", "over before the last check", "over and known", "was in time"],
+        *["by hand and waits", "by hand and waits in time", "by hand, late by its waiting"],
+    ],
 )
 def test_a_run_is_late_while_it_lasts_and_once_if_nobody_saw_it(
-    start: float | None, end: float | None, unseen_since: float | None, expected: bool
+    queued: float | None, start: float | None, end: float | None, unseen_since: float | None, expected: bool
 ) -> None:
     def time(seconds: float | None) -> datetime | None:
         return None if seconds is None else at(seconds)
 
-    run = SimpleNamespace(start_date=time(start), end_date=time(end))
+    by, run_after = ("scheduled", at(0)) if queued is None else ("manual", at(queued))
+    run = SimpleNamespace(run_type=by, run_after=run_after, start_date=time(start), end_date=time(end))
     assert is_late(run, ALLOWED, at(1000), time(unseen_since)) == expected

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
-from mirror.alerts.audits import COUNTED, Audits
+from mirror.alerts.audits import COUNTED, KEPT, Audits
 from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
-from tests.unit.alerts.seen import at
+from mirror.offsets.partition import TopicPartition
+from mirror.report.status import GONE, PartitionStatus
+from tests.unit.alerts.seen import at, partition, seen
 
 
 def audited(minute: int, *partitions: tuple[int, str, tuple[int, int], int | None], topic: str = "orders") -> dict[str, Any]:
@@ -47,6 +49,29 @@ def test_an_audit_of_the_same_place_mends_it_or_finds_it_again_once() -> None:
     again = audits.plus("run 2", audited(1, (1, DIFFERENT, (0, 20), 4)))
     assert len(again.mismatches) == 1
     assert places(again.plus("run 3", audited(2, (1, EQUAL, (3, 5), None)))) == set()
+
+
+def test_what_the_source_has_no_more_or_the_flow_does_not_mirror_any_more_is_over_for_no_audit_can_look_there_again() -> None:
+    audits = Audits().plus("run", audited(0, (1, DIFFERENT, (5, 9), 6), (2, DIFFERENT, (0, 9), 4)))
+    mirrored = (partition(20, 20, 1), partition(20, 20, 2))
+
+    def left(*partitions: PartitionStatus, starts: tuple[int, int] = (0, 0), comparable: bool = True) -> set[tuple[str, int]]:
+        log_starts = {TopicPartition("orders", 1): starts[0], TopicPartition("orders", 2): starts[1]}
+        return places(audits.still_there(seen(0, *partitions, log_starts=log_starts, comparable=comparable)))
+
+    assert left(*mirrored, starts=(6, 0)) == {("orders", 1), ("orders", 2)}
+    assert left(*mirrored, starts=(7, 4)) == {("orders", 2)}
+    assert left(mirrored[0], partition(20, 20, 2, state=GONE)) == {("orders", 1)}
+    assert left(starts=(7, 7), comparable=False) == {("orders", 1), ("orders", 2)}, "nothing is known"
+    assert places(audits.still_there(seen(0, *mirrored))) == {("orders", 1), ("orders", 2)}, "no log start could be seen"
+
+
+def test_very_many_mismatches_do_not_grow_without_end() -> None:
+    audits = Audits()
+    for day in range(3):
+        audits = audits.plus(f"run {day}", audited(day, *((number, DIFFERENT, (day, day + 1), day) for number in range(KEPT // 2))))
+    assert len(audits.mismatches) == KEPT
+    assert {each.offset for each in audits.mismatches} == {1, 2}, "the newest"
 
 
 def test_an_audit_that_is_added_again_changes_nothing_unless_its_task_ran_anew() -> None:

@@ -17,7 +17,7 @@ def judgement(*checks: Seen, limits: Limits = LIMITS) -> Judgement:
     for place, each in enumerate(checks):
         is_new, memory = memory is None, memory_after(each, memory)
         if place == len(checks) - 1:
-            return judge(each, late_partitions(each, memory, is_new), limits)
+            return judge(each, late_partitions(each, memory or {}, is_new), limits)
     raise AssertionError
 
 
@@ -60,6 +60,16 @@ def test_a_record_that_says_it_is_of_last_year_waits_since_it_was_seen() -> None
 def test_a_record_that_is_younger_than_the_first_look_at_its_offset_waits_since_its_own_time() -> None:
     young = partition(0, 5, oldest_seconds=60, written=written(0))
     assert judgement(seen(0, young), seen(150, young)).problems == ()
+
+
+def test_a_record_that_says_it_is_of_next_year_waits_since_it_was_seen() -> None:
+    ahead = partition(0, 5, oldest_seconds=0.0, written=written(0))
+    assert opened(judgement(seen(0, ahead), seen(150, ahead))) == {"Behind": None}
+
+
+def test_a_memory_that_is_lost_while_a_cluster_is_away_is_lost_until_it_is_back() -> None:
+    away = seen(0, comparable=False, errors=[error("ClusterUnreachable", retriable=True)])
+    assert opened(judgement(away, seen(60, partition(0, 5, oldest_seconds=150, written=written(-10))))) == {"Behind": None}
 
 
 def test_without_a_memory_the_records_own_times_count_so_that_a_lost_memory_is_not_silent() -> None:

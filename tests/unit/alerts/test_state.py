@@ -97,6 +97,11 @@ def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) ->
     assert {each.kind for each in then.alerts} == set()
 
 
+def test_that_nothing_is_remembered_of_partitions_is_not_the_same_as_that_none_had_work() -> None:
+    for memory in (None, {}):
+        assert from_document(json.loads(json.dumps(State(memory).as_document()))).memory == memory
+
+
 def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) -> None:
     channel, state = Channel(), State()
     for seconds in (0, 150, 200):
