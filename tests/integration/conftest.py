@@ -23,8 +23,9 @@ from tests.integration.access import allow, run, secure
 from tests.integration.backfilling import backfilling
 from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
 from tests.integration.left_behind import left
+from tests.integration.planter import planter
 
-__all__ = ["allow", "answer", "backfilling", "decide", "inside_the_transaction", "left", "make_topic", "run", "secure"]
+__all__ = ["allow", "answer", "backfilling", "decide", "inside_the_transaction", "left", "make_topic", "planter", "run", "secure"]
 
 
 @dataclass

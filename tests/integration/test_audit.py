@@ -2,94 +2,16 @@
 
 import json
 import threading
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from confluent_kafka import Producer
 
 from mirror.__main__ import main
 from mirror.audit.run import audit
-from mirror.audit.stretch_audit import audit_stretches
-from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
-from mirror.kafka.connect import clusters
-from mirror.offsets.lanes import lane_of
-from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record
-
-NOW = 1_790_000_000_000
-
-
-def numbered(count, first=0):
-    return [
-        Record(b"key %d" % number, b"value %d" % number, (("h", b"%d" % number), ("n", None)), NOW + number)
-        for number in range(first, first + count)
-    ]
-
-
-class Planter:
-    """Builds remote topics by hand, and writes into the ledger that they are complete copies."""
-
-    def __init__(self, mirroring):
-        self.mirroring = mirroring
-        self._any = None
-
-    def vouch(self, topic, records, target_next, **fields):
-        """The ledger says of partition 0 that the first `records` source offsets stand at the same offsets of the remote topic."""
-        mirroring = self.mirroring
-        with clusters(mirroring.flow) as (source, target):
-            source_id, target_id = source.cluster_id(), target.cluster_id()
-        record = LedgerRecord(
-            watermark=records,
-            leader_epoch=0,
-            source_topic_id=mirroring.oracle.topic_id(mirroring.source, topic),
-            target_topic=mirroring.pair.remote(topic),
-            target_topic_id=mirroring.oracle.topic_id(mirroring.target, mirroring.pair.remote(topic)),
-            target_next=target_next,
-            source_cluster_id=source_id,
-            target_cluster_id=target_id,
-            lanes=4,
-            offset_map=OffsetMap((Run(0, 0, records),)),
-            writer=Writer("", "host", "a test", next(iter(mirroring.ledger().values())).writer.time),
-            covered=((0, records),),
-            records=records,
-        )
-        self.write(TopicPartition(topic, 0), replace(record, **fields))
-
-    def write(self, tp, record):
-        producer = Producer({"bootstrap.servers": self.mirroring.target})
-        topic = f"mm2-ledger.{self.mirroring.pair.source}.internal"
-        producer.produce(topic, encode(record), encode_key(tp), lane_of(*tp, 4))
-        assert producer.flush(10) == 0
-
-    def plant(self, name, source, target, configs=None, **fields):
-        """A source topic and its remote topic with exactly these records; the topic's name."""
-        mirroring, topic = self.mirroring, self.mirroring.pair.topic(name)
-        mirroring.oracle.create_topic(mirroring.source, topic, 1, configs)
-        mirroring.oracle.create_topic(mirroring.target, mirroring.pair.remote(topic), 1, configs)
-        mirroring.oracle.produce_records(mirroring.source, topic, source)
-        if target:
-            mirroring.oracle.produce_records(mirroring.target, mirroring.pair.remote(topic), target)
-        self.vouch(topic, len(source), len(source), **fields)
-        return topic
-
-
-@pytest.fixture
-def planter(mirroring, topic):
-    """A flow that has copied a topic, so that it has a ledger."""
-    assert mirroring.copy().state == "done"
-    return Planter(mirroring)
-
-
-def by_topic(result):
-    return {each.topic: each for each in result.partitions if each.partition == 0}
-
-
-SOURCE = numbered(300)
-COARSE = OffsetMap((Run(0, 0, 1), Run(299, 299, 1, thinned=True)))
+from tests.integration.planter import NOW, SOURCE, by_topic, numbered
 
 PLANTED = {
     "missing": ([*SOURCE[:50], *SOURCE[51:], numbered(1, 300)[0]], "missing record", 50, 50),
@@ -110,6 +32,7 @@ def test_each_planted_difference_is_found_and_named_and_healthy_topics_beside_it
     good = planter.plant("good", SOURCE, SOURCE)
     idle = mirroring.pair.topic("idle")
     mirroring.oracle.create_topic(mirroring.source, idle)
+    assert [idle in notice for notice in audit(mirroring.flow).notices] == [True], "nothing of it is copied, so nothing is compared"
     mirroring.refresh()
     mirroring.copy()
     assert by_topic(audit(mirroring.flow, [idle]))[idle].state == "equal"
@@ -193,140 +116,6 @@ def test_audits_beside_a_running_copy_see_no_difference(pair, make_mirroring):
     assert results[-1].totals["source_records"] == 6_300
 
 
-def test_gaps_and_retention_on_both_sides_are_left_out_by_name_and_the_rest_is_compared(pair, make_mirroring):
-    mirroring = make_mirroring(pair, {"source->target.mirror.on.gap": "skip-and-record"})
-    oracle, name = mirroring.oracle, pair.topic("orders")
-    oracle.create_topic(mirroring.source, name, 1)
-    for seed in range(4):
-        oracle.produce(mirroring.source, name, 100, seed=seed, min_size=10)
-        if seed == 1:
-            oracle.delete_records(mirroring.source, name, {0: 150})
-        assert mirroring.copy().state == "done"
-    result = audit(mirroring.flow)
-    (found,) = result.partitions
-    assert (found.state, found.source, found.source_records, found.target_records) == ("equal", (150, 400), 250, 250)
-    assert {(left.start, left.end) for left in found.left_out} == {(0, 100), (100, 150)}
-    assert any("gap" in left.reason for left in found.left_out)
-    oracle.delete_records(mirroring.source, name, {0: 170})
-    oracle.delete_records(mirroring.target, pair.remote(name), {0: 220})
-    (found,) = audit(mirroring.flow).partitions
-    assert found.state == "equal"
-    assert found.source[0] > 170
-    assert found.source_records == found.target_records == 400 - found.source[0]
-    assert any("the target no longer has their copies" in left.reason for left in found.left_out)
-    oracle.delete_records(mirroring.source, name, {0: -1})
-    result = audit(mirroring.flow)
-    assert (result.state, result.partitions[0].state, result.errors) == ("could not be had", "could not be had", ())
-
-
-def test_a_log_that_begins_between_two_known_pairs_is_counted_from_behind(mirroring, planter):
-    source = numbered(300)
-    runs = OffsetMap((Run(0, 0, 10), Run(250, 250, 50, thinned=True)))
-    planted = planter.plant("coarse", source, source, offset_map=runs)
-    spoilt = planter.plant("coarse-spoilt", source, [*source[:180], *source[181:], source[299]], offset_map=runs)
-    for name in (planted, spoilt):
-        mirroring.oracle.delete_records(mirroring.source, name, {0: 100})
-    found = by_topic(audit(mirroring.flow))
-    assert (found[planted].state, found[planted].source_records, found[planted].target_records) == ("equal", 200, 200)
-    assert (found[spoilt].difference.kind, found[spoilt].difference.source_offset) == ("missing record", 180)
-    mirroring.oracle.delete_records(mirroring.source, planted, {0: -1})
-    for name in (planted, spoilt):
-        mirroring.oracle.delete_records(mirroring.target, mirroring.pair.remote(name), {0: 150})
-    found = by_topic(audit(mirroring.flow))
-    assert found[planted].state == "could not be had"
-    assert (found[spoilt].difference.kind, found[spoilt].difference.source_offset) == ("missing record", 180)
-
-
-def test_copies_that_others_write_between_are_tolerated_where_that_is_allowed_and_a_missing_one_is_not(pair, make_mirroring):
-    mirroring = make_mirroring(pair, {"source->target.mirror.on.unexplained.target": "append"})
-    name = pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 1)
-    for seed in range(3):
-        mirroring.oracle.produce(mirroring.source, name, 100, seed=seed)
-        mirroring.copy()
-        mirroring.oracle.produce_records(mirroring.target, pair.remote(name), numbered(10))
-    (found,) = audit(mirroring.flow).partitions
-    assert (found.state, found.difference, found.source_records, found.tolerated) == ("equal", None, 300, 20)
-    assert "are no copies" in found.notes[0]
-    planter = Planter(mirroring)
-    source = numbered(300)
-    planted = planter.plant("merged", source, [*source[:50], *numbered(1, 900), *source[51:]], offset_map=COARSE)
-    (difference,) = audit(mirroring.flow, [planted]).differences
-    assert (difference.kind, difference.source_offset) == ("missing record", 50)
-
-
-def test_history_is_compared_where_it_was_written(mirroring, planter):
-    oracle, name, source = mirroring.oracle, mirroring.pair.topic("old"), numbered(300)
-    place, remote = f"history-{name}", mirroring.pair.remote(name)
-    oracle.create_topic(mirroring.source, name)
-    oracle.produce_records(mirroring.source, name, source)
-    for topic, records in ((remote, source[200:]), (place, [*source[:120], replace(source[120], value=b"x"), *source[121:200]])):
-        oracle.create_topic(mirroring.target, topic)
-        oracle.produce_records(mirroring.target, topic, records)
-    written = HistoryTopic(place, oracle.topic_id(mirroring.target, place), 200, ((0, 200),), (History(0, 200, place, 0, 200),))
-    live = {"covered": ((200, 300),), "start": 200, "offset_map": OffsetMap((Run(200, 0, 100),)), "history_topics": (written,)}
-    planter.vouch(name, 300, 100, **live)
-    found = {each.remote: each for each in audit(mirroring.flow, [name]).partitions}
-    assert (found[remote].state, found[remote].source) == ("equal", (200, 300))
-    assert (found[place].difference.kind, found[place].difference.source_offset) == ("changed value", 120)
-    only = audit(mirroring.flow, source_offsets={TopicPartition(name, 0): (250, 300)})
-    assert [(each.remote, each.state) for each in only.partitions] == [(remote, "equal")]
-
-
-def test_what_retention_takes_away_while_it_is_read_is_left_out_and_the_rest_compared(mirroring, planter):
-    planted = planter.plant("short", numbered(300), numbered(300))
-    calls = []
-
-    def compare(work, stretches):
-        if not calls:
-            mirroring.oracle.delete_records(mirroring.source, planted, {0: 100})
-        calls.append(len(stretches))
-        return audit_stretches(work, stretches)
-
-    result = audit(mirroring.flow, [planted], compare=compare)
-    (found,) = result.partitions
-    assert (found.state, found.source, found.source_records, result.errors) == ("equal", (100, 300), 200, ())
-    assert calls == [1, 1]
-
-
-def test_a_target_that_stamps_its_records_is_compared_without_times(mirroring, planter):
-    source = numbered(50)
-    stamped = planter.plant("stamped", source, source)
-    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(stamped), {"message.timestamp.type": "LogAppendTime"})
-    other = planter.plant("stamping", source, [])
-    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(other), {"message.timestamp.type": "LogAppendTime"})
-    mirroring.oracle.produce_records(mirroring.target, mirroring.pair.remote(other), source)
-    found = by_topic(audit(mirroring.flow))
-    assert (found[stamped].state, found[stamped].notes) == ("equal", ())
-    assert (found[other].state, found[other].difference) == ("equal", None)
-    assert "timestamps were not compared" in found[other].notes[0]
-
-
-def test_a_compacted_topic_is_equal_however_its_source_was_cleaned_and_a_spoilt_copy_is_found(mirroring, planter):
-    oracle, source, name = mirroring.oracle, mirroring.source, mirroring.pair.topic("compacted")
-    configs = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "100"}
-    oracle.create_topic(source, name, 1, configs)
-    mirroring.refresh()
-    oracle.alter_configs(mirroring.target, mirroring.pair.remote(name), {"cleanup.policy": "delete"})
-    copied, deadline = 0, time.monotonic() + 60
-    while oracle.count(source, name)[0].records == copied:
-        assert time.monotonic() < deadline, "the broker did not compact the topic"
-        oracle.produce(source, name, 100, seed=copied, key_count=20, null_keys=False)
-        copied += mirroring.copy().records
-    keyed = [replace(each, key=b"key %d" % (number % 20)) for number, each in enumerate(SOURCE)]
-    compact = {"cleanup.policy": "compact"}
-    newest = planter.plant("newest", keyed, [*keyed[:290], replace(keyed[290], value=b"x"), *keyed[291:]], compact, offset_map=COARSE)
-    tied = planter.plant("tied", keyed, [*keyed[:50], replace(keyed[50], value=b"x"), *keyed[51:]], compact)
-    older = planter.plant("older", keyed, [*keyed[:50], replace(keyed[50], value=b"x"), *keyed[51:]], compact, offset_map=COARSE)
-    found = by_topic(audit(mirroring.flow))
-    assert (found[name].state, found[name].difference) == ("equal", None)
-    assert found[name].source_records < found[name].target_records
-    assert "compacted" in found[name].notes[0]
-    assert (found[newest].difference.kind, found[newest].difference.source_offset) == ("changed value", 290)
-    assert (found[tied].difference.kind, found[tied].difference.source_offset) == ("changed value", 50)
-    assert (found[older].state, len(found[older].notes)) == ("equal", 1), "which record it was, nobody can tell: the note says so"
-
-
 def test_more_partitions_than_one_consumer_reads_at_once(pair, make_mirroring):
     mirroring = make_mirroring(pair)
     name = pair.topic("many")
@@ -344,6 +133,9 @@ def test_times_choose_offsets_and_offsets_can_be_given(mirroring, planter):
     assert audit(mirroring.flow, [planted], times=(at[0], at[1])).state == "different", "a missing record moves all behind it"
     assert audit(mirroring.flow, source_offsets={TopicPartition(planted, 0): (10, 40)}).totals["source_records"] == 30
     assert audit(mirroring.flow, [planted], source_offsets={TopicPartition(planted, 0): (10, 40)}).state == "equal"
+    mirroring.oracle.delete_records(mirroring.source, planted, {0: 150})
+    gone = audit(mirroring.flow, [planted], times=(at[0], at[1]))
+    assert (gone.state, [(left.start, left.end) for left in gone.partitions[0].left_out]) == ("could not be had", [(0, 150)])
     assert audit(mirroring.flow, ["no-such-topic"]).notices == (
         "no-such-topic: the ledger knows nothing of this topic, so nothing of it was compared.",
     )
