@@ -4,35 +4,31 @@ Through kafka-python: librdkafka's Python client appends a NUL byte to the metad
 the same on both clusters, and it asks for one group at a time.
 """
 
-import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import kafka.errors as errors
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as PythonTopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.python_client import python_settings
+from mirror.kafka.group_admin import GroupAdmin
 from mirror.offsets.partition import TopicPartition
 
 AT_ONCE = 500
 """Groups in one request."""
 _COMMITS_AT_ONCE = 8
-_PAUSE_SECONDS = 0.1
 _TYPES = ("classic", "consumer")
 _PROTOCOLS = ("consumer", "")
 _IDLE = ("empty", "dead")
 _MOVED = (errors.NotCoordinatorError, errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError)
 _REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFailedError, errors.ClusterAuthorizationFailedError)
 
-Result = TypeVar("Result")
 Errors = MutableMapping[str, MirrorError]
 
 
@@ -73,10 +69,7 @@ class Groups:
 
     def __init__(self, cluster: Cluster, settings: Mapping[str, Any]) -> None:
         """`settings` are librdkafka's, of an admin client of that cluster."""
-        self._cluster = cluster
-        self._settings = settings
-        self._client: Any = None
-        self._connecting = threading.Lock()
+        self._admin = GroupAdmin(cluster, settings, _COMMITS_AT_ONCE)
 
     def __enter__(self) -> "Groups":
         return self
@@ -86,13 +79,11 @@ class Groups:
 
     def close(self) -> None:
         """Closes the connections."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        self._admin.close()
 
     def listed(self) -> dict[str, Group]:
         """All groups that we may describe, by name, of every type."""
-        rows = self._asked("listing groups", lambda client: client.list_groups())
+        rows = self._admin.ask("listing groups", lambda client: client.list_groups())
         found = (
             Group(row["group_id"], row.get("group_type") or "", row.get("protocol_type") or "", row.get("group_state") or "")
             for row in rows
@@ -133,14 +124,14 @@ class Groups:
         """Brokers before 2.6 do not list states, so each group is described."""
         if group.state:
             return group
-        described = self._asked("describing groups", lambda client: client.describe_groups([group.name]))
+        described = self._admin.ask("describing groups", lambda client: client.describe_groups([group.name]))
         return Group(group.name, group.type, group.protocol, described[group.name]["group_state"])
 
     def _committed(self, names: Sequence[str], errors_by_group: Errors) -> dict[str, dict[TopicPartition, Committed]]:
         """As `committed`, for groups that fit into one request. The client raises what is wrong with any of them, so they are then asked
         for half by half."""
         try:
-            answer = self._asked("listing group offsets", lambda client: client.list_group_offsets(list(names)), group=names)
+            answer = self._admin.ask("listing group offsets", lambda client: client.list_group_offsets(list(names)), group=names)
         except (AuthorizationRefused, KafkaFailure) as error:
             if len(names) == 1:
                 errors_by_group[names[0]] = error
@@ -162,69 +153,8 @@ class Groups:
                     raise kind
             return answer
 
-        answer = self._asked(f"committing offsets of the group {group}", call, group=(group,), operation="READ")
+        answer = self._admin.ask(f"committing offsets of the group {group}", call, group=(group,), operation="READ")
         return {TopicPartition(tp.topic, tp.partition): str(kind.message) for tp, kind in answer.items() if kind is not errors.NoError}
-
-    def _asked(
-        self, step: str, call: Callable[[KafkaAdminClient], Result], group: Sequence[str] = (), operation: str = "DESCRIBE"
-    ) -> Result:
-        """What the client answers; asked again, over new connections, while a coordinator moves or a connection breaks."""
-        deadline = time.monotonic() + self._cluster.timeout
-        while True:
-            client = self._client
-            try:
-                client = self._connected(deadline)
-                return call(client)
-            except errors.KafkaError as failure:
-                if not failure.retriable or time.monotonic() + _PAUSE_SECONDS >= deadline:
-                    raise self._translated(failure, step, group, operation) from failure
-                self._drop(client)
-            time.sleep(_PAUSE_SECONDS)
-
-    def _connected(self, deadline: float) -> KafkaAdminClient:
-        with self._connecting:
-            if self._client is None:
-                # librdkafka's client says in one sentence why a cluster cannot be reached; this one says that time is up.
-                self._cluster.cluster_id()
-                left = max(int((deadline - time.monotonic()) * 1000), 1000)
-                self._client = KafkaAdminClient(
-                    **python_settings(self._settings),
-                    bootstrap_timeout_ms=left,
-                    request_timeout_ms=left,
-                    max_in_flight_requests_per_connection=4 * _COMMITS_AT_ONCE,
-                )
-            return self._client
-
-    def _drop(self, client: Any) -> None:
-        """The next call connects anew; whoever still waits on this client is answered."""
-        with self._connecting:
-            if client is None or self._client is not client:
-                return
-            self._client = None
-            client.close()
-
-    def _translated(self, failure: errors.KafkaError, step: str, group: Sequence[str], operation: str) -> MirrorError:
-        alias = self._cluster.alias
-        named = f"the group {group[0]}" if len(group) == 1 else "the groups"
-        if isinstance(failure, errors.GroupAuthorizationFailedError):
-            return AuthorizationRefused(alias, operation, named)
-        if isinstance(failure, errors.TopicAuthorizationFailedError):
-            return AuthorizationRefused(alias, operation, f"topics that {named} committed")
-        if isinstance(failure, errors.ClusterAuthorizationFailedError):
-            return AuthorizationRefused(alias, operation, "the cluster")
-        if isinstance(failure, errors.SaslAuthenticationFailedError):
-            return AuthenticationFailed(alias, str(self._settings["bootstrap.servers"]), str(failure))
-        if failure.retriable:
-            return DeadlineExceeded(
-                f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s: {failure}.",
-                next="Look at the brokers' load and the network; the next run goes on by itself.",
-            )
-        reason = str(getattr(failure, "message", "")) or type(failure).__name__
-        return KafkaFailure(
-            f"Cluster '{alias}': {step}{f' of {named}' if len(group) == 1 else ''} failed: {failure}.",
-            reason=reason,
-            next="Look at the brokers; the next run goes on by itself.",
-        )
 
 
 def _from_client(found: OffsetAndMetadata) -> Committed:
