@@ -36,8 +36,10 @@ class GroupAdmin:
             self._client = None
 
     def ask(self, step: str, call: Callable[[KafkaAdminClient], Result], group: Sequence[str] = (), operation: str = "DESCRIBE") -> Result:
-        """What the client answers; asked again, over new connections, while a coordinator moves or a connection breaks. `step`, the names in
-        `group` and `operation` say in errors what was asked."""
+        """What the client answers; asked again, over new connections, while a coordinator moves or a connection breaks.
+
+        `step`, the names in `group` and `operation` say in errors what was asked.
+        """
         deadline = time.monotonic() + self._cluster.timeout
         while True:
             client = self._client
