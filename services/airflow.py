@@ -108,7 +108,7 @@ class AirflowServices:
 
     # ------------------------------------------------------------ start and stop
 
-    def start(self, *components: str, timeout: float = 90.0) -> None:
+    def start(self, *components: str, timeout: float = 240.0) -> None:
         """Starts the components that do not run (or those named), and returns when Airflow calls all that run healthy."""
         began = time.time()
         if not self._servers["api-server"].running:
@@ -132,7 +132,7 @@ class AirflowServices:
 
     def command(self, *arguments: str) -> str:
         """Runs `airflow <arguments>` in this environment; raises ServiceFailed with what it said."""
-        done = subprocess.run([str(_BIN / "airflow"), *arguments], env=self.environment(), capture_output=True, text=True, timeout=120)
+        done = subprocess.run([str(_BIN / "airflow"), *arguments], env=self.environment(), capture_output=True, text=True, timeout=240)
         if done.returncode:
             raise ServiceFailed(f"airflow {' '.join(arguments)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         return done.stdout

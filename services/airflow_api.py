@@ -31,7 +31,7 @@ class AirflowApi:
         """File name to traceback."""
         return {error["filename"]: error["stack_trace"] for error in self.call("GET", "importErrors")["import_errors"]}
 
-    def wait_for_dags(self, wanted: Iterable[str], timeout: float = 60) -> None:
+    def wait_for_dags(self, wanted: Iterable[str], timeout: float = 180) -> None:
         """Returns when Airflow has parsed all of them; raises with what it has and with its import errors."""
         missing = set(wanted)
         deadline = time.monotonic() + timeout
@@ -64,7 +64,7 @@ class AirflowApi:
         answer: list[dict[str, Any]] = self.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after"})["dag_runs"]
         return answer
 
-    def wait_for_run(self, dag: str, run: str, timeout: float = 120) -> dict[str, Any]:
+    def wait_for_run(self, dag: str, run: str, timeout: float = 200) -> dict[str, Any]:
         """The run when it has ended (success or failed); raises when it has not in time, with the states of its tasks."""
         deadline = time.monotonic() + timeout
         while True:
@@ -131,7 +131,7 @@ class AirflowApi:
 
     def health(self) -> dict[str, dict[str, Any]]:
         """Airflow's own view of its components; needs no login."""
-        answer: dict[str, dict[str, Any]] = self._client.get("/api/v2/monitor/health", timeout=5).raise_for_status().json()
+        answer: dict[str, dict[str, Any]] = self._client.get("/api/v2/monitor/health", timeout=30).raise_for_status().json()
         return answer
 
     def call(self, method: str, path: str, **request: Any) -> Any:

@@ -135,7 +135,7 @@ class KafkaCluster:
 
     # ------------------------------------------------------------ start and stop
 
-    def start(self, broker: int | None = None, timeout: float = 60.0) -> None:
+    def start(self, broker: int | None = None, timeout: float = 180.0) -> None:
         """Starts what does not run (or that one broker) and returns when all that run answer; formats the directory first if it is new."""
         self.launch(broker)
         self.wait_ready(timeout)
@@ -153,7 +153,7 @@ class KafkaCluster:
                     require_free(port, f"broker {node} of the cluster '{self.alias}'")
                 server.start(java_command("kafka.Kafka", self._file(node)))
 
-    def wait_ready(self, timeout: float = 60.0) -> None:
+    def wait_ready(self, timeout: float = 180.0) -> None:
         """Returns when every broker that runs is a member of the cluster; raises ServiceFailed with the end of its log."""
         running = [node for node in self._ids if self._servers[node].running]
         client = AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0})
@@ -312,14 +312,14 @@ def _listens(port: int) -> bool:
 
 def _is_member(client: AdminClient, node: int) -> bool:
     try:
-        return node in client.list_topics(timeout=1).brokers
+        return node in client.list_topics(timeout=5).brokers
     except KafkaException:
         return False
 
 
 def _format(cluster_id: str, properties: Path) -> None:
     command = java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, options=("-XX:TieredStopAtLevel=1",))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     if done.returncode:
         reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))
         raise ServiceFailed(f"The storage for {properties} could not be formatted: {reason}")

@@ -51,7 +51,7 @@ class PostgresServer:
         """Whether the server runs."""
         return self._server.running
 
-    def start(self, timeout: float = 30.0) -> None:
+    def start(self, timeout: float = 120.0) -> None:
         """Makes the database if there is none, starts the server unless it runs, and returns when it answers."""
         if self.running:
             return
@@ -157,7 +157,7 @@ class PostgresServer:
     def _answers(self) -> bool:
         try:
             connection = psycopg2.connect(
-                host=LOOPBACK, port=self.port, user=USER, password=self._password, dbname="postgres", connect_timeout=2
+                host=LOOPBACK, port=self.port, user=USER, password=self._password, dbname="postgres", connect_timeout=10
             )
         except psycopg2.OperationalError:
             return False

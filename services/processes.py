@@ -106,13 +106,14 @@ class Server:
 
     def wait(self, ready: Callable[[], bool], timeout: float, what: str = "") -> None:
         """Returns when `ready()` is true; raises ServiceFailed when the process ends before, or after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
+        deadline, pause = time.monotonic() + timeout, 0.02
         while not ready():
             if not self.running:
                 raise ServiceFailed(f"{self.name} ended while it was starting.\n{self.log_tail()}")
             if time.monotonic() > deadline:
                 raise ServiceFailed(f"{self.name} did not {what or 'answer'} within {timeout:g} s.\n{self.log_tail()}")
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(1.3 * pause, 0.4)  # to look costs what is starting the time to start
 
     def log_tail(self, lines: int = 30) -> str:
         """The last lines that it logged, under the log's path."""

@@ -75,7 +75,7 @@ class Proxy:
     # ------------------------------------------------------------ in the proxy's thread
 
     def _run(self, change: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(change, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(change, self._loop).result(60)
 
     async def _set_delay(self, seconds: float) -> None:
         self._seconds = seconds

@@ -42,13 +42,13 @@ class SparkCluster:
     def start(self) -> None:
         """Returns when all workers are registered."""
         self._start(self._master, _MASTER, "--host", LOOPBACK, "--port", str(self._port), "--webui-port", str(self._page))
-        self._master.wait(lambda: self._status().get("status") == "ALIVE", 60)
+        self._master.wait(lambda: self._status().get("status") == "ALIVE", 180)
         for worker, page in zip(self._workers, free_ports(len(self._workers)), strict=True):
             work = self._directory / f"{worker.name}-work"
             size = ("--cores", "1", "--memory", self._memory)
             self._start(worker, _WORKER, "--host", LOOPBACK, *size, "--webui-port", str(page), "--work-dir", str(work), self.url)
         for worker in self._workers:
-            worker.wait(lambda: self._status().get("aliveworkers") == len(self._workers), 60, "register all workers")
+            worker.wait(lambda: self._status().get("aliveworkers") == len(self._workers), 180, "register all workers")
 
     def stop(self) -> None:
         """Workers first, and with each what is left of its executors."""
@@ -105,7 +105,7 @@ class SparkCluster:
             return {}
 
     def _page_says(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{self._page}/json/", timeout=10) as page:
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{self._page}/json/", timeout=30) as page:
             says: dict[str, Any] = json.load(page)
             return says
 

@@ -7,11 +7,14 @@ from typing import Any
 PATIENCE = 120.0
 """Seconds for one answer of a service that does little to give it: a deadline for what does not come at all, never a measure of speed."""
 
+_FIRST, _LONGEST = 0.01, 0.4  # seconds between two looks: soon for what comes at once, rarely for what costs others time
 
-def eventually(found: Callable[[], Any], what: str = "it", seconds: float = PATIENCE, every: float = 0.05) -> Any:
+
+def eventually(found: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
     """What `found` gives as soon as it is something; `what` is said when it does not come within `seconds`."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, _FIRST
     while not (answer := found()):
         assert time.monotonic() < deadline, f"{what} did not come within {seconds:g} s"
-        time.sleep(every)
+        time.sleep(pause)
+        pause = min(1.3 * pause, _LONGEST)
     return answer

@@ -38,7 +38,7 @@ from services.oracle import Oracle, OracleError
 from services.ports import PortInUse
 from services.processes import ServiceFailed
 
-COPY_TIMEOUT = 180.0
+COPY_TIMEOUT = 400.0
 _EXPECTED = (DemoFailed, ServiceFailed, PortInUse, AirflowApiError, OracleError, MirrorError, OSError, httpx.HTTPError)
 
 

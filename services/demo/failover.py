@@ -17,7 +17,7 @@ from mirror.sync.translated_groups import GroupOffset
 from services.demo.settings import DemoFailed
 
 GROUP, TOPIC = "billing", "payments"
-_SECONDS = 90.0
+_SECONDS = 240.0
 _QUIET_SECONDS = 3.0
 
 Record = tuple[int, int, bytes | None, bytes | None]

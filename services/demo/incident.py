@@ -17,7 +17,7 @@ from services.demo.settings import DemoFailed
 from services.demo.shop import RETURNS
 
 _RECORDS, _LOST = 40, 25
-_SECONDS = 150.0
+_SECONDS = 400.0
 
 
 def lose_records(flow: Flow) -> None:
@@ -27,11 +27,11 @@ def lose_records(flow: Flow) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(_RECORDS):
         producer.produce(RETURNS, b'{"order":"order-%07d"}' % number, b"customer-%04d" % number, 0)
-    producer.flush(30)
+    producer.flush(120)
     admin = AdminClient({"bootstrap.servers": bootstrap})  # has to live for as long as it is asked
     [end] = admin.list_offsets({Position(RETURNS, 0): OffsetSpec.latest()}).values()
-    [deleted] = admin.delete_records([Position(RETURNS, 0, end.result(30).offset - _RECORDS + _LOST)]).values()
-    deleted.result(30)
+    [deleted] = admin.delete_records([Position(RETURNS, 0, end.result(120).offset - _RECORDS + _LOST)]).values()
+    deleted.result(120)
     _decide(flow, RESUME, "its oldest records are lost")
 
 

@@ -114,7 +114,7 @@ class Stack:
 
     def wait_for_backlog(self) -> None:
         """Returns when there is something to mirror."""
-        self._producer.wait(self.backlog_written.exists, 60, "write its backlog")
+        self._producer.wait(self.backlog_written.exists, 180, "write its backlog")
 
     def _configure(self) -> None:
         pair = ClusterPair("east", "west", self.east.bootstrap, self.west.bootstrap, "", self.home)

@@ -33,7 +33,7 @@ class Demo:
         """Runs what `make demo` or `make stop` runs, and gives what it said; it must not fail."""
         command = [sys.executable, "-m", "services.demo", *arguments]
         done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=480, check=False
+            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1000, check=False
         )
         assert done.returncode == 0, done.stdout
         return done.stdout

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from mirror.config import load
@@ -11,6 +12,8 @@ from mirror.decide.run import decide
 from mirror.formats.control import ACCEPT_GAP
 from services.demo.settings import FLOW
 from services.demo.shop import RETURNS
+
+pytestmark = pytest.mark.timeout(1200)  # the whole demo is started, which a busy machine takes minutes for
 
 DAG = "east-to-west.copy"
 

@@ -1,0 +1,116 @@
+"""A real Airflow for all tests of this folder: scheduler, api-server, dag-processor and triggerer on PostgreSQL, with real brokers.
+
+Each test has a flow and topics of its own, so none depends on what another one left.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mirror.config import load
+from mirror.report.pools import pools
+from services.airflow import AirflowServices
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+from services.sinks import HttpSink, MailSink
+from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
+from tests.airflow.scheduler.in_airflow import InAirflow
+from tests.started import airflows
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="package")
+def make_airflow(services_directory: Path) -> Iterator[Callable[..., AirflowServices]]:
+    """As elsewhere, but for all files of this folder."""
+    with airflows(services_directory) as make:
+        yield make
+
+
+@pytest.fixture(scope="package")
+def south(services_directory: Path) -> Iterator[KafkaCluster]:
+    """A target for the flow whose broker goes away, and for heartbeats: other tests would mirror them from a cluster that they share."""
+    cluster = KafkaCluster(services_directory / "south", "south")
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="package")
+def pairs(east: KafkaCluster, west: KafkaCluster, south: KafkaCluster, services_directory: Path) -> dict[str, ClusterPair]:
+    """Each flow's clusters under aliases of its own, with its configuration written."""
+    made = {}
+    for name, extra in FLOWS.items():
+        target = south if name in ("outage", "beating") else west
+        pair = ClusterPair(f"{name}-from", f"{name}-to", east.bootstrap, target.bootstrap, f"of-{name}", services_directory)
+        pair.properties(extra=extra, file=f"{name}.properties")
+        made[name] = pair
+    return made
+
+
+@pytest.fixture(scope="package")
+def hook() -> Iterator[HttpSink]:
+    """A web service that alerts are posted to."""
+    with HttpSink() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def mails() -> Iterator[MailSink]:
+    """A mail server that alerts are mailed to."""
+    with MailSink() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def on_call(hook: HttpSink, mails: MailSink) -> dict[str, str]:
+    """Connections in the environment: a mail server, and a service of incidents."""
+    people = {"to": "on-call@example.org", "from_email": "mirror@example.org", "disable_ssl": True, "disable_tls": True}
+    mail = {"conn_type": "smtp", "host": "127.0.0.1", "port": mails.port, "extra": people}
+    incidents = {"conn_type": "http", "host": hook.url, "password": "integration-key", "extra": {"format": "pagerduty"}}
+    return {"AIRFLOW_CONN_ON_CALL_MAIL": json.dumps(mail), "AIRFLOW_CONN_ON_CALL_HOOK": json.dumps(incidents)}
+
+
+@pytest.fixture(scope="package")
+def airflow(
+    pairs: dict[str, ClusterPair],
+    make_airflow: Callable[..., AirflowServices],
+    services_directory: Path,
+    east: KafkaCluster,
+    south: KafkaCluster,
+    hook: HttpSink,
+    on_call: dict[str, str],
+) -> AirflowServices:
+    """All flows' pools and copy DAGs, which have begun with their scheduled run of this week, without work."""
+    files = [services_directory / f"{name}.properties" for name in pairs]
+    known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
+    running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call})
+    api = running.api()
+    api.import_pools(pools(load(files).flows))
+    api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
+    api.add_connection("of_backfills", "http", host=hook.url, extra=json.dumps({"format": "json", "path": "/of_backfills"}))
+    api.add_connection("in_database", "http", host=hook.url, extra=json.dumps({"format": "json", "path": "/in_database"}))
+    api.add_connection("kafka_target", "kafka", extra=json.dumps({"bootstrap.servers": south.bootstrap}))
+    copies = [flow.dag_id("copy") for flow in load(files).flows]
+    api.wait_for_dags(copies)
+    assert api.import_errors() == {}
+    for dag in copies:
+        api.unpause(dag)
+    return running
+
+
+@pytest.fixture
+def flow(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[Callable[[str], InAirflow]]:
+    """A flow by its name in FLOWS, whose scheduled run of this week has ended."""
+    api = airflow.api()
+
+    def ready(name: str) -> InAirflow:
+        found = InAirflow(pairs[name], api, oracle)
+        [run] = eventually(lambda: api.runs(found.dag)[-1:], f"a run of {found.dag}")
+        assert found.ended(run["dag_run_id"]) == "success"
+        return found
+
+    yield ready
+    api.close()

@@ -1,0 +1,36 @@
+"""The flows that the running Airflow knows, one or more for each of the tests' subjects, and its settings."""
+
+# A killed scheduler is known by its old heartbeat: here after seconds.
+IMPATIENT = {
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "2",
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "12",
+    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "2",
+}
+WEEKLY = {"source->target.mirror.copy.interval.seconds": "604800", "admin.timeout.ms": "4000"}
+FLOWS = {
+    "scheduled": {"source->target.mirror.copy.interval.seconds": "10"},
+    # A connection as Airflow's Kafka provider has it, which plan and publish ask for by themselves, and the Spark job cannot.
+    "triggered": {**WEEKLY, "source.bootstrap.servers": "${conn:kafka_source:extra.bootstrap.servers}"},
+    "tampered": WEEKLY,
+    # Its people are told at once of what lasts, and of runs that take longer than seconds.
+    "outage": {
+        **WEEKLY,
+        "source->target.mirror.alert.connections": "on_call_mail, on_call_hook, in_database",
+        "source->target.mirror.alert.lasting.seconds": "0",
+        "source->target.mirror.deadline.unreachable.seconds": "0",
+        "source->target.mirror.deadline.run.seconds": "2",
+        "source->target.mirror.run.max.seconds": "3",
+    },
+    # Not a flow: it only beats, and where it beats is known to the triggerer alone.
+    "beating": {
+        "source->target.enabled": "false",
+        "source->target.mirror.heartbeats.trigger": "true",
+        "target.bootstrap.servers": "${conn:kafka_target:extra.bootstrap.servers}",
+    },
+    # It begins at the end of its topics, so that what is there before is history.
+    "filled": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.alert.connections": "of_backfills"},
+    # One lane with small transactions: a copy that takes long enough to be interrupted.
+    "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
+}
+
+METRICS_TOKEN = "for-prometheus"

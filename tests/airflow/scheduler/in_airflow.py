@@ -1,0 +1,98 @@
+"""One flow of a running Airflow, as a test sees it."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from services.airflow_api import AirflowApi
+from services.flows import ClusterPair
+from services.oracle import Oracle, Side
+from tests.waiting import eventually
+
+TASKS = ("plan", "copy", "publish", "verdict")
+GREEN = dict.fromkeys(TASKS, "success")
+
+
+@dataclass(frozen=True)
+class InAirflow:
+    """One flow of the running Airflow, and the witness."""
+
+    pair: ClusterPair
+    api: AirflowApi
+    oracle: Oracle
+
+    @property
+    def dag(self) -> str:
+        return f"{self.pair.source}-to-{self.pair.target}.copy"
+
+    def create_topic(self, name: str) -> str:
+        topic = self.pair.topic(name)
+        self.oracle.create_topic(self.pair.source_bootstrap, topic, partitions=3)
+        return topic
+
+    def produce(self, topic: str, records: int, **options: Any) -> None:
+        self.oracle.produce(self.pair.source_bootstrap, topic, records, **options)
+
+    def mirrored(self, topic: str) -> int:
+        """How many records the remote topic shows now."""
+        remote = self.pair.remote(topic)
+        if self.oracle.topic_id(self.pair.target_bootstrap, remote) is None:
+            return 0
+        return sum(count.records for count in self.oracle.count(self.pair.target_bootstrap, remote))
+
+    def assert_mirrored(self, topic: str) -> int:
+        """The witness finds both sides equal; gives how many records there are."""
+        target = Side(self.pair.target_bootstrap, self.pair.remote(topic))
+        return self.oracle.assert_mirrored(Side(self.pair.source_bootstrap, topic), target).records
+
+    def ended_runs(self) -> dict[str, dict[str, Any]]:
+        """The runs that have ended by their ids, the oldest first."""
+        return {run["dag_run_id"]: run for run in reversed(self.api.runs(self.dag)) if run["state"] in ("success", "failed")}
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No run of the flow is there while the block prepares what the next one shall find."""
+        eventually(self._paused_between_runs, "a moment between two runs")
+        yield
+        self.api.unpause(self.dag)
+
+    def _paused_between_runs(self) -> bool:
+        """A run that has begun does not go on while its DAG is paused, so the pause has to fall between two runs."""
+        if not self._idle():
+            return False
+        self.api.pause(self.dag)
+        if self._idle():
+            return True
+        self.api.unpause(self.dag)
+        return False
+
+    def _idle(self) -> bool:
+        return len(self.ended_runs()) == len(self.api.runs(self.dag))
+
+    def next_run(self, known: Collection[str], copy: str) -> dict[str, Any]:
+        """The first run beside those known that ended with the copy task in this state."""
+
+        def found() -> dict[str, Any] | None:
+            runs = self.ended_runs().items()
+            return next((run for name, run in runs if name not in known and self.states(name)["copy"] == copy), None)
+
+        return eventually(found, f"a run whose copy is {copy}")
+
+    def states(self, run: str) -> dict[str, str | None]:
+        return self.api.states(self.dag, run)
+
+    def ended(self, run: str) -> str:
+        """The state in which a run ends."""
+        return str(self.api.wait_for_run(self.dag, run)["state"])
+
+    def xcom(self, run: str, task: str) -> Any:
+        return self.api.xcom(self.dag, run, task)
+
+
+def checked(api: AirflowApi, dag: str) -> dict[str, Any]:
+    """What a run of the freshness DAG that ends green leaves in XCom."""
+    run = api.trigger(dag)
+    assert api.wait_for_run(dag, run)["state"] == "success"
+    found: dict[str, Any] = api.xcom(dag, run, "freshness")
+    return found

@@ -1,0 +1,81 @@
+"""Runs of the copy, scheduled and triggered: their tasks, their XCom, green, idle and red."""
+
+from collections.abc import Callable
+
+from services.oracle import Record
+from tests.airflow.scheduler.in_airflow import GREEN, TASKS, InAirflow
+
+RANGES = {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes"}
+WATERMARKS = {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
+
+
+def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(flow: Callable[[str], InAirflow]) -> None:
+    scheduled = flow("scheduled")
+    with scheduled.paused():
+        topic = scheduled.create_topic("orders")
+        scheduled.produce(topic, 900, seed=1, transactions=50, abort_percent=20)
+        earlier = scheduled.ended_runs()
+
+    run = scheduled.next_run(earlier, copy="success")
+
+    assert (run["run_type"], run["state"]) == ("scheduled", "success")
+    assert scheduled.states(run["dag_run_id"]) == GREEN
+    planned, copied, published = (scheduled.xcom(run["dag_run_id"], task) for task in TASKS[:3])
+    assert (set(planned["ranges"]), set(copied["watermarks"]), set(published["watermarks"])) == (RANGES, WATERMARKS, WATERMARKS)
+    ranges, reached = planned["ranges"], copied["watermarks"]
+    assert ranges["topic"] == [topic] * 3
+    assert ranges["topic_id"] == [scheduled.oracle.topic_id(scheduled.pair.source_bootstrap, topic)] * 3
+    assert sorted(zip(ranges["partition"], ranges["end"], strict=True)) == [
+        (count.partition, count.end) for count in scheduled.oracle.count(scheduled.pair.source_bootstrap, topic)
+    ]
+    assert ranges["start"] == [0, 0, 0]
+    assert (reached["partition"], reached["source_offset"]) == (ranges["partition"], ranges["end"])
+    assert published["watermarks"] == reached
+    assert published["disagreements"] == []
+    assert scheduled.assert_mirrored(topic) == sum(reached["records"])
+
+
+def test_idle_run_is_green_and_starts_no_spark(flow: Callable[[str], InAirflow]) -> None:
+    scheduled = flow("scheduled")
+
+    run = scheduled.next_run(scheduled.ended_runs(), copy="skipped")
+
+    assert (run["run_type"], run["state"]) == ("scheduled", "success")
+    assert scheduled.states(run["dag_run_id"]) == {**GREEN, "copy": "skipped"}
+    assert scheduled.xcom(run["dag_run_id"], "plan")["ranges"]["topic"] == []
+    assert "spark-submit" not in scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy").lower()
+    assert run["duration"] < 60, "it keeps up with its usual interval, a minute"
+
+
+def test_trigger_without_a_logical_date_copies_what_is_new_by_an_airflow_connection(flow: Callable[[str], InAirflow]) -> None:
+    triggered = flow("triggered")
+    topic = triggered.create_topic("orders")
+    triggered.produce(topic, 300, seed=2)
+
+    run = triggered.api.trigger(triggered.dag)
+
+    assert triggered.ended(run) == "success"
+    assert triggered.api.run(triggered.dag, run)["logical_date"] is None
+    assert triggered.states(run) == GREEN
+    assert triggered.assert_mirrored(topic) == 300
+    assert triggered.xcom(run, "verdict").startswith("done: 300 records")
+
+
+def test_red_run_says_in_its_verdict_what_failed_where_and_what_to_do(flow: Callable[[str], InAirflow]) -> None:
+    tampered = flow("tampered")
+    topic = tampered.create_topic("orders")
+    tampered.produce(topic, 100, seed=5, partition=1)
+    assert tampered.ended(tampered.api.trigger(tampered.dag)) == "success"
+    foreign = Record(value=b"not ours", partition=1)
+    tampered.oracle.produce_records(tampered.pair.target_bootstrap, tampered.pair.remote(topic), [foreign])
+    tampered.produce(topic, 100, seed=6, partition=1)
+
+    run = tampered.api.trigger(tampered.dag)
+
+    assert tampered.ended(run) == "failed"
+    assert tampered.states(run) == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
+    [error] = tampered.xcom(run, "copy")["errors"]
+    assert error["code"] == "UnexplainedTarget"
+    assert error["message"] in tampered.api.log(tampered.dag, run, "verdict")
+    assert f"{topic}-1@" in error["message"]
+    assert error["next"] in tampered.api.log(tampered.dag, run, "verdict")

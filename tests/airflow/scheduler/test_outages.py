@@ -1,0 +1,72 @@
+"""Runs that lose a broker, or the Airflow that runs them, and go on by themselves."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from services.airflow import COMPONENTS, AirflowServices
+from services.kafka import KafkaCluster
+from services.sinks import HttpSink, MailSink, text
+from tests.airflow.scheduler.in_airflow import GREEN, InAirflow, checked
+from tests.waiting import PATIENCE, eventually
+
+
+def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
+    flow: Callable[[str], InAirflow], south: KafkaCluster, hook: HttpSink, mails: MailSink, services_directory: Path
+) -> None:
+    outage = flow("outage")
+    freshness = outage.dag.replace(".copy", ".freshness")
+    outage.api.wait_for_dags([freshness])
+    outage.api.unpause(freshness)
+    topic = outage.create_topic("orders")
+    outage.produce(topic, 300, seed=3)
+    south.kill()
+
+    run = outage.api.trigger(outage.dag, logical_date=datetime.now(UTC).isoformat())
+    eventually(lambda: outage.states(run)["plan"] == "up_for_retry", "a second try")
+    assert south.bootstrap in outage.api.log(outage.dag, run, "plan")
+    # That the run is late is told while it goes on, by what stands in the environment; that a cluster is down, by all connections.
+    mails.wait(lambda found: any(run in text(mail) for mail in found), PATIENCE)
+    hook.wait(lambda found: any(run in str(each.body) for each in found), PATIENCE)
+    both = ["ClusterUnreachable", "DeadlineMissed"]
+    eventually(lambda: sorted(each["kind"] for each in checked(outage.api, freshness)["open"]) == both, "both alerts")
+    south.start()
+
+    assert outage.ended(run) == "success"
+    assert outage.states(run) == GREEN
+    assert outage.assert_mirrored(topic) == 300
+    assert {task["task_id"]: task["try_number"] for task in outage.api.tasks(outage.dag, run)}["plan"] > 1
+    eventually(lambda: checked(outage.api, freshness)["open"] == [], "the end of both alerts")
+    late, down = f"{outage.pair.flow}/DeadlineMissed/{outage.dag}", f"{outage.pair.flow}/ClusterUnreachable/{outage.pair.target}"
+    for key, of_this in ((late, run), (down, "")):
+        events = [each.body for each in hook.posted if each.body.get("dedup_key") == key]
+        actions = [each["event_action"] for each in events if each["event_action"] == "resolve" or of_this in str(each)]
+        assert actions == ["trigger", "resolve"], key
+        told = [(text(mail), "over: " in str(mail["Subject"])) for mail in mails.mails if f"({key})" in text(mail)]
+        assert [over for said, over in told if over or of_this in said] == [False, True], key
+    in_database = sorted((each.body["alert"]["key"], each.body["event"]) for each in hook.posted if each.path == "/in_database")
+    expected = [(down, "cleared"), (down, "opened"), (late, "cleared")]
+    assert in_database == expected, "the callback of a deadline may not read the database"
+    files = [path for path in (services_directory / "scheduler").rglob("*") if path.is_file()]
+    assert any(b"tell_missed_run" in path.read_bytes() for path in files)
+    assert [path for path in files if b"integration-key" in path.read_bytes()] == [], "no log has the secret"
+
+
+def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
+    flow: Callable[[str], InAirflow], airflow: AirflowServices
+) -> None:
+    restarted = flow("restarted")
+    topic = restarted.create_topic("orders")
+    restarted.produce(topic, 60_000, seed=4, transactions=500, abort_percent=10)
+    wanted = sum(count.records for count in restarted.oracle.count(restarted.pair.source_bootstrap, topic))
+
+    run = restarted.api.trigger(restarted.dag)
+    eventually(lambda: restarted.mirrored(topic) > 0, "the first records")
+    for component in COMPONENTS:
+        airflow.kill(component)
+    assert 0 < restarted.mirrored(topic) < wanted
+    airflow.start()
+
+    assert restarted.ended(run) == "success"
+    assert restarted.assert_mirrored(topic) == wanted
+    assert restarted.states(run) == GREEN
