@@ -25,7 +25,7 @@ RUNNING = (
         15,
         "How often the status page and the metrics look at the clusters at most, while somebody asks for them.",
         _GROUP,
-        between(5),
+        between(5, 240),
     ),
     Property(
         "mirror.metrics.token",

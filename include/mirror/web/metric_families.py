@@ -12,9 +12,7 @@ from mirror.report.status import PAUSED, PROGRESSING
 from mirror.report.throughput import Throughput
 from mirror.web import metric_names as names
 from mirror.web.metric_names import FLOW_LABELS, METRICS, Metric
-
-TOO_OLD_SECONDS = 300.0
-"""Figures of an older snapshot are not shown as those of now."""
+from mirror.web.state import TOO_OLD_SECONDS
 
 Family = GaugeMetricFamily | CounterMetricFamily
 

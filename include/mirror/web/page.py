@@ -10,12 +10,13 @@ from mirror.errors import ErrorReport
 from mirror.report.snapshot import FlowSnapshot, StandingDecision
 from mirror.web.access import Airflow, AirflowView, Person
 from mirror.web.answers import Problem, problems
+from mirror.web.causes import Cause, alerts_of, causes
 from mirror.web.groups import GroupTable, group_table
 from mirror.web.history import Seen
 from mirror.web.last_audit import LastAudit, last_audit
 from mirror.web.site import Site, name_of
 from mirror.web.sparkline import Sparkline, sparkline
-from mirror.web.state import Cause, State, alerts_of, causes, state_of
+from mirror.web.state import State, state_of
 from mirror.web.topics import TopicTable, topic_table
 
 
@@ -81,14 +82,15 @@ def summary(site: Site, snapshot: FlowSnapshot, now: datetime) -> Summary:
 
 def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Mapping[str, str]) -> FlowPage:
     """One flow whole, its tables as the address asks for them."""
-    flow = summary(site, snapshot, datetime.now(UTC))
+    now = datetime.now(UTC)
+    flow = summary(site, snapshot, now)
     shown = snapshot.shown
     return FlowPage(
         flow=flow,
         may_edit=may_edit(site.airflow, person, flow.name),
         problems=problems(_unique(snapshot)),
-        causes=[each for each in causes(snapshot.flow, flow.view) if each != flow.state.cause],
-        alerts=alerts_of(flow.view),
+        causes=[each for each in causes(snapshot.flow, flow.view, now) if each != flow.state.cause],
+        alerts=alerts_of(flow.view, now),
         topics=topic_table(shown, parameters),
         groups=group_table(shown.groups, parameters),
         audit=last_audit(flow.view),

@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from mirror.web.access import Signed, person, require
 from mirror.web.page import flow_page, summaries
 from mirror.web.site import Site, name_of, site_of, snapshot_by_id
+from mirror.web.state import is_old
 from mirror.web.templating import REFRESH_SECONDS, WAITING_SECONDS, html
 
 router = APIRouter(dependencies=[Depends(person)])
@@ -27,7 +28,9 @@ def overview(request: Request, site: OfSite, who: Signed) -> Response:
     found = site.snapshots()
     if len(flows) == 1 and not found.errors:
         return RedirectResponse(f"{request.scope.get('root_path', '').rstrip('/')}/flows/{flows[0].id}", 307)
-    waiting = any(not each.snapshot.is_taken for each in flows)
+    now = datetime.now(UTC)
+    taken = [each.snapshot.taken for each in flows if each.snapshot.taken is not None]
+    waiting = len(taken) < len(flows) or any(is_old(each.snapshot, now) for each in flows)
     return html(
         request,
         "overview.html",
@@ -35,7 +38,8 @@ def overview(request: Request, site: OfSite, who: Signed) -> Response:
         errors=found.errors,
         hidden=len(found.flows) - len(flows),
         who=who,
-        now=datetime.now(UTC),
+        now=now,
+        oldest=min(taken, default=None),
         refresh=WAITING_SECONDS if waiting else REFRESH_SECONDS,
     )
 
@@ -45,7 +49,7 @@ def flow(request: Request, flow_id: str, site: OfSite, who: Signed) -> Response:
     """One flow."""
     snapshot = snapshot_by_id(site.snapshots(), flow_id)
     require(site.airflow, who, "GET", name_of(snapshot))
-    page = flow_page(site, who, snapshot, request.query_params)
+    page, now = flow_page(site, who, snapshot, request.query_params), datetime.now(UTC)
     return html(
         request,
         "flow.html",
@@ -53,8 +57,8 @@ def flow(request: Request, flow_id: str, site: OfSite, who: Signed) -> Response:
         flow=page.flow,
         flows=summaries(site, who),
         who=who,
-        now=datetime.now(UTC),
-        refresh=REFRESH_SECONDS if snapshot.is_taken else WAITING_SECONDS,
+        now=now,
+        refresh=REFRESH_SECONDS if snapshot.is_taken and not is_old(snapshot, now) else WAITING_SECONDS,
     )
 
 

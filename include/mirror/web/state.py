@@ -1,21 +1,21 @@
 """How a flow stands, in one sentence for somebody who was woken up: fine, behind and catching up, or stuck, why, and what to do."""
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mirror import errors
-from mirror.alerts.model import Alert
+from mirror.errors import ErrorReport
 from mirror.report.snapshot import FlowSnapshot
 from mirror.report.status import GONE, PAUSED, PROGRESSING, Status
 from mirror.report.throughput import CatchUp
-from mirror.web.access import COPY, AirflowView
+from mirror.web.access import AirflowView
+from mirror.web.causes import Cause, alerts_of, causes
 from mirror.web.words import NOT_KNOWN, clock, number, plural, seconds, size
 
+TOO_OLD_SECONDS = 300.0
+"""Figures of an older snapshot are not shown as those of now."""
+
 FINE, BEHIND, STUCK, UNKNOWN = "fine", "behind", "stuck", "unknown"
-_WATCHED = {"freshness": "nobody is told when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
-"""DAGs whose pause somebody has to know of, and why; many run the mirror without some of the others."""
 _WORST = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
 
 
@@ -28,7 +28,7 @@ class State:
     verdict: str
     because: str
     next: str = ""
-    cause: "Cause | None" = None
+    cause: Cause | None = None
 
     @property
     def rank(self) -> int:
@@ -36,63 +36,13 @@ class State:
         return _WORST[self.level]
 
 
-@dataclass(frozen=True)
-class Cause:
-    """Something about Airflow that keeps the flow from being copied, or from being watched. `dag_id` is what a link leads to."""
-
-    what: str
-    next: str
-    dag_id: str = ""
-    stops: bool = True
-    """Whether nothing is copied because of it."""
-
-
-def causes(flow: str, view: AirflowView) -> list[Cause]:
-    """What Airflow's database knows and no cluster does, that which stops the copy first."""
-    return sorted(_causes(flow, view), key=lambda cause: not cause.stops)
-
-
-def _causes(flow: str, view: AirflowView) -> Iterator[Cause]:
-    copy = view.dag(COPY)
-    if copy is None:
-        yield Cause(
-            f"Airflow has no DAG that copies {flow}.",
-            "Look for import errors (Airflow's home page), and whether the dag-processor has this configuration (MIRROR_CONFIG).",
-        )
-    elif copy.paused:
-        yield Cause(f"the DAG {copy.dag_id} is paused.", "Unpause it.", copy.dag_id)
-    for pool in view.missing_pools:
-        stops = pool.startswith("mirror_copy_")
-        yield Cause(
-            f"there is no pool {pool}, so its tasks never start.",
-            "Create it: python -m mirror pools > pools.json && airflow pools import pools.json",
-            stops=stops,
-        )
-    for component in view.silent:
-        yield Cause(f"Airflow's {component} gives no sign of life.", f"Start it: airflow {component}", stops=component == "scheduler")
-    for what, without in _WATCHED.items():
-        dag = view.dag(what)
-        if dag is not None and dag.paused:
-            yield Cause(f"the DAG {dag.dag_id} is paused: {without}.", "Unpause it, unless that is meant.", dag.dag_id, stops=False)
-
-
-def alerts_of(view: AirflowView) -> list[Alert]:
-    """The alerts that the last run of `freshness` had open, the oldest first. Those about errors are left out, for the snapshot tells them
-    too, and sooner that they are over; so is what cannot be read."""
-    newest: Mapping[str, object] = view.freshness[-1] if view.freshness else {}
-    documents = newest.get("open")
-    found = []
-    for document in documents if isinstance(documents, list) else []:
-        try:
-            found.append(Alert.from_document(document))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue  # of another version of the mirror; the next run of `freshness` leaves it anew
-    return sorted((alert for alert in found if alert.kind not in errors.__all__), key=lambda alert: alert.since)
-
-
 def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     """The one sentence. Of several things that are wrong it tells the one that has to be mended first."""
-    stopped = next((cause for cause in causes(snapshot.flow, view) if cause.stops), None)
+    stopped = next((cause for cause in causes(snapshot.flow, view, now) if cause.stops), None)
+    if is_old(snapshot, now):
+        age = seconds(snapshot.age_seconds(now))
+        because = f"what was seen last is {age} old; both clusters are asked anew, which takes some seconds."
+        return State(UNKNOWN, "Being looked at again", because)
     if snapshot.error is not None:
         return State(STUCK, "Stuck", snapshot.error.message, snapshot.error.next)
     if not snapshot.is_taken:
@@ -105,9 +55,16 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     return _of_partitions(snapshot) or _moving(snapshot, view, now)
 
 
+def is_old(snapshot: FlowSnapshot, now: datetime) -> bool:
+    """Whether it was taken so long ago that it does not say how things stand now: nobody had asked for some time, or a look hangs."""
+    age = snapshot.age_seconds(now)
+    return age is not None and age > TOO_OLD_SECONDS
+
+
 def _of_the_flow(snapshot: FlowSnapshot) -> State | None:
-    """What keeps the whole flow from being copied."""
-    error = next((each for each in snapshot.errors if each.topic is None), None)
+    """What keeps the whole flow from being copied: an error of no topic, or any one for which no run could plan."""
+    found = snapshot.status.errors if snapshot.status else ()
+    error = next((each for each in found if each.topic is None), found[0] if found and not snapshot.comparable else None)
     if error is None:
         return None
     again = " Every run tries again by itself." if error.retriable else ""
@@ -129,7 +86,7 @@ def _of_partitions(snapshot: FlowSnapshot) -> State | None:
 
 def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     """Nothing is wrong with it."""
-    alerts = alerts_of(view)
+    alerts = alerts_of(view, now)
     behind = _distance(snapshot)
     if not snapshot.status or not snapshot.status.partitions:
         return State(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
@@ -137,6 +94,8 @@ def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
         return State(UNKNOWN, "Not known", "how far it is behind could not be seen.")
     if alerts:
         return State(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].next)
+    if beside := (*snapshot.partial, *snapshot.groups.errors):
+        return _seen_in_part(beside[0], behind)
     if (apart := _apart(snapshot.status)) is not None:
         return apart
     if not snapshot.status.lag:
@@ -144,6 +103,11 @@ def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     if snapshot.catch_up.seconds == 0:
         return State(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
     return _catching_up(snapshot.catch_up, behind, now)
+
+
+def _seen_in_part(error: ErrorReport, behind: str) -> State:
+    """Records are copied, but something beside them could not be looked at: groups, heartbeats, schema ids."""
+    return State(BEHIND, "Needs a look", f"{error.message} Records are copied: {behind}.", error.next)
 
 
 def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> State:

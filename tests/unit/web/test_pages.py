@@ -3,7 +3,7 @@
 import re
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -214,7 +214,7 @@ def test_viewer_reads_everything_and_sees_no_button() -> None:
 
 
 def test_standing_decisions_show_who_when_and_why_until_they_are_used_up() -> None:
-    standing = Decision(PAUSE, "ada", NOW - timedelta(minutes=5), "moving house", "orders")
+    standing = Decision(PAUSE, "ada", datetime.now(UTC) - timedelta(minutes=5), "moving house", "orders")
     gone = Decision(ACCEPT_GAP, "bob", NOW, "used up long ago", "clicks", 0, watermark=3)
     flow = replace(BUSY, decisions=(StandingDecision(standing, True), StandingDecision(gone, False)))
     text = made_up(flow).page()
@@ -230,6 +230,20 @@ def test_flow_that_nobody_has_looked_at_says_so_and_asks_again_soon() -> None:
     assert "Being looked at" in text
     assert 'data-refresh="1"' in text
     assert 'data-refresh="5"' in made_up(BUSY).page()
+
+
+def test_flow_that_was_seen_long_ago_is_not_shown_as_it_were_now_and_asks_again_soon() -> None:
+    """Nobody asked overnight: the first page of the morning has what was seen in the evening."""
+    old = replace(BUSY, taken=NOW - timedelta(hours=9))
+    text = made_up(old).page()
+    assert "<strong>Being looked at again:</strong> what was seen last is 9 h" in text
+    assert 'data-refresh="1"' in text
+    assert 32400 <= int(text.partition('data-age="')[2].partition('"')[0]) < 32500
+    overview = made_up(old, replace(BUSY, flow="west->east")).page("/")
+    assert 'data-refresh="1"' in overview
+    assert 'data-age="324' in overview, "the age of the oldest"
+    [short] = made_up(old).client().get("/api/flows").json()["flows"]
+    assert short["sentence"].startswith("Being looked at again")
 
 
 def test_flow_that_cannot_be_seen_now_shows_the_last_good_figures_and_says_of_when() -> None:

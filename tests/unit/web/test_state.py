@@ -9,15 +9,18 @@ import pytest
 
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from mirror.errors import ErrorReport
-from mirror.report.snapshot import FlowSnapshot
+from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot
 from mirror.report.throughput import CatchUp
-from mirror.web.access import AirflowView, Dag
+from mirror.web.access import AirflowView, Dag, Run
+from mirror.web.causes import FRESHNESS_OLD_SECONDS, alerts_of, causes
 from mirror.web.history import History
 from mirror.web.last_audit import last_audit
-from mirror.web.state import alerts_of, causes, state_of
+from mirror.web.state import TOO_OLD_SECONDS, state_of
 from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, partition, snapshot, stuck, topic, topic_of, with_gap
 
 FLOW_WIDE = ErrorReport("OtherCluster", "The alias 'east' leads to another cluster.", next="Adopt it.")
+GROUPS_REFUSED = ErrorReport("AuthorizationRefused", "Groups may not be listed.", next="Grant it.")
+LEDGER_GONE = ErrorReport("LedgerMissing", "The ledger is gone.", "mm2-ledger.east.internal", next="Restore it.")
 ALERT: dict[str, Any] = {
     "key": "k",
     "kind": "HeartbeatsStopped",
@@ -101,6 +104,18 @@ def with_alert(**fields: Any) -> AirflowView:
         (snapshot(topic("a", 0)), replace(HEALTHY, silent=("scheduler",)), "stuck", "Not running", "scheduler gives no sign of life"),
         (snapshot(topic("a", 0)), replace(HEALTHY, silent=("dag-processor",)), "fine", "Fine", "everything"),
         (snapshot(topic("a", 0)), with_alert(), "behind", "Needs a look", "No heartbeat came for 5 min. Since"),
+        (
+            replace(snapshot(topic("a", 0)), taken=NOW - timedelta(seconds=TOO_OLD_SECONDS + 1)),
+            HEALTHY,
+            *("unknown", "Being looked at again", "what was seen last is 5 min 1 s old"),
+        ),
+        (
+            snapshot(topic("a", 0), groups=GroupsSnapshot(errors=(GROUPS_REFUSED,))),
+            HEALTHY,
+            *("behind", "Needs a look", "Groups may not be listed. Records are copied: nothing is behind."),
+        ),
+        (snapshot(topic("a", 4), partial=(GROUPS_REFUSED,)), HEALTHY, "behind", "Needs a look", "copied: at most 4 records are behind"),
+        (snapshot(errors=(LEDGER_GONE,), comparable=False), HEALTHY, "stuck", "Stuck", "The ledger is gone."),
     ],
 )
 def test_sentence_tells_what_has_to_be_mended_first(flow: FlowSnapshot, view: AirflowView, level: str, verdict: str, said: str) -> None:
@@ -122,20 +137,52 @@ def test_error_that_a_person_has_to_answer_is_told_before_one_that_mends_itself(
 def test_causes_name_pauses_that_matter_and_missing_pools_those_that_stop_the_copy_first() -> None:
     dags = (*HEALTHY.dags, Dag("east-to-west.freshness", "freshness"))
     view = AirflowView(tuple(replace(dag, paused=True) for dag in dags), missing_pools=("mirror_spark",), silent=("scheduler",))
-    found = [(cause.stops, cause.dag_id) for cause in causes(FLOW, view)]
+    found = [(cause.stops, cause.dag_id) for cause in causes(FLOW, view, NOW)]
     assert found == [(True, "east-to-west.copy"), (True, ""), (False, ""), (False, "east-to-west.freshness")]
 
 
 def test_alerts_are_the_newest_runs_and_damaged_ones_hide_no_other() -> None:
-    view = replace(
-        HEALTHY, freshness=({"time": "x", "open": [ALERT]}, {"time": "y", "open": [{"key": 1}, None, "x", {**ALERT, "kind": "Behind"}]})
-    )
-    assert [alert.kind for alert in alerts_of(view)] == ["Behind"]
-    assert alerts_of(replace(HEALTHY, freshness=({"open": 5},))) == []
+    view = replace(HEALTHY, freshness=(looked(2, open=[ALERT]), looked(1, open=[{"key": 1}, None, "x", {**ALERT, "kind": "Behind"}])))
+    assert [alert.kind for alert in alerts_of(view, NOW)] == ["Behind"]
+    assert alerts_of(replace(HEALTHY, freshness=(looked(0, open=5),)), NOW) == []
+
+
+def looked(minutes_ago: float, **fields: Any) -> dict[str, Any]:
+    return {"time": (NOW - timedelta(minutes=minutes_ago)).isoformat(), **fields}
+
+
+def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
+    """With a freshness DAG whose newest run ended so, and what its runs left."""
+    return replace(HEALTHY, dags=(*HEALTHY.dags, Dag("east-to-west.freshness", "freshness", newest=Run("r", state))), freshness=freshness)
+
+
+@pytest.mark.parametrize(
+    ("view", "said"),
+    [
+        (watched(looked(1)), None),
+        (watched(looked(1), state="running"), None),
+        (watched(state="running"), None),
+        (watched(state="failed"), "has not looked yet: its newest run failed; nobody is told"),
+        (watched(looked(FRESHNESS_OLD_SECONDS / 60 + 1), state="failed"), "has not looked for 16 min; nobody is told"),
+        (watched(looked(600)), "has not looked for 10 h; nobody is told"),
+        (watched(looked(1, unsent=3), state="failed"), "3 messages to people on call could not be delivered."),
+        (watched({"time": "nonsense"}, state="failed"), "has not looked yet"),
+    ],
+)
+def test_that_nobody_is_told_is_said_on_the_page_though_nothing_is_paused(view: AirflowView, said: str | None) -> None:
+    found = causes(FLOW, view, NOW)
+    assert [(cause.stops, cause.dag_id, bool(cause.next)) for cause in found] == [(False, "east-to-west.freshness", True)] * bool(said)
+    assert (said or "") in "".join(cause.what for cause in found)
+
+
+def test_alerts_of_a_freshness_that_looks_no_more_are_not_shown_as_those_of_now() -> None:
+    old = watched(looked(60, open=[ALERT]))
+    assert alerts_of(old, NOW) == []
+    assert state_of(snapshot(topic("a", 0)), old, NOW).verdict == "Fine"
 
 
 def test_alert_about_an_error_is_left_to_the_snapshot_which_knows_sooner_that_it_is_over() -> None:
-    assert alerts_of(with_alert(kind="SourceGap")) == []
+    assert alerts_of(with_alert(kind="SourceGap"), NOW) == []
     assert state_of(snapshot(topic("a", 0)), with_alert(kind="SourceGap"), NOW).verdict == "Fine"
 
 

@@ -88,6 +88,7 @@ async function show(address) {
     document.title = wanted.title;
     document.documentElement.dataset.refresh = wanted.documentElement.dataset.refresh;
     for (const id of ["bar", "main"]) liken(document.getElementById(id), wanted.getElementById(id));
+    arrived = Date.now();
     aged();
   } catch (failure) {
     if (failure.name !== "AbortError") told("Airflow cannot be reached; what you see is old.");
@@ -104,10 +105,13 @@ function told(words) {
   offline().hidden = false;
 }
 
+// By the server's clock and what has passed here since: this machine's clock may be wrong.
+let arrived = Date.now();
+
 function aged() {
   const age = document.getElementById("age");
-  if (!age || !age.dataset.taken) return;
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(age.dataset.taken)) / 1000));
+  if (!age || !age.dataset.age) return;
+  const seconds = Math.max(0, Math.round(Number(age.dataset.age) + (Date.now() - arrived) / 1000));
   const words = seconds < 60 ? `${seconds} s` : seconds < 3600 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : `${Math.floor(seconds / 3600)} h`;
   age.querySelector(".since").textContent = `${words} ago`;
   age.classList.toggle("old", seconds > 90);
@@ -166,6 +170,7 @@ function decisions() {
   const said = document.getElementById("d-shown");
   const part = (name) => document.getElementById(`d-${name}`);
   let seen = null;
+  let turn = 0; // an answer that comes when the form was closed, or is about something else by now, is nobody's any more
 
   function fields() {
     const word = form.decision.value;
@@ -236,7 +241,9 @@ function decisions() {
   }
 
   async function pressed() {
+    const mine = turn;
     const { ok, told } = await send({ ...asked(), seen });
+    if (mine !== turn) return;
     if (!ok) {
       say("wrong", told.message, told.next && `Do: ${told.next}`, ...(told.would || []));
       seen = told.would ? told.seen : null;
@@ -256,6 +263,7 @@ function decisions() {
   }
 
   function open(given) {
+    turn += 1;
     form.reset();
     said.replaceChildren();
     part("cancel").textContent = "Cancel";
@@ -276,6 +284,7 @@ function decisions() {
     pressed();
   });
   part("cancel").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => (turn += 1));
   part("change").addEventListener("click", () => {
     said.replaceChildren();
     step(false);
