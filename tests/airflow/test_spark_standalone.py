@@ -23,6 +23,7 @@ from mirror.kafka.connect import clusters, ledger_of
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.spark import SparkCluster
+from tests.waiting import PATIENCE
 
 EXECUTORS = """\
 spark.executor.memory 512m
@@ -105,7 +106,7 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
     await_first_records(pair, config, lambda: copy.poll() is None, tmp_path / "copy.log")
     killed = spark.kill_executor()
     hit = copy.poll() is None
-    output, _ = copy.communicate(timeout=120)
+    output, _ = copy.communicate(timeout=400)
 
     assert hit, "the copy was over before the executor was killed"
     assert killed > 1, "the executor and its Python"
@@ -120,7 +121,7 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
 
 def await_first_records(pair: ClusterPair, config: Path, running: Callable[[], bool], log: Path) -> None:
     """Returns as soon as the ledger says that something was copied."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE
     flow = load([config]).flow(pair.flow)
     with clusters(flow) as (_, target):
         found = ledger_of(flow, target)
@@ -134,7 +135,7 @@ def test_a_worker_without_the_kafka_client_is_named_with_its_host(
     venv.create(tmp_path / "bare", symlinks=True)
     monkeypatch.setenv("PYSPARK_PYTHON", str(tmp_path / "bare" / "bin" / "python"))
     copy = by_hand(config, tmp_path / "copy.log")
-    output, _ = copy.communicate(timeout=120)
+    output, _ = copy.communicate(timeout=400)
     assert output, (tmp_path / "copy.log").read_text()[-3000:]
     (flow,) = json.loads(output)["flows"]
     assert copy.returncode == 1, (tmp_path / "copy.log").read_text()[-3000:]

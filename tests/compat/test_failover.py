@@ -22,7 +22,7 @@ PARTITIONS, BURSTS, BURST = 2, 6, 170
 END = BURSTS * BURST
 BEHIND = {"at-the-end": 0, "near": 7, "behind": 60, "far": 450}
 """By group, how many records of each partition it has not read when the source dies."""
-SYNCED_WITHIN_SECONDS = 60
+SYNCED_WITHIN_SECONDS = 240
 SETTINGS = {
     "refresh.groups.interval.seconds": "1",
     "emit.checkpoints.interval.seconds": "1",
@@ -61,7 +61,6 @@ def mirror(ours):
     return run
 
 
-@pytest.mark.timeout(420)
 def test_groups_lose_nothing_and_read_nothing_twice_where_mirror_maker_reads_again(source, theirs, ours, mirror, oracle, request):
     topic, remote = theirs.topic("orders"), theirs.remote(theirs.topic("orders"))
     oracle.create_topic(source.bootstrap, topic, PARTITIONS)
@@ -104,7 +103,7 @@ def everything():
 
 
 def arrived(oracle, bootstrap, topic, records):
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while oracle.topic_id(bootstrap, topic) is None or any(each.records != records for each in oracle.count(bootstrap, topic)):
         assert time.monotonic() < deadline, f"{topic} never had {records} records in each partition"
         time.sleep(0.2)
@@ -127,10 +126,10 @@ def consume(bootstrap, group, topic, until=None):
     settings = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "error", "enable.auto.commit": False}
     consumer = Consumer({**settings, "enable.partition.eof": True})
     try:
-        held = consumer.committed([At(topic, partition) for partition in range(PARTITIONS)], 30)
+        held = consumer.committed([At(topic, partition) for partition in range(PARTITIONS)], 120)
         reached = {each.partition: max(each.offset, 0) for each in held}
         consumer.assign([At(topic, partition, start) for partition, start in reached.items()])
-        found, left, deadline = set(), set(reached), time.monotonic() + 60
+        found, left, deadline = set(), set(reached), time.monotonic() + 240
         while left:
             assert time.monotonic() < deadline, f"{group}: the end of {topic} did not come in {left}"
             for message in consumer.consume(100, 0.2):

@@ -142,7 +142,7 @@ def mirror(ours):
 def assert_same(oracle, theirs, ours):
     """Waits until MirrorMaker 2 has come as far as this mirror; shows what differs if it never does."""
 
-    def wait(seconds=90):
+    def wait(seconds=240):
         deadline = time.monotonic() + seconds
         while True:
             left = {look.__name__: look(oracle, theirs.target_bootstrap, theirs) for look in COMPARED}
@@ -164,7 +164,6 @@ def differences(theirs, ours):
         yield from (f"{name}: MirrorMaker 2 {a}, this mirror {b}" for name, a, b in rows if a != b)
 
 
-@pytest.mark.timeout(420)
 def test_both_leave_the_same_topics_configs_acls_and_groups(oracle, theirs, ours, mirror, assert_same):
     source, name = theirs.source_bootstrap, theirs.topic
     configs = {
@@ -236,7 +235,7 @@ def test_both_leave_the_same_topics_configs_acls_and_groups(oracle, theirs, ours
 
 
 def wait_for_round(oracle, theirs, topic, configs):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     remote = theirs.remote(topic)
     while (found := oracle.topics(theirs.target_bootstrap, [remote])[remote].configs) != configs:
         assert time.monotonic() < deadline, found

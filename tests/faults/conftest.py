@@ -1,7 +1,6 @@
 """A cluster of three brokers, and flows on it whose replicas stand where a test wants them."""
 
 import shutil
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, PartitionState
-from tests.faults.injections_brokers import BROKERS, PROPERTIES, wait
+from tests.faults.injections_brokers import BROKERS, PROPERTIES
 from tests.integration.conftest import Mirroring
+from tests.waiting import eventually
 
 Replicas = Mapping[int, Sequence[int]]
 
@@ -68,10 +68,7 @@ class ThreeBrokers:
             behind = {topic: [each for each in states if set(each.in_sync) != set(each.replicas)] for topic, states in named.items()}
             return {topic: states for topic, states in behind.items() if states}
 
-        deadline = time.monotonic() + 60
-        while found := lagging():
-            assert time.monotonic() < deadline, f"not in sync within 60 s: {found}"
-            time.sleep(0.2)
+        eventually(lambda: not lagging(), f"all replicas in sync of {topics}")
 
     def keep_coordinators_at(self, replicas: Sequence[int]) -> None:
         """The first of these brokers decides all transactions, as long as it lives."""
@@ -83,7 +80,7 @@ class ThreeBrokers:
             self.oracle.elect_leaders(bootstrap, topic, numbers)
             return {state.leader for state in self.oracle.partitions(bootstrap, topic)} == {replicas[0]}
 
-        wait(led, f"broker {replicas[0]} is the coordinator")
+        eventually(led, f"broker {replicas[0]} is the coordinator")
 
     def place(
         self,

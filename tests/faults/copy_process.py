@@ -33,7 +33,7 @@ class CopyProcess:
         """Whether the command has not ended."""
         return self._process.poll() is None
 
-    def wait(self, seconds: float = 120) -> int:
+    def wait(self, seconds: float = 300) -> int:
         """The command's exit code."""
         return self._process.wait(seconds)
 
@@ -70,7 +70,7 @@ class CopyProcess:
                 # It ended by itself since it was listed.
                 continue
         if number is signal.SIGKILL:
-            psutil.wait_procs(hit, timeout=20)
+            psutil.wait_procs(hit, timeout=60)
         return len(hit)
 
 

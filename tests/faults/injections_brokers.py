@@ -5,25 +5,17 @@ one by chance, for series; the same random numbers give the same fault.
 """
 
 import random
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, OracleError
+from tests.waiting import eventually
 
 BROKERS = (1, 2, 3)
 
 # A broker that is silent for three seconds is fenced, and a follower that lags as long leaves the replicas in sync.
 PROPERTIES = {"broker.session.timeout.ms": "3000", "replica.lag.time.max.ms": "3000"}
-
-
-def wait(reached: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    """Returns when `reached()`; raises AssertionError after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        time.sleep(0.05)
 
 
 @dataclass
@@ -118,7 +110,7 @@ class UncleanElection:
         self.cluster.wait_ready()
         self._wait_for(lambda state: state.leader is None, "the partitions have no leader")
         for topic, numbers in self.partitions.items():
-            wait(lambda: self._elected(topic, numbers), f"{topic} has leaders")  # noqa: B023 — called before the loop goes on
+            eventually(lambda: self._elected(topic, numbers), f"{topic} has leaders")  # noqa: B023 — called before the loop goes on
 
     def heal(self) -> None:
         """The old leader comes back, and cuts off what nobody else has."""
@@ -140,7 +132,7 @@ class UncleanElection:
                 # The client turned to the broker that is silent or dead: it is asked again until the deadline.
                 return False
 
-        wait(all_reached, what)
+        eventually(all_reached, what)
 
 
 def draw(cluster: KafkaCluster, oracle: Oracle, topics: Iterable[str], chance: random.Random) -> Kill | Pause | MoveLeaders:

@@ -24,7 +24,8 @@ from mirror.report.verdict import Verdict
 from services.comparison import Comparison
 from services.oracle import Record
 from tests.faults.conftest import Placed, ThreeBrokers
-from tests.faults.injections_brokers import Kill, MoveLeaders, Pause, draw, wait
+from tests.faults.injections_brokers import Kill, MoveLeaders, Pause, draw
+from tests.waiting import eventually
 
 PARTITIONS = 4
 RECORDS = 8_000
@@ -199,9 +200,9 @@ def test_while_a_broker_is_dead_only_what_it_alone_has_waits_and_goes_on_by_itse
     killed = Kill(three_brokers.cluster, 1)
     under_fire.hit(2000, killed.inject)
     oracle, bootstrap = three_brokers.oracle, three_brokers.cluster.bootstrap
-    wait(lambda: oracle.partitions(bootstrap, leaderless.remote)[0].leader is None, "the remote partition has no leader")
-    wait(lambda: oracle.partitions(bootstrap, too_few.remote)[0].in_sync == (3,), "one replica is in sync")
-    wait(lambda: oracle.partitions(bootstrap, no_ledger.ledger)[0].leader is None, "the ledger's partition has no leader")
+    eventually(lambda: oracle.partitions(bootstrap, leaderless.remote)[0].leader is None, "the remote partition has no leader")
+    eventually(lambda: oracle.partitions(bootstrap, too_few.remote)[0].in_sync == (3,), "one replica is in sync")
+    eventually(lambda: oracle.partitions(bootstrap, no_ledger.ledger)[0].leader is None, "the ledger's partition has no leader")
 
     for flow in (leaderless, too_few):
         judged = flow.mirroring.copy()

@@ -21,6 +21,7 @@ from mirror.formats.control import RESTART
 from mirror.report.verdict import Verdict
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection
+from tests.waiting import PATIENCE
 
 AT_RISK, SAFE = [1, 2], [3, 1]
 KEPT, LOST = 50, 30
@@ -50,18 +51,18 @@ class HeldCommits:
 
         def held(engine: ConfluentEngine) -> None:
             self._arrived.release()
-            self._go_on.wait(60)
+            self._go_on.wait(PATIENCE)
             commit(engine)
 
         patch.setattr(ConfluentEngine, "commit", held)
         self._runs = [self._threads.submit(flow.mirroring.copy) for flow in flows]
         for _ in flows:
-            assert self._arrived.acquire(timeout=60)
+            assert self._arrived.acquire(timeout=PATIENCE)
 
     def commit(self) -> None:
         self._patch.undo()
         self._go_on.set()
-        assert {str(run.result(60).state) for run in self._runs} == {"done"}
+        assert {str(run.result(PATIENCE).state) for run in self._runs} == {"done"}
         self._threads.shutdown()
 
 

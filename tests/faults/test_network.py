@@ -17,6 +17,7 @@ from services.proxy import Proxy
 from tests.faults.runner.__main__ import new_site
 from tests.faults.runner.results import Outcome
 from tests.faults.runner.site import Site
+from tests.waiting import PATIENCE
 
 RECORDS = 40_000
 SIDES = ("source", "target")
@@ -57,7 +58,7 @@ def in_the_middle(site: Site, thread: ThreadPoolExecutor) -> "Future[Verdict]":
     """A copy that has written some of its records, and not yet all of them."""
     site.mirroring.refresh()
     copy = thread.submit(site.mirroring.copy)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while site.written() < RECORDS / 10:
         assert not copy.done() and time.monotonic() < deadline, "the copy did not get to its middle"
         time.sleep(0.005)
@@ -130,7 +131,7 @@ def test_a_cut_of_three_seconds_is_survived_by_the_run(
     time.sleep(3)
     assert not copy.done(), "nothing was left to be cut"
     network(site, side).heal()
-    judged = copy.result(120)
+    judged = copy.result(2 * PATIENCE)
     assert (judged.state, judged.owed) == (DONE, 0), str(judged)
     assert_exact(site)
 
@@ -168,7 +169,7 @@ def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run
 def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed(
     make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confluent_engine, "_SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(confluent_engine, "_SILENCE_SECONDS", 3.0)
     monkeypatch.setattr(confluent_source, "STATISTICS_MS", 500)
     site = make_site(
         {
