@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mirror.copy import confluent_engine, confluent_source
+from mirror.copy import confluent_engine
 from mirror.errors import MirrorError
+from mirror.kafka import consumer_settings
 from mirror.report.verdict import DONE, FAILED, Verdict
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
@@ -170,7 +171,7 @@ def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed
     make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confluent_engine, "_SILENCE_SECONDS", 3.0)
-    monkeypatch.setattr(confluent_source, "STATISTICS_MS", 500)
+    monkeypatch.setattr(consumer_settings, "STATISTICS_MS", 500)
     site = make_site(
         {
             "source->target.mirror.transaction.timeout.ms": "4000",

@@ -50,7 +50,7 @@ class ConfluentEngine:
         aborted records are fetched."""
         if self._target.bytes:
             return self._target.age >= limits.seconds
-        heard = max(started, self._source.throttled_until, self._source.fetched_at)
+        heard = max(started, self._source.heard_at)
         return time.monotonic() - heard >= max(limits.seconds, _SILENCE_SECONDS)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:

@@ -1,7 +1,6 @@
 """The source side of the engine: reads the lane's partitions between two offsets and hands each record to the target side."""
 
 import gc
-import json
 import time
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,6 +10,7 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.copy.confluent_partition import PartitionFlow
 from mirror.copy.confluent_record import poison_of, unreadable_headers
+from mirror.copy.confluent_settings import consumer_settings
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
@@ -18,12 +18,8 @@ from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.kafka.closing import close
 from mirror.kafka.epochs import epoch_end
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
+from mirror.kafka.fetch_progress import FetchProgress
 from mirror.offsets.partition import TopicPartition
-
-_FETCH_BYTES = 4 * 1024 * 1024
-_QUEUE_KILOBYTES = 16 * 1024
-STATISTICS_MS = 5000
-"""How often the client tells how far it has fetched; well below the time for which a source may be silent."""
 
 
 class Sink(Protocol):
@@ -48,13 +44,10 @@ class Source:
         self._bootstrap = str(task.clients.source_consumer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
         self._complaints = Complaints()
-        self.throttled_until = 0.0
-        """Until when (time.monotonic) the source's brokers hold our reading back, as far as they said."""
-        self.fetched_at = 0.0
-        """When (time.monotonic) the client was last seen to have come further in any partition, also through aborted records alone."""
-        self._fetched: dict[tuple[str, str], int] = {}
+        self._throttled_until = 0.0
+        self._progress = FetchProgress()
         self._consumer = Consumer(
-            settings_with(_settings(task), self._complaints, throttle_cb=self._throttled, stats_cb=self._notice_fetched)
+            settings_with(consumer_settings(task), self._complaints, throttle_cb=self._throttled, stats_cb=self._progress)
         )
         self._flows: dict[tuple[str, int], PartitionFlow] = {}
         self._positions: dict[tuple[str, int], int] = {}
@@ -94,6 +87,12 @@ class Source:
             if collecting:
                 gc.enable()
 
+    @property
+    def heard_at(self) -> float:
+        """When (time.monotonic) the source was last heard of, though by no record: the client came further through aborted records, or the
+        brokers hold our reading back; then until when, as far as they said."""
+        return max(self._throttled_until, self._progress.moved_at)
+
     def raise_complaint(self, seconds: float) -> None:
         """Raises what the client complained of, if anything: for so many seconds nothing has come."""
         detail = self._complaints.detail()
@@ -113,19 +112,7 @@ class Source:
             self._positions.update(dict.fromkeys(partitions, -1))
 
     def _throttled(self, event: ThrottleEvent) -> None:
-        self.throttled_until = max(self.throttled_until, time.monotonic() + event.throttle_time)
-
-    def _notice_fetched(self, statistics: str) -> None:
-        """Aborted records give no event, however long it takes to fetch them: only the client's statistics tell that it gets on. What they
-        tell is no progress to go by, for records in front of it may wait to be handed over."""
-        fetched = {
-            (topic, number): partition["next_offset"]
-            for topic, found in json.loads(statistics)["topics"].items()
-            for number, partition in found["partitions"].items()
-        }
-        if any(offset > self._fetched.get(key, offset) for key, offset in fetched.items()):
-            self.fetched_at = time.monotonic()
-        self._fetched = fetched
+        self._throttled_until = max(self._throttled_until, time.monotonic() + event.throttle_time)
 
     def _hand_over(self, messages: list[Message], target: Sink, max_bytes: int) -> None:
         self._pending = []
@@ -215,41 +202,6 @@ class Source:
             topic=tp.topic if tp else None,
             operation="READ",
         )
-
-
-def _settings(task: LaneTask) -> dict[str, object]:
-    """The user's consumer settings under those that correctness needs. A start that does not exist must be an error, never a jump."""
-    return {
-        "fetch.wait.max.ms": 100,
-        # What is fetched is inflated at once, often tenfold, so the whole answer is bounded and not each partition's part of it alone. One
-        # fetch is under way at a time: on a far network its size is the rate, and one partition may have all of it.
-        "fetch.max.bytes": _FETCH_BYTES,
-        "max.partition.fetch.bytes": _FETCH_BYTES,
-        "queued.max.messages.kbytes": _QUEUE_KILOBYTES,
-        **task.clients.source_consumer,
-        **_portions(task),
-        "group.id": "mirror",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "statistics.interval.ms": STATISTICS_MS,
-        "auto.offset.reset": "error",
-        "isolation.level": "read_committed" if task.read_committed else "read_uncommitted",
-        "check.crcs": True,
-        "allow.auto.create.topics": False,
-        "fetch.queue.backoff.ms": 5,
-    }
-
-
-def _portions(task: LaneTask) -> dict[str, object]:
-    """A throttled lane fetches what it may copy, and not as much as it can: else it would throttle its writing alone."""
-    if task.fetch_bytes is None:
-        return {}
-    mine = task.clients.source_consumer
-    portion = {name: min(int(mine.get(name, _FETCH_BYTES)), task.fetch_bytes) for name in ("fetch.max.bytes", "max.partition.fetch.bytes")}
-    ahead = min(int(mine.get("queued.max.messages.kbytes", _QUEUE_KILOBYTES)), max(1, task.fetch_bytes // 1024))
-    # The client wants its largest message not to be larger than a fetch. That limits nothing that is read: one record always comes whole.
-    return {**portion, "queued.max.messages.kbytes": ahead, "queued.min.messages": 1, "message.max.bytes": portion["fetch.max.bytes"]}
 
 
 def _start(work: Work) -> ClientTopicPartition:

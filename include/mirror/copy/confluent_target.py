@@ -1,6 +1,5 @@
 """The target side of the engine: a producer whose transactions carry a lane's records and their ledger entries."""
 
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mirror.copy.confluent_fencing import Refusals, initialised, pauses
 from mirror.copy.confluent_partition import PartitionFlow
+from mirror.copy.confluent_settings import producer_settings
 from mirror.copy.engine import WritingRefused
 from mirror.copy.model import LaneTask
 from mirror.errors import (
@@ -24,8 +24,6 @@ from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_w
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
 _TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT}
-_BATCH_BYTES = 1_000_000
-_LARGEST_RECORD = 1_000_000_000
 _POLL_EVERY = 1000
 _FLUSH_SECONDS = 0.2
 
@@ -43,7 +41,7 @@ class Target:
         self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
         self._complaints = Complaints()
-        self._settings = settings_with(settings_of(task, max_batch_bytes), self._complaints)
+        self._settings = settings_with(producer_settings(task, max_batch_bytes), self._complaints)
         self._refusals = Refusals(self._settings["logger"])
         self._producer = Producer({**self._settings, "logger": self._refusals})
         self._begun: float | None = None
@@ -237,30 +235,3 @@ class _FailureReport:
     def __call__(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             self._failures.append(error)
-
-
-def settings_of(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:
-    """The user's producer settings under those that the guarantees need.
-
-    The client's own limit on a record is lifted, because a large record may be small once it is compressed; the broker decides. The batch
-    size stays below the smallest max.message.bytes of the lane's topics (set by the protocol): a batch is never split, and a batch that is
-    refused does not say for which record.
-    """
-    batch = min(int(task.clients.target_producer.get("batch.size", _BATCH_BYTES)), max_batch_bytes)
-    return {
-        "client.id": f"{task.source}->{task.target}|lane-{task.lane}@{socket.gethostname()}",
-        "linger.ms": 5,
-        "compression.type": "lz4",
-        "batch.num.messages": 100_000,
-        "queue.buffering.max.messages": 200_000,
-        "queue.buffering.max.kbytes": 256 * 1024,
-        **task.clients.target_producer,
-        "batch.size": batch,
-        "message.max.bytes": _LARGEST_RECORD,
-        "transactional.id": task.transactional_id,
-        "transaction.timeout.ms": task.transaction_timeout_ms,
-        "message.timeout.ms": task.transaction_timeout_ms,
-        "enable.idempotence": True,
-        "acks": "all",
-        "allow.auto.create.topics": False,
-    }

@@ -1,7 +1,6 @@
 """Reading large ranges of partitions quickly, batch by batch: for whoever looks at every record and keeps none."""
 
 import gc
-import json
 import time
 from collections.abc import Generator, Mapping, MutableMapping
 from itertools import groupby
@@ -12,13 +11,13 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, LogMoved, MirrorError
 from mirror.kafka.closing import close
+from mirror.kafka.consumer_settings import bulk_settings
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
+from mirror.kafka.fetch_progress import FetchProgress
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
 _POLL_SECONDS = 0.05
-_FETCH_BYTES = 4 * 1024 * 1024
-_STATISTICS_MS = 5000
 PARTITIONS_AT_ONCE = 100
 """How many partitions one consumer reads at the same time; the others wait for one of these to end."""
 
@@ -34,9 +33,8 @@ class BatchReader:
         self._bootstrap = str(settings.get("bootstrap.servers", ""))
         self._seconds = seconds
         self._complaints = Complaints()
-        self._settings = settings_with(_settings(settings, committed), self._complaints, stats_cb=self._notice)
-        self._fetched = -1
-        self._moved_at = 0.0
+        self._progress = FetchProgress()
+        self._settings = settings_with(bulk_settings(settings, committed), self._complaints, stats_cb=self._progress)
 
     def batches(
         self, ranges: _PLACED, errors: MutableMapping[TopicPartition, MirrorError]
@@ -75,7 +73,7 @@ class BatchReader:
     def check(self, last: float, left: Mapping[TopicPartition, int]) -> None:
         """Raises if the cluster refuses us, or if nothing has come for too long since `last` (time.monotonic)."""
         self._complaints.raise_refusal(self._alias, self._bootstrap)
-        if time.monotonic() - max(last, self._moved_at) < self._seconds:
+        if time.monotonic() - max(last, self._progress.moved_at) < self._seconds:
             return
         detail = self._complaints.detail()
         if detail:
@@ -85,13 +83,6 @@ class BatchReader:
             f"Cluster '{self._alias}': nothing came for {self._seconds:g} s, and the end of {named} was not reached.",
             next="Look at the brokers' load and the network, and run it again.",
         )
-
-    def _notice(self, statistics: str) -> None:
-        """Aborted records give no event, however long it takes to fetch them: only the client's statistics tell that it gets on."""
-        found = json.loads(statistics)["topics"].values()
-        fetched = sum(partition["next_offset"] for topic in found for partition in topic["partitions"].values())
-        if fetched != self._fetched:
-            self._fetched, self._moved_at = fetched, time.monotonic()
 
 
 class _Reading:
@@ -177,24 +168,3 @@ class _Reading:
     def _end(self, tp: TopicPartition) -> None:
         if self._open.pop(tp, None) is not None:
             self._consumer.incremental_unassign([ClientTopicPartition(*tp)])
-
-
-def _settings(settings: Mapping[str, Any], committed: bool) -> dict[str, Any]:
-    """The user's settings under those that an exact reading needs. A start that does not exist must be an error, never a jump."""
-    return {
-        "fetch.wait.max.ms": 100,
-        "fetch.max.bytes": _FETCH_BYTES,
-        "max.partition.fetch.bytes": _FETCH_BYTES,
-        "queued.max.messages.kbytes": 16 * 1024,
-        **settings,
-        "group.id": "mirror",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "statistics.interval.ms": _STATISTICS_MS,
-        "auto.offset.reset": "error",
-        "isolation.level": "read_committed" if committed else "read_uncommitted",
-        "check.crcs": True,
-        "allow.auto.create.topics": False,
-        "fetch.queue.backoff.ms": 5,
-    }

@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.kafka.closing import close
+from mirror.kafka.consumer_settings import reader_settings
 from mirror.kafka.failures import Complaints, settings_with
-from mirror.kafka.reading import reader_settings
 from mirror.offsets.partition import TopicPartition
 
 # The client has no request for it: it compares positions with the leader by itself and tells the answer in the words of its error.

@@ -9,32 +9,12 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.errors import DeadlineExceeded, MirrorError
 from mirror.kafka.closing import close
+from mirror.kafka.consumer_settings import reader_settings
 from mirror.kafka.failures import Complaints, Errors, concerns_reading, left_out, settings_with, translated
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
 _POLL_SECONDS = 0.02  # the client waits this long for a full batch, even when the last record is there
-
-
-def reader_settings(settings: Mapping[str, Any], committed: bool) -> dict[str, Any]:
-    """Consumer settings for reading our own topics: nothing of the user's tuning but how to connect.
-
-    An explicit first offset with `earliest` behind it makes the first fetch start at once; asking for the beginning costs half a second.
-    """
-    return {
-        **settings,
-        "group.id": "mirror",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "isolation.level": "read_committed" if committed else "read_uncommitted",
-        "check.crcs": True,
-        "allow.auto.create.topics": False,
-        "fetch.wait.max.ms": 10,
-        "fetch.queue.backoff.ms": 5,
-    }
-
 
 Ranges = Mapping[TopicPartition, tuple[int, int]]
 

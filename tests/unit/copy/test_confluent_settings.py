@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.copy.confluent_target import settings_of
+from mirror.copy.confluent_settings import producer_settings
 
 
 @pytest.fixture
 def settings(lane_task):
     def made(batch=1_000_000, **users):
-        return settings_of(replace(lane_task, clients=replace(lane_task.clients, target_producer=users)), batch)
+        return producer_settings(replace(lane_task, clients=replace(lane_task.clients, target_producer=users)), batch)
 
     return made
 
