@@ -44,7 +44,7 @@ class MirrorMaker:
 
     def stop(self) -> None:
         """In order: its tasks write their offsets, its workers leave their groups."""
-        self._server.stop(60, signal.SIGTERM)
+        self._server.stop(180, signal.SIGTERM)
 
     def kill(self) -> None:
         """kill -9: its workers stay in their groups until their session times out."""

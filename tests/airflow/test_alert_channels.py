@@ -69,7 +69,7 @@ def test_a_mail_says_that_an_alert_begins_and_that_it_is_over(connect: Callable[
     sender = channel(connect("smtp", **mail_fields(mail)))
     sender.send(ALERT, cleared=False)
     sender.send(ALERT, cleared=True)
-    begin, end = mail.wait(lambda mails: len(mails) == 2, 5)
+    begin, end = mail.wait(lambda mails: len(mails) == 2, 120)
     assert (begin["To"], begin["From"]) == ("a@example.org, b@example.org", "mirror@example.org")
     assert begin["Subject"] == "[mirror] east->west: Source gap: orders-3"
     assert end["Subject"] == "[mirror] east->west: over: Source gap: orders-3"

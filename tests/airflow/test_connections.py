@@ -95,7 +95,7 @@ def command_line(tmp_path):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "MIRROR"))}
         environment |= {"HOME": str(tmp_path), **variables}
         arguments = [sys.executable, "-m", "mirror", "--config", str(tmp_path / "mm2.properties"), "config"]
-        return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=180)
 
     return run
 

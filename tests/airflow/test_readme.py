@@ -33,7 +33,7 @@ def test_an_airflow_that_follows_the_steps_has_the_dags_and_the_pools(tmp_path: 
         ["airflow db migrate > migrated.log 2>&1", *blocks(), "airflow pools list --output plain", "airflow plugins --output plain"]
     )
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path / "checkout", env=environment, capture_output=True, text=True, timeout=240
+        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path / "checkout", env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = set(re.findall(r"^east-to-west\.\S+", done.stdout, flags=re.MULTILINE))

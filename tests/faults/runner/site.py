@@ -22,7 +22,7 @@ from tests.faults.copy_process import CopyProcess
 from tests.integration.conftest import Mirroring
 
 PARTITIONS = 6
-CATCH_UP_SECONDS = 150
+CATCH_UP_SECONDS = 400
 
 # Small transactions, so that there are many moments to be hit in. A run may try a step four times, each for as long as admin.timeout.ms
 # allows, and a run here has to end within three minutes.
