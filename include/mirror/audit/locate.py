@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from mirror.audit.compacted import CompactedComparison
-from mirror.audit.compare import Comparison, Found, Rules, found_first
+from mirror.audit.compare import WINDOW, Comparison, Found, Rules, found_first
 from mirror.audit.digest import Digest
 from mirror.audit.model import MISSING, TRUNCATED, Difference
 from mirror.audit.record import LOG_APPEND_TIME, Record
@@ -35,6 +35,8 @@ class Locator:
         stretch = outcome.stretch
         if stretch.compacted:
             return self._compacted(outcome)
+        # From a little earlier on, so that what stands in front of the difference is known: there both sides are equal.
+        block = source.back_from(block, WINDOW)
         return self._located(outcome, (_place(source, block, stretch.end), _place(target, block, stretch.target_end)))
 
     # ------------------------------------------------------------ inside
@@ -122,10 +124,7 @@ def parts_of(stretch: Stretch, source_skip: int = 0, target_skip: int = 0) -> tu
 
 
 def _place(digest: Digest, block: int, end: int) -> int:
-    """Where to read on to find a difference in a block: one block earlier, so that what stands in front of it is known."""
-    if block > 0:
-        return digest.blocks[block - 1].first
-    return digest.blocks[0].first if digest.blocks else end
+    return digest.blocks[block].first if block < len(digest.blocks) else end
 
 
 def _rules(stretch: Stretch) -> Rules:

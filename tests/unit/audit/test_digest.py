@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit.digest import Digest, Digester
+from mirror.audit.digest import Block, Digest, Digester, Piece
 from mirror.audit.record import Record, UnreadableHeaders, encoded, record_of
 from tests.unit.audit.memory import MemoryMessage, numbered, record
 
@@ -32,12 +32,48 @@ def test_two_series_of_records_have_the_same_bytes_only_if_they_are_equal(one: l
     assert (digest(one).text == digest(other).text) == same
 
 
-@given(st.lists(RECORDS, max_size=30), st.integers(1, 7), st.integers(1, 7), st.integers(1, 5))
-def test_batches_make_no_difference_and_blocks_are_cut_by_number(records: list[Record], one: int, other: int, size: int) -> None:
-    found = digest(records, one, block_records=size)
-    assert found == digest(records, other, block_records=size)
-    assert [block.records for block in found.blocks] == [len(records[first : first + size]) for first in range(0, len(records), size)]
+SIZES = st.sampled_from((1, 2, 4, 8))
+
+
+@given(st.lists(RECORDS, max_size=60), st.integers(1, 7), st.integers(1, 7), SIZES)
+def test_batches_make_no_difference_and_no_block_is_too_long(records: list[Record], one: int, other: int, size: int) -> None:
+    found = digest(records, one, mean_records=size)
+    assert found == digest(records, other, mean_records=size)
     assert found.records == len(records)
+    assert all(block.records <= 4 * size for block in found.blocks)
+
+
+def test_alike_records_make_no_block_each() -> None:
+    assert len(digest([record(0)] * 64, mean_records=1).blocks) == 16
+
+
+@given(st.lists(RECORDS, max_size=60), st.sets(st.integers(0, 130), max_size=6), st.integers(1, 7), SIZES, st.data())
+def test_pieces_have_the_blocks_of_the_whole_wherever_it_is_cut(
+    records: list[Record], cuts: set[int], batch: int, size: int, data: st.DataObject
+) -> None:
+    offsets = sorted(data.draw(st.sets(st.integers(0, 130), min_size=len(records), max_size=len(records))))
+    placed = [each._replace(offset=offset) for each, offset in zip(records, offsets, strict=True)]
+    borders = (*sorted(cuts - {0}), 131)
+    found: list[Block] = []
+    for start, end in zip((0, *borders), borders, strict=False):
+        digester = Digester(mean_records=size, piece=Piece(start == 0, end, borders))
+        messages = [MemoryMessage(each) for each in placed if each.offset >= start]
+        for first in range(0, len(messages), batch):
+            if not digester.is_done:
+                digester.take(messages[first : first + batch])
+        found += digester.digest().blocks
+    assert tuple(found) == digest(placed, mean_records=size).blocks
+
+
+def test_a_piece_reads_no_further_than_where_the_next_one_begins() -> None:
+    records = numbered(4000)
+    digester = Digester(mean_records=64, piece=Piece(True, 1000, (1000, 4000)))
+    taken = 0
+    while not digester.is_done:
+        digester.take([MemoryMessage(records[taken])])
+        taken += 1
+    assert 1000 < taken < 1000 + 4 * 64 * 4
+    assert digester.digest().records == taken
 
 
 @given(RECORDS)
@@ -88,11 +124,19 @@ def test_the_records_in_front_are_skipped_also_over_batches() -> None:
 def test_the_first_block_that_differs_is_named() -> None:
     records = numbered(20)
     changed = [*records[:13], records[13]._replace(value=b"x"), *records[14:]]
-    full = digest(records, block_records=5)
-    assert full.differs_at(digest(changed, block_records=5)) == 2
-    assert full.differs_at(digest(records[:10], block_records=5)) == 2
-    assert full.differs_at(digest(records[:12], block_records=5)) == 2
-    assert full.differs_at(digest(records, block_records=5)) is None
+    full = digest(records, mean_records=2)
+    ends = [sum(block.records for block in full.blocks[: number + 1]) for number in range(len(full.blocks))]
+    (of_13,) = (number for number, block in enumerate(full.blocks) if ends[number] - block.records <= 13 < ends[number])
+    assert len(ends) > 4
+    assert full.differs_at(digest(changed, mean_records=2)) == of_13
+    assert full.differs_at(digest(records[: ends[1]], mean_records=2)) == 2
+    assert full.differs_at(digest(records[: ends[2] - 1], mean_records=2)) == 2
+    assert full.differs_at(digest(records, mean_records=2)) is None
+
+
+def test_going_back_takes_as_many_blocks_as_it_needs() -> None:
+    full = Digest(tuple(Block(first, 2, b"") for first in range(0, 20, 2)))
+    assert [full.back_from(5, records) for records in (0, 1, 2, 3, 99)] == [5, 4, 4, 3, 0]
 
 
 def test_a_record_that_the_client_cannot_read_is_named_and_asked_only_once() -> None:

@@ -16,7 +16,7 @@ SOURCE = numbered(60)
 
 
 def digest(records: Sequence[Record]) -> Digest:
-    digester = Digester(block_records=8)
+    digester = Digester(mean_records=8)
     digester.take([MemoryMessage(each) for each in records])
     return digester.digest()
 
