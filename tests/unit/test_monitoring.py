@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mirror.alerts.error_rules import LOSS
 from mirror.web.metric_names import FLOW_LABELS, METRICS
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +17,7 @@ RULES = yaml.safe_load((ROOT / "monitoring" / "prometheus-rules.yaml").read_text
 ALERTS = [rule for group in RULES["groups"] for rule in group["rules"]]
 
 BY_SAMPLE = {metric.sample: metric for metric in METRICS}
-WORDS = {"sum", "max", "min", "by", "on", "and", "or", "rate", "increase", "topk", "absent", "time", "source", "target"}
+WORDS = {"sum", "max", "min", "by", "on", "and", "or", "rate", "increase", "topk", "absent", "time", "source", "target", "code"}
 _QUOTED = re.compile(r'"[^"]*"')
 _SELECTOR = re.compile(r"([a-zA-Z_]\w*)?\{([^}]*)\}")
 _NAME = re.compile(r"(?<![\w$.])[a-zA-Z_]\w*")
@@ -68,6 +69,19 @@ def test_words_in_annotations_are_labels_that_the_alert_has():
         known = set(FLOW_LABELS).union(*(BY_SAMPLE[name].labels for name in metrics))
         used = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
         assert used <= known, rule["alert"]
+
+
+def test_both_sides_of_an_or_have_the_same_labels_or_a_flow_would_be_shown_twice():
+    """What is scraped has the labels `instance` and `job` too; an aggregation takes them away."""
+    either = [(where, query.split(" or ")) for where, query in queries() if " or " in query]
+    assert either
+    for where, sides in either:
+        assert all(re.search(r"(sum|max) by \(source, target\)", side) for side in sides), where
+
+
+def test_the_alert_of_lost_records_is_that_of_freshness():
+    [lost] = [rule for rule in ALERTS if rule["alert"] == "MirrorLostRecords"]
+    assert set(re.findall(r"[A-Z]\w+", lost["expr"])) == LOSS
 
 
 def test_every_alert_says_how_bad_it_is_and_what_to_do():

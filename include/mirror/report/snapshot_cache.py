@@ -16,8 +16,9 @@ from mirror.config import Configuration, Flow, load
 from mirror.errors import ConfigurationError, ErrorReport, MirrorError
 from mirror.report.snapshot import FlowSnapshot, Snapshots
 
-IDLE_SECONDS = 300.0
-"""After so long a time without a question nothing is looked at any more."""
+IDLE_SECONDS = 900.0
+"""After so long a time without a question nothing is looked at any more. Of several workers of an api-server each is asked only now and
+then by one Prometheus that scrapes once a minute, and none of them may have only old figures by then."""
 RELOAD_SECONDS = 15.0
 """How soon a change of the configuration is noticed."""
 AT_ONCE = 4

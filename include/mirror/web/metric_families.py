@@ -67,6 +67,13 @@ class _Rendering:
         if value is not None:
             self._families[metric].add_metric([*self._flow, *labels], value)
 
+    def _count(self, metric: Metric, counts: Iterable[int | None]) -> None:
+        """A counter bears the time at which it was so. Workers of an api-server have snapshots of their own, and an older one that is
+        scraped behind a newer one would look as if it had begun anew; with its time Prometheus puts it where it belongs, or leaves it."""
+        taken = self._snapshot.taken
+        total = sum(count or 0 for count in counts)
+        self._families[metric].add_metric(self._flow, total, timestamp=taken.timestamp() if taken else None)
+
     def _flow_figures(self) -> None:
         snapshot, status = self._snapshot, self._snapshot.status
         assert status is not None
@@ -74,8 +81,9 @@ class _Rendering:
         self._set(names.CATCH_UP, snapshot.catch_up.seconds)
         self._rates(snapshot.throughput, (names.RATE_RECORDS, names.RATE_BYTES))
         self._set(names.RATE_SOURCE, snapshot.throughput.source_offsets)
-        self._set(names.COPIED_RECORDS, sum(each.records or 0 for each in status.partitions))
-        self._set(names.COPIED_BYTES, sum(each.bytes or 0 for each in status.partitions))
+        if not any(lane.error for lane in snapshot.lanes):  # else less would be counted than before
+            self._count(names.COPIED_RECORDS, (each.records for each in status.partitions))
+            self._count(names.COPIED_BYTES, (each.bytes for each in status.partitions))
         self._set(names.SKIPPED, snapshot.skipped_in_all)
         self._set(names.LAST_COPY, status.written.time.timestamp() if status.written else None)
         for state, count in sorted(status.states.items()):

@@ -10,7 +10,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 
 from mirror.errors import ErrorReport
 from mirror.formats.ledger import LastRecord, Writer
-from mirror.report.snapshot import FlowSnapshot, PartitionSnapshot
+from mirror.report.snapshot import FlowSnapshot, LaneSnapshot, PartitionSnapshot
 from mirror.report.status import PartitionStatus
 from mirror.web.metric_names import METRICS
 from tests.unit.web.scraping import BUSY, OPENMETRICS, MadeUpCache, MadeUpFlow, flow, now, partition, samples, scrape, topic_of
@@ -110,6 +110,22 @@ def test_figures_of_long_ago_are_not_shown_as_those_of_now():
     value = samples(flow(taken=now() - timedelta(seconds=400), **BUSY))
     assert (value("mirror_up"), value("mirror_lag_records")) == (0, None)
     assert value("mirror_snapshot_age_seconds") >= 400
+
+
+def test_counters_bear_the_time_of_their_snapshot_so_that_an_older_one_of_another_worker_is_no_new_beginning():
+    taken = now() - timedelta(seconds=20)
+    for accept, read in (("text/plain", parser), (OPENMETRICS, openmetrics_parser)):
+        text = scrape(MadeUpCache(flow(taken=taken, **BUSY)), accept=accept).text
+        stamps = {each.name: each.timestamp for family in read.text_string_to_metric_families(text) for each in family.samples}
+        for counter in ("mirror_copied_records_total", "mirror_copied_bytes_total"):
+            assert float(stamps.pop(counter)) == pytest.approx(taken.timestamp(), abs=0.01)
+        assert set(stamps.values()) == {None}
+
+
+def test_counters_are_absent_while_a_lane_cannot_be_read_for_they_would_fall():
+    error = ErrorReport("LedgerDamaged", "lane 1 cannot be read")
+    value = samples(flow(**BUSY, lanes=(LaneSnapshot(0, 1, 0, 0, None), LaneSnapshot(1, 1, 0, 0, None, error))))
+    assert (value("mirror_up"), value("mirror_copied_records_total"), value("mirror_copied_bytes_total")) == (1, None, None)
 
 
 def test_with_too_many_partitions_theirs_are_left_out_and_that_is_said():
