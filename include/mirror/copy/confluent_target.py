@@ -6,24 +6,16 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from mirror.copy.confluent_failures import failure_of_lane, is_fenced, unacknowledged
 from mirror.copy.confluent_fencing import Refusals, initialised, pauses
 from mirror.copy.confluent_partition import PartitionFlow
 from mirror.copy.confluent_settings import producer_settings
 from mirror.copy.engine import WritingRefused
 from mirror.copy.model import LaneTask
-from mirror.errors import (
-    AuthorizationRefused,
-    DeadlineExceeded,
-    MirrorError,
-    Overtaken,
-    TransactionTimeoutRefused,
-    TransactionTooSlow,
-)
+from mirror.errors import AuthorizationRefused, MirrorError, TransactionTooSlow
 from mirror.kafka.closing import close
 from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
 
-_FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
-_TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT}
 _POLL_EVERY = 1000
 _FLUSH_SECONDS = 0.2
 
@@ -34,9 +26,7 @@ class Target:
     def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
         self.alias = task.target
         self.bytes = 0
-        self._lane = task.lane
-        self._ledger_topic = task.ledger_topic
-        self._transactional_id = task.transactional_id
+        self._task = task
         self._timeout = task.transaction_timeout_ms / 1000
         self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
@@ -92,7 +82,10 @@ class Target:
         """Puts keyed records into the transaction and waits until they are acknowledged."""
         self.begin()
         failures: list[KafkaError] = []
-        report = _FailureReport(failures)
+
+        def report(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failures.append(error)
 
         def send() -> None:
             for key, value in entries:
@@ -152,7 +145,7 @@ class Target:
 
     def _ask_metadata(self, seconds: float) -> object:
         try:
-            return self._producer.list_topics(self._ledger_topic, seconds)
+            return self._producer.list_topics(self._task.ledger_topic, seconds)
         finally:
             self._producer.poll(0)
 
@@ -172,20 +165,9 @@ class Target:
             self._check_age(left)
 
     def _check_age(self, left: int) -> None:
-        """Raises if the transaction has reached its timeout with so many records not acknowledged: it could not be committed any more.
-
-        Where not one record got through and the client complains of connections, a smaller transaction would not help.
-        """
-        if self.age < self._timeout:
-            return
-        written = 1 - min(left, self._sent) / self._sent if self._sent else 0.0
-        detail = self._complaints.detail()
-        if written or not detail:
-            raise TransactionTooSlow(self._lane, self.age, self._timeout, written)
-        raise DeadlineExceeded(
-            f"Cluster '{self.alias}': {left} records were not acknowledged within {self._timeout:g} s: {detail}.",
-            next="Look at the brokers' load and the network; the next run goes on by itself.",
-        )
+        """Raises if the transaction has reached its timeout with so many records not acknowledged: it could not be committed any more."""
+        if self.age >= self._timeout:
+            raise unacknowledged(self._task, self.age, left, self._sent, self._complaints.detail())
 
     def _call(self, step: str, call: Callable[[], object]) -> None:
         try:
@@ -195,17 +177,10 @@ class Target:
 
     def _failure(self, step: str, failure: KafkaException) -> MirrorError:
         error = kafka_error(failure)
-        if error is not None and error.code() in _TIMED_OUT and self._is_old():
-            return TransactionTooSlow(self._lane, self.age, self._timeout)
-        if error is not None and (error.code() in _FENCED or (error.fatal() and "fenced" in error.str().lower())):
-            self._lost = True
-            return self._fenced()
-        if error is not None and error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
-            return TransactionTimeoutRefused(self.alias, self._timeout)
-        if error is not None and error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-            # The lanes' ids differ in the lane alone, and one grant for their prefix is what a person would give.
-            prefix = self._transactional_id.removesuffix(str(self._lane))
-            return AuthorizationRefused(self.alias, "WRITE", f"transactional ids with the prefix {prefix}")
+        self._lost = self._lost or is_fenced(error)
+        of_the_lane = failure_of_lane(self._task, error, self.age)
+        if of_the_lane is not None:
+            return of_the_lane
         # After a fatal error every call raises it again.
         with suppress(KafkaException):
             self._producer.poll(0)
@@ -213,25 +188,7 @@ class Target:
             failure,
             cluster=self.alias,
             bootstrap=self._bootstrap,
-            step=f"lane {self._lane}: {step}",
+            step=f"lane {self._task.lane}: {step}",
             seconds=self._seconds,
             complaints=self._complaints,
         )
-
-    def _fenced(self) -> MirrorError:
-        """A transaction that the broker ended for its age looks exactly like a fence; only its age tells them apart."""
-        return TransactionTooSlow(self._lane, self.age, self._timeout) if self._is_old() else Overtaken(self._lane)
-
-    def _is_old(self) -> bool:
-        return self.age >= 0.8 * self._timeout
-
-
-class _FailureReport:
-    """A delivery callback that keeps failures only."""
-
-    def __init__(self, failures: list[KafkaError]) -> None:
-        self._failures = failures
-
-    def __call__(self, error: KafkaError | None, _message: Message) -> None:
-        if error is not None:
-            self._failures.append(error)
