@@ -146,17 +146,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
-FOLDERS_OF_ONE_STACK = ("tests/airflow/scheduler",)
-"""Folders whose files share what takes long to start."""
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `--dist loadfile`, all files of such a folder go to one worker, as the tests of a file do."""
-    from xdist.scheduler import LoadFileScheduling
+    """With `--dist loadfile`, as `make test` has it."""
+    from tests.distribution import Distribution
 
-    class LoadFolderScheduling(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return next((folder for folder in FOLDERS_OF_ONE_STACK if nodeid.startswith(f"{folder}/")), super()._split_scope(nodeid))
-
-    return LoadFolderScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+    return Distribution(config, log) if config.getvalue("dist") == "loadfile" else None

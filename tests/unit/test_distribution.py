@@ -1,0 +1,13 @@
+"""How the tests are shared out among workers."""
+
+from tests.distribution import BUSY, LONGEST, ONE_STACK, SHORT, rank
+from tests.unit.test_readme import ROOT
+
+
+def test_what_is_named_exists() -> None:
+    assert [each for each in (*LONGEST, *ONE_STACK, *BUSY, *SHORT) if not (ROOT / each).exists()] == []
+
+
+def test_the_busy_come_first_the_longest_in_front_and_those_that_wait_last() -> None:
+    files = ["tests/integration/test_status.py", "tests/unit/test_readme.py", "tests/compat/test_files.py", LONGEST[1], LONGEST[0]]
+    assert sorted(files, key=rank) == files[::-1]
