@@ -14,6 +14,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.offsets.translation import EXACT
 from mirror.report.group import group_position
 from mirror.sync.translated_groups import GroupOffset
+from services.demo.mirrored import Ledger, read_ledger, watermark
 from services.demo.settings import DemoFailed
 
 GROUP, TOPIC = "billing", "payments"
@@ -88,10 +89,11 @@ def _await_synced(flow: Flow, wait: Callable[[str], None]) -> None:
     committed it."""
     deadline, settings = time.monotonic() + _SECONDS, flow.client("target", "admin")
     while True:
+        ledger = read_ledger(flow)
         positions = group_position(flow, GROUP).offsets
         with Cluster(flow.target, settings, 30.0) as target, Groups(target, settings) as groups:
             synced = groups.committed([GROUP], {}).get(GROUP, {})
-        waiting = [each for each in positions if each.translated.kind != EXACT or _at(synced, each) != each.translated.target]
+        waiting = unsynced(positions, ledger, synced)
         if positions and not waiting:
             return
         if time.monotonic() > deadline:
@@ -100,6 +102,15 @@ def _await_synced(flow: Flow, wait: Callable[[str], None]) -> None:
             )
         wait(f"{len(waiting)} of {len(positions)} partitions of {GROUP} have yet to be synced by {flow.dag_id('group-offsets')}")
         time.sleep(1)
+
+
+def unsynced(positions: Sequence[GroupOffset], ledger: Ledger, synced: Mapping[TopicPartition, Committed]) -> list[GroupOffset]:
+    """Those that have no exact place on the target yet, or are not there.
+
+    Also those that the copy has not passed: where it stands is their exact translation until then, and they would read again what comes.
+    """
+    passed = [each for each in positions if each.committed.offset <= watermark(ledger, each.source) and each.translated.kind == EXACT]
+    return [each for each in positions if each not in passed or _at(synced, each) != each.translated.target]
 
 
 def _at(synced: Mapping[TopicPartition, Committed], each: GroupOffset) -> int | None:

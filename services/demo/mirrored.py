@@ -67,7 +67,7 @@ def wait_until_mirrored(
                     f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{api.errors(dag, run['dag_run_id'], 'verdict')}"
                 )
         ledger = read_ledger(flow)
-        behind = sum(max(end - _watermark(ledger, tp), 0) for tp, end in wanted.items())
+        behind = sum(max(end - watermark(ledger, tp), 0) for tp, end in wanted.items())
         ended = [run for run in runs if run["state"] in ("success", "failed")]
         if ended and not behind:
             return len(ended)
@@ -95,7 +95,8 @@ def _compare_topic(flow: Flow, oracle: Oracle, ledger: Ledger, topic: str) -> Co
     return oracle.compare(source, target, seconds=600)
 
 
-def _watermark(ledger: Ledger, tp: TopicPartition) -> int:
+def watermark(ledger: Ledger, tp: TopicPartition) -> int:
+    """How far the partition is mirrored; 0 before its first copy."""
     return ledger[tp].watermark if tp in ledger else 0
 
 

@@ -1,6 +1,11 @@
 """What the demo says of a group that failed over: nothing lost and nothing read twice, or how much."""
 
-from services.demo.failover import FailedOver, Record, compared
+from mirror.kafka.groups import Committed
+from mirror.offsets.partition import TopicPartition
+from mirror.offsets.translation import EARLY, EXACT, TranslatedOffset
+from mirror.sync.translated_groups import GroupOffset
+from services.demo.failover import GROUP, FailedOver, Record, compared, unsynced
+from tests.unit.ledger_records import ledger_record
 
 WHOLE: list[Record] = [(number % 2, 1000 + number, b"key", b"%d" % number) for number in range(10)]
 
@@ -19,3 +24,16 @@ def test_what_was_read_on_both_sides_is_read_twice() -> None:
 
 def test_what_was_copied_after_the_group_stopped_reading_is_not_lost() -> None:
     assert compared(WHOLE[:2], WHOLE[2:6], WHOLE) == FailedOver(2, 4, lost=0, twice=0)
+
+
+def test_a_group_has_failed_over_when_it_is_where_it_belongs_and_the_copy_has_passed_it() -> None:
+    tp, remote = TopicPartition("payments", 0), TopicPartition("east.payments", 0)
+
+    def waits(offset: int, kind: str = EXACT, synced: int = 7) -> bool:
+        position = GroupOffset(GROUP, tp, Committed(offset), remote, TranslatedOffset(kind, 7), None)
+        return bool(unsynced([position], {tp: ledger_record(watermark=10)}, {remote: Committed(synced)}))
+
+    assert not waits(10)
+    assert waits(11), "it would read the eleventh again, which the mirror does not have yet"
+    assert waits(10, EARLY)
+    assert waits(10, synced=6)
