@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from mirror.__main__ import main
 from mirror.copy import run as copy_run
 from mirror.copy.confluent_engine import ConfluentEngine
-from mirror.formats.ledger import encode, encode_key
+from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from tests.waiting import PATIENCE

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
-from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.kafka.connect import clusters
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.map import OffsetMap, Run

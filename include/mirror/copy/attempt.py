@@ -20,7 +20,8 @@ from mirror.copy.recording import after, stuck
 from mirror.copy.target_view import TargetView
 from mirror.copy.turns import waiting
 from mirror.errors import ErrorReport, LedgerMissing, MirrorError, RecordRefused, SourceRecreated, TargetLostRecords, TargetRecreated
-from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.formats.skipped import Skipped
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition

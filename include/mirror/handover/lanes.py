@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from mirror.copy.confluent_engine import ConfluentEngine
 from mirror.copy.model import LaneTask
 from mirror.errors import DeadlineExceeded, LedgerMissing
-from mirror.formats.ledger import LedgerRecord, Writer, encode, encode_key
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
 from mirror.offsets.partition import TopicPartition

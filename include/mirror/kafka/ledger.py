@@ -9,7 +9,8 @@ from typing import Any
 from confluent_kafka import Message
 
 from mirror.errors import KafkaFailure, LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
-from mirror.formats.ledger import LedgerRecord, decode, decode_key
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka import compacted
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Topic

@@ -10,7 +10,8 @@ from mirror.copy import attempt, beginning, lane
 from mirror.copy.engine import Progress, TransactionLimits, Work
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
-from mirror.formats.ledger import LedgerRecord, Writer, decode, decode_key
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka.model import Topic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition

@@ -10,7 +10,8 @@ from typing import Any
 
 from mirror.copy.engine import BatchRefused, Progress, TransactionLimits, Work
 from mirror.errors import ClusterUnreachable, Overtaken, TransactionTooSlow
-from mirror.formats.ledger import LedgerRecord, decode, decode_key
+from mirror.formats.ledger import LedgerRecord
+from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka.model import Topic
 from mirror.offsets.map import runs_of
 from mirror.offsets.partition import TopicPartition

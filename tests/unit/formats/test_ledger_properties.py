@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.ledger import decode, encode
-from tests.unit.formats.test_ledger import RECORD, records
+from mirror.formats.ledger_bytes import decode, encode
+from tests.unit.formats.test_ledger_bytes import RECORD, records
 
 FIELDS = json.loads(encode(RECORD))
 anything = st.recursive(

@@ -15,11 +15,8 @@ from mirror.formats.ledger import (
     LastRecord,
     LedgerRecord,
     Writer,
-    decode,
-    decode_key,
-    encode,
-    encode_key,
 )
+from mirror.formats.ledger_bytes import decode, decode_key, encode, encode_key
 from mirror.formats.skipped import Skipped, joined
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition

@@ -1,0 +1,140 @@
+"""The ledger's records as bytes.
+
+The ledger is a compacted topic on the target with one partition a lane. Its key is the JSON array `[topic, partition]`, its value a JSON
+object that begins with the format's version, so that any console consumer shows it readably. Field names and meanings are for keeps.
+"""
+
+import json
+from typing import Any
+
+from mirror.errors import LedgerDamaged, LedgerTooNew
+from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
+from mirror.formats.history import from_documents, to_document
+from mirror.formats.ledger import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, Writer
+from mirror.formats.skipped import from_document as skipped_from_document
+from mirror.formats.skipped import joined
+from mirror.formats.skipped import to_document as skipped_document
+from mirror.offsets.intervals import Interval
+from mirror.offsets.map import decoded
+from mirror.offsets.partition import TopicPartition
+
+VERSION = 1
+
+
+def encode_key(partition: TopicPartition) -> bytes:
+    """The ledger key of a source partition."""
+    return json.dumps([partition.topic, partition.partition], separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode_key(key: bytes | None, where: str) -> TopicPartition:
+    """The source partition of a ledger key. Raises LedgerDamaged; `where` names the record in its message."""
+    try:
+        topic, partition = parsed(key or b"")
+        if type(topic) is not str or type(partition) is not int:
+            raise TypeError("the topic has to be a string, the partition a whole number")
+    except (ValueError, TypeError) as failure:
+        raise LedgerDamaged(where, f"its key {key!r} is not a JSON array of topic and partition ({failure})") from failure
+    return TopicPartition(topic, partition)
+
+
+def encode(record: LedgerRecord) -> bytes:
+    """The ledger value of a record."""
+    value: dict[str, Any] = {
+        "v": VERSION,
+        "watermark": record.watermark,
+        "leader_epoch": record.leader_epoch,
+        "source_topic_id": record.source_topic_id,
+        "target_topic": record.target_topic,
+        "target_topic_id": record.target_topic_id,
+        "target_next": record.target_next,
+        "source_cluster_id": record.source_cluster_id,
+        "target_cluster_id": record.target_cluster_id,
+        "lanes": record.lanes,
+        "covered": record.covered[-MAX_INTERVALS:],
+        "skipped": [skipped_document(each) for each in joined(record.skipped)],
+        "history": record.history[-MAX_INTERVALS:],
+        "records": record.records,
+        "bytes": record.bytes,
+        "offset_map": record.offset_map.encoded(),
+        "writer": {
+            "installation": record.writer.installation,
+            "host": record.writer.host,
+            "run": record.writer.run,
+            "time": moment_text(record.writer.time),
+        },
+        "blocked": None,
+    }
+    if stuck := record.blocked:
+        value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": moment_text(stuck.since), "tries": stuck.tries}
+    if acted := record.decided:
+        value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
+    if last := record.last:
+        value["last"] = {"timestamp": last.timestamp, "read": last.read, "acknowledged": last.acknowledged}
+    if record.start is not None:
+        value["start"] = record.start
+    if record.history_topics:
+        value["history_topics"] = [to_document(each) for each in record.history_topics]
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode(value: bytes, where: str) -> LedgerRecord:
+    """The record of a ledger value. Raises LedgerTooNew or LedgerDamaged; `where` names the record in their messages."""
+    try:
+        fields = parsed(value)
+        version = fields["v"]
+    except (ValueError, TypeError, KeyError) as failure:
+        raise LedgerDamaged(where, f"it is not a JSON object with a version ({failure})") from failure
+    if type(version) is int and version > VERSION:
+        raise LedgerTooNew(where, version, VERSION)
+    try:
+        return _record(fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as failure:
+        raise LedgerDamaged(where, f"{type(failure).__name__}: {failure}") from failure
+
+
+def _record(fields: dict[str, Any]) -> LedgerRecord:
+    if count(fields, "v") != VERSION:
+        raise ValueError(f"version {fields['v']!r} does not exist")
+    writer, blocked, decided, last = fields["writer"], fields["blocked"], fields.get("decided"), fields.get("last")
+    epoch = fields["leader_epoch"]
+    return LedgerRecord(
+        watermark=count(fields, "watermark"),
+        leader_epoch=None if epoch is None else count(fields, "leader_epoch"),
+        source_topic_id=string(fields, "source_topic_id"),
+        target_topic=string(fields, "target_topic"),
+        target_topic_id=string(fields, "target_topic_id"),
+        target_next=count(fields, "target_next"),
+        source_cluster_id=string(fields, "source_cluster_id"),
+        target_cluster_id=string(fields, "target_cluster_id"),
+        lanes=count(fields, "lanes"),
+        offset_map=decoded(string(fields, "offset_map")),
+        writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
+        covered=_intervals(fields["covered"]),
+        skipped=tuple(skipped_from_document(*each) for each in _list(fields["skipped"])),
+        history=_intervals(fields["history"]),
+        records=count(fields, "records"),
+        bytes=count(fields, "bytes"),
+        blocked=None if blocked is None else _blocked(blocked),
+        decided=None if decided is None else _decided(decided),
+        last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
+        start=count(fields, "start") if "start" in fields else None,
+        history_topics=from_documents(_list(fields.get("history_topics", []))),
+    )
+
+
+def _blocked(fields: dict[str, Any]) -> Blocked:
+    return Blocked(count(fields, "offset"), string(fields, "error"), moment(fields, "since"), count(fields, "tries"))
+
+
+def _decided(fields: dict[str, Any]) -> Decided:
+    return Decided(string(fields, "decision"), string(fields, "who"), moment(fields, "when"), string(fields, "why"))
+
+
+def _intervals(pairs: Any) -> tuple[Interval, ...]:
+    return tuple((whole(start, "start"), whole(end, "end")) for start, end in _list(pairs))
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError(f"{value!r} is not a list")
+    return value
