@@ -1,21 +1,23 @@
 """The Spark job of a large audit: reads both sides of the stretches that it is given, and compares them. Arguments: work file, result file.
 
-Spark only spreads the stretches; each share does on its own what the task does for a small audit. Nothing is written.
+Spark only spreads the tasks: shares of the stretches, each of which does on its own what the task does for a small audit, and pieces of
+stretches that are too large for one. Nothing is written.
 """
 
 import json
 import pickle
 import socket
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 WORKER_MODULES = ("mirror", "confluent_kafka")
 
 
-def compare(shares: Iterable[bytes]) -> Iterator[Any]:
-    """Runs on a worker: shares of the stretches in, outcomes out. They come pickled, so that a worker that lacks a module can say so."""
+def compare(tasks: Iterable[bytes]) -> Iterator[Any]:
+    """Runs on a worker: tasks in, outcomes out, or the digests of pieces. They come pickled, so that a worker that lacks a module can say
+    so."""
     import importlib
 
     for module in WORKER_MODULES:
@@ -24,17 +26,18 @@ def compare(shares: Iterable[bytes]) -> Iterator[Any]:
         except ImportError as error:
             yield {"module": module, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
             return
-    from mirror.audit.stretch_audit import audit_stretches
+    from mirror.audit.pieces import work_on
 
-    for share in shares:
-        yield from audit_stretches(*pickle.loads(share))  # noqa: S301 — our own driver sent it
+    for task in tasks:
+        yield from work_on(*pickle.loads(task))  # noqa: S301 — our own driver sent it
 
 
 def run(document: dict[str, Any]) -> list[Any]:
-    """Runs on the driver: the stretches through Spark, their outcomes in any order."""
+    """Runs on the driver: the stretches through Spark, their outcomes in any order; those that were read in pieces once more."""
     from pyspark import SparkConf, SparkContext
 
-    from mirror.audit.job import shares, stretches_of
+    from mirror.audit.job import stretches_of
+    from mirror.audit.pieces import joined, tasks_of
     from mirror.audit.work import audit_work
     from mirror.config import load
     from mirror.copy.job_driver import check_configuration, of_prepared_workers, settled, stop
@@ -42,10 +45,17 @@ def run(document: dict[str, Any]) -> list[Any]:
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
     work = audit_work(flow, document["show_payload"])
+    stretches = stretches_of(document)
     context = SparkContext(conf=settled(SparkConf()))
+
+    def spread(tasks: Sequence[Any]) -> list[Any]:
+        parts = [pickle.dumps((work, task)) for task in tasks]
+        return list(of_prepared_workers(context.parallelize(parts, len(parts)).mapPartitions(compare).collect())) if parts else []
+
     try:
-        parts = [pickle.dumps((work, share)) for share in shares(stretches_of(document), context.defaultParallelism)]
-        return list(of_prepared_workers(context.parallelize(parts, len(parts)).mapPartitions(compare).collect()))
+        first = spread(tasks_of(stretches, context.defaultParallelism, flow.value("mirror.audit.spark.threshold")))
+        outcomes, in_pieces = joined(stretches, first)
+        return outcomes + spread(in_pieces)
     finally:
         stop(context)
 

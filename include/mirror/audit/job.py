@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mirror.config import Flow
 
 JOB = INCLUDE.parent / "jobs" / "audit_ranges.py"
-MOST_STRETCHES = 500
-"""How many stretches one Spark task compares at most; most of a small one's time is waiting for brokers."""
 
 
 def by_size(flow: "Flow", submitted: "Callable[[AuditWork, Sequence[Stretch]], list[Outcome]]") -> Compare:
@@ -61,18 +59,6 @@ def stretches_of(document: Mapping[str, Any]) -> list[Stretch]:
     """The stretches in the document that a job was given."""
     found: list[Stretch] = _unpacked(document["stretches"])
     return found
-
-
-def shares(stretches: Sequence[Stretch], cores: int) -> list[list[Stretch]]:
-    """The stretches in as many shares as there are cores, about equally large; more where a share would have too many."""
-    count = min(len(stretches), max(cores, -(-len(stretches) // MOST_STRETCHES)))
-    result: list[list[Stretch]] = [[] for _ in range(count)]
-    sizes = [0] * count
-    for stretch in sorted(stretches, key=lambda each: -each.offsets):
-        smallest = min(range(count), key=lambda number: (sizes[number], len(result[number])))
-        result[smallest].append(stretch)
-        sizes[smallest] += stretch.offsets
-    return result
 
 
 def write_outcomes(path: Path, outcomes: Sequence[Outcome]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequen
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from mirror.audit.digest import Digest, Digester
+from mirror.audit.digest import Digest, Digester, Piece
 from mirror.audit.record import Message, Record, UnreadableHeaders, record_of
 from mirror.errors import MirrorError, RecordUnreadable
 from mirror.kafka.batches import BatchReader
@@ -45,6 +45,22 @@ class Side:
                 except UnreadableHeaders as unreadable:
                     errors[tp] = RecordUnreadable(self.alias, *tp, unreadable.offset)
         return {tp: digester.digest() for tp, digester in digesters.items() if tp not in errors}
+
+    def piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
+        """The blocks of a piece of what begins with `part`; reads no further than it has to. Raises what keeps it from being read."""
+        errors: dict[TopicPartition, MirrorError] = {}
+        digester = Digester(timed=part.timed, piece=piece)
+        with closing(self._read({tp: part}, errors)) as batches:
+            for _, messages in batches:
+                try:
+                    digester.take(messages)
+                except UnreadableHeaders as unreadable:
+                    raise RecordUnreadable(self.alias, *tp, unreadable.offset) from None
+                if digester.is_done:
+                    break
+        if errors:
+            raise errors[tp]
+        return digester.digest()
 
     def counts(
         self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]

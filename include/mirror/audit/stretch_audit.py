@@ -28,6 +28,19 @@ def audit_stretches(work: AuditWork, stretches: Sequence[Stretch]) -> list[Outco
     return outcomes
 
 
+def compared(work: AuditWork, stretch: Stretch, source: Digest, target: Digest) -> Outcome:
+    """The outcome of a stretch whose digests are known. Raises nothing of ours."""
+    return _outcome(Locator(*sides_of(work), work.show_payload), stretch, source, target)
+
+
+def sides_of(work: AuditWork) -> tuple[Side, Side]:
+    """The source and the target of an audit."""
+    return (
+        Side(work.source, work.source_consumer, work.committed, work.seconds, work.source_admin),
+        Side(work.target, work.target_consumer, True, work.seconds, work.target_admin),
+    )
+
+
 def _rounds(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
     """In a round each partition of either side is read at one place only."""
     left = list(stretches)
@@ -47,8 +60,7 @@ def _rounds(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
 class _Round:
     def __init__(self, work: AuditWork, stretches: Sequence[Stretch]) -> None:
         self._stretches = stretches
-        self._source = Side(work.source, work.source_consumer, work.committed, work.seconds, work.source_admin)
-        self._target = Side(work.target, work.target_consumer, True, work.seconds, work.target_admin)
+        self._source, self._target = sides_of(work)
         self._locator = Locator(self._source, self._target, work.show_payload)
 
     def run(self) -> list[Outcome]:
@@ -65,7 +77,8 @@ class _Round:
         for stretch in self._stretches:
             error = self._error(stretch)
             if error is None:
-                outcomes.append(self._outcome(stretch, found[0][stretch.source], found[1][stretch.remote], skips.get(stretch, (0, 0))[0]))
+                digests = found[0][stretch.source], found[1][stretch.remote]
+                outcomes.append(_outcome(self._locator, stretch, *digests, skips.get(stretch, (0, 0))[0]))
             else:
                 outcomes.append(Outcome(stretch, error=error.report()))
         return outcomes
@@ -87,16 +100,17 @@ class _Round:
                 skips[head] = (max(more, 0) if head.source_ahead else 0, max(-more, 0) if head.target_ahead else 0)
         return skips
 
-    def _outcome(self, stretch: Stretch, source: Digest, target: Digest, source_skip: int) -> Outcome:
-        outcome = Outcome(stretch, source.records, target.records, source.text, target.text)
-        if source_skip:
-            first = source.blocks[0].first if source.blocks else stretch.end
-            left = LeftOut(stretch.start, first, TARGET_GONE.format(stretch.remote, stretch.target_start))
-            outcome = replace(outcome, left_out=(left,))
-        block = source.differs_at(target)
-        if block is None:
-            return outcome
-        try:
-            return self._locator.located(outcome, source, target, block)
-        except MirrorError as error:
-            return Outcome(stretch, error=error.report())
+
+def _outcome(locator: Locator, stretch: Stretch, source: Digest, target: Digest, source_skip: int = 0) -> Outcome:
+    outcome = Outcome(stretch, source.records, target.records, source.text, target.text)
+    if source_skip:
+        first = source.blocks[0].first if source.blocks else stretch.end
+        left = LeftOut(stretch.start, first, TARGET_GONE.format(stretch.remote, stretch.target_start))
+        outcome = replace(outcome, left_out=(left,))
+    block = source.differs_at(target)
+    if block is None:
+        return outcome
+    try:
+        return locator.located(outcome, source, target, block)
+    except MirrorError as error:
+        return Outcome(stretch, error=error.report())

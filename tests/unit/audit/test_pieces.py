@@ -1,0 +1,103 @@
+"""A large audit as tasks: however a stretch is cut, what is found is what one task would find."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.audit import pieces as module
+from mirror.audit.digest import Digest, Digester, Piece
+from mirror.audit.pieces import Joined, PieceDigest, PieceTask, joined, shares, tasks_of, work_on
+from mirror.audit.record import Record
+from mirror.audit.side import Part
+from mirror.audit.stretch import Stretch
+from mirror.audit.work import Outcome
+from mirror.errors import LogMoved
+from mirror.offsets.partition import TopicPartition
+from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
+
+TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+WORK: Any = None
+
+
+def stretch(number: int, offsets: int, **fields: Any) -> Stretch:
+    tp = TopicPartition(f"topic {number}", 0)
+    return Stretch(tp, tp, 0, offsets, 0, offsets, offsets, offsets, **fields)
+
+
+class PiecewiseSide(MemorySide):
+    """A side whose digests have short blocks."""
+
+    def piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
+        digester = Digester(mean_records=8, piece=piece)
+        digester.take([MemoryMessage(each) for each in self.records(tp, part)])
+        return digester.digest()
+
+
+def read(target: list[Record], cores: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Outcome], list[Joined]]:
+    """What a first round finds of 300 records, of which the target has these copies in front of a marker."""
+    source, copies = numbered(300), at_offsets(target, 50)
+    end = 50 + len(copies) + 1
+    sides = PiecewiseSide("east", {TP: source}), PiecewiseSide("west", {REMOTE: copies})
+    monkeypatch.setattr(module, "sides_of", lambda _work: sides)
+    whole = Stretch(TP, REMOTE, 0, 300, 50, end, 300, end)
+    tasks = tasks_of([whole], cores, 10)
+    assert all(isinstance(task, PieceTask) for task in tasks)
+    return joined([whole], [answer for task in tasks for answer in work_on(WORK, task)])
+
+
+@given(st.integers(2, 30))
+def test_equal_sides_are_equal_however_they_are_cut(cores: int) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        ((outcome,), second) = read(numbered(300), cores, monkeypatch)
+        assert (outcome.source_records, outcome.target_records, second) == (300, 300, [])
+        whole = Digester(mean_records=8)
+        whole.take([MemoryMessage(each) for each in numbered(300)])
+        assert outcome.source_digest == outcome.target_digest == whole.digest().text
+
+
+@given(st.integers(2, 30), st.integers(0, 299))
+def test_a_difference_is_left_to_a_second_round_with_what_is_equal_in_front_of_it(cores: int, missing: int) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        source = numbered(300)
+        (outcomes, (left,)) = read([*source[:missing], *source[missing + 1 :]], cores, monkeypatch)
+        assert outcomes == []
+        block = left.source.differs_at(left.target)
+        assert block is not None
+        assert left.source.blocks[block].first <= missing < left.source.blocks[block].first + left.source.blocks[block].records
+
+
+def test_a_piece_that_cannot_be_read_is_the_stretch_s_error() -> None:
+    one, other = stretch(0, 100), stretch(1, 100)
+    tasks = [each for each in tasks_of([one, other], 4, 1) if isinstance(each, PieceTask)]
+    error = LogMoved("east", "topic 1", 0, "out of range").report()
+    answers = [PieceDigest(task, Digest(), error if task.stretch == 1 and not task.of_source else None) for task in tasks]
+    found, second = joined([one, other], answers)
+    assert {each.stretch.source.topic: each.error for each in found} == {"topic 0": None, "topic 1": error}
+    assert second == []
+
+
+def test_only_what_is_more_than_a_core_s_share_is_cut_and_no_piece_is_too_small() -> None:
+    large, small = stretch(0, 900), stretch(1, 100)
+    (share, *pieces) = tasks_of([large, small], 2, 10)
+    assert share == [small]
+    assert [(each.of_source, each.part.start, each.piece.end) for each in pieces if isinstance(each, PieceTask)] == [
+        (True, 0, 450),
+        (True, 450, 900),
+        (False, 0, 450),
+        (False, 450, 900),
+    ]
+    assert tasks_of([large, small], 2, 1000) == [[large], [small]]
+    for whole in (replace(large, source_ahead=True), replace(large, compacted=True)):
+        assert tasks_of([whole, small], 2, 10) == [[whole], [small]], "counted back, or compared by keys"
+
+
+def test_shares_are_about_equally_large_and_none_has_too_many() -> None:
+    stretches = [stretch(number, number) for number in range(1, 1200)]
+    found = shares(stretches, 2)
+    assert sorted(each.offsets for share in found for each in share) == list(range(1, 1200))
+    assert len(found) == 3
+    sizes = [sum(each.offsets for each in share) for share in found]
+    assert max(sizes) - min(sizes) < 1200
