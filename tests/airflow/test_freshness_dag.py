@@ -214,14 +214,16 @@ def test_heartbeats_that_stopped_are_told_by_their_way(make_freshness: Callable[
 
 
 def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
-    make_freshness: Callable[..., Freshness], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    make_freshness: Callable[..., Freshness], run_dag: Callable[..., Any], oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     freshness = make_freshness()
+    topic = freshness.pair.topic("orders")
+    oracle.create_topic(freshness.pair.source_bootstrap, topic)
     audit = f"{freshness.pair.source}-to-{freshness.pair.target}.audit"
 
     def audited(state: str) -> None:
-        difference = Difference(CHANGED_VALUE, "orders", 0, "r.orders", 4, 4) if state == DIFFERENT else None
-        row = PartitionAudit("orders", 0, "r.orders", state, (0, 9), difference=difference)
+        difference = Difference(CHANGED_VALUE, topic, 0, "r.orders", 4, 4) if state == DIFFERENT else None
+        row = PartitionAudit(topic, 0, "r.orders", state, (0, 9), difference=difference)
         found = AuditResult(freshness.pair.flow, datetime.now(UTC), (row,))
         monkeypatch.setattr("mirror.audit.run.audit", lambda _flow, **_asked: found)
         assert run_dag(audit).state == ("failed" if difference else "success")

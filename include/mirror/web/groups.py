@@ -17,6 +17,8 @@ class GroupTable:
 
     asked: Listing
     page: Page[GroupSnapshot]
+    ahead: bool
+    """Whether a group on it has read what the copy has yet to bring."""
 
 
 def group_table(groups: GroupsSnapshot, parameters: Mapping[str, str]) -> GroupTable:
@@ -25,11 +27,16 @@ def group_table(groups: GroupsSnapshot, parameters: Mapping[str, str]) -> GroupT
     search = asked.search.lower()
     found = [each for each in groups.groups if search in each.group.lower() and not (asked.show and each.is_exact)]
     rows = ordered(ordered(found, _GROUPS["name"], False), _GROUPS[asked.sort], asked.descending)
-    return GroupTable(asked, paged(rows, asked.page, len(groups.groups)))
+    page = paged(rows, asked.page, len(groups.groups))
+    return GroupTable(asked, page, any(each.ahead for each in page.rows))
 
 
 def failover(group: GroupSnapshot) -> str:
     """What a failover now would mean for the group, in words."""
+    return f"{_place(group)}; {number(group.ahead)} ahead of the copy" if group.ahead else _place(group)
+
+
+def _place(group: GroupSnapshot) -> str:
     if group.is_exact:
         return "exact"
     parts = []

@@ -126,6 +126,7 @@ class _Rendering:
         for each in found.groups:
             self._set(names.GROUP_EXACT, int(each.is_exact), each.group)
             self._set(names.GROUP_REREAD, each.reread, each.group)
+            self._set(names.GROUP_AHEAD, each.ahead, each.group)
             self._set(names.GROUP_UNANSWERED, each.unanswered, each.group)
 
     def _too_many(self, kind: str, count: int) -> bool:

@@ -70,6 +70,9 @@ GROUPS = Metric("mirror_groups", "Consumer groups whose offsets are translated")
 GROUPS_INEXACT = Metric("mirror_groups_inexact", "Of those, the groups of which a failover now would not be exact")
 GROUP_EXACT = Metric("mirror_group_exact", "1 if a failover of the group now would be exact in every partition, else 0", ("group",))
 GROUP_REREAD = Metric("mirror_group_reread_records", "Records that the group would read again at most if it failed over now", ("group",))
+GROUP_AHEAD = Metric(
+    "mirror_group_ahead_offsets", "Offsets that the group has read on the source and that the copy has yet to bring", ("group",)
+)
 GROUP_UNANSWERED = Metric("mirror_group_partitions_unanswered", "Partitions of the group without any position on the target", ("group",))
 
 UP = Metric("mirror_up", "1 if both clusters could be looked at and compared, else 0; then all but this, problems and age is absent")

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from mirror.errors import ErrorReport
 from mirror.report.snapshot import FlowSnapshot
-from mirror.report.status import GONE, PAUSED, PROGRESSING, Status
+from mirror.report.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, Status
 from mirror.report.throughput import CatchUp
 from mirror.web.access import AirflowView
 from mirror.web.causes import Cause, alerts_of, causes
@@ -129,17 +129,24 @@ def _apart(status: Status) -> State | None:
     apart = {state: count for state, count in status.states.items() if state not in PROGRESSING}
     if not apart or any(each.lag for each in status.partitions if each.state in PROGRESSING):
         return None
-    words = ", ".join(f"{number(count)} {state}" for state, count in sorted(apart.items(), key=lambda pair: -pair[1]))
+    counted = sorted(apart.items(), key=lambda pair: -pair[1])
+    words = ", ".join(f"{number(count)} {state}" for state, count in counted) if len(counted) > 1 else counted[0][0]
     missing = f"; {number(status.lag)} records are behind there" if status.lag else ""
     others = len(status.partitions) - sum(apart.values())
     return State(
         FINE if set(apart) <= _MEANT else BEHIND,
         f"Fine, but for {plural(sum(apart.values()), 'partition')}",
         f"{words}{missing}. Everything is copied in the other {number(others)}." if others else f"{words}{missing}.",
+        " ".join(_IF_IT_STAYS[state] for state, _ in counted if state in _IF_IT_STAYS),
     )
 
 
 _MEANT = {PAUSED, GONE}
+_IF_IT_STAYS = {
+    NO_REMOTE: "The next run of refresh-topics creates the remote partition; if it does not, its log says why.",
+    NO_LEADER: "A broker of the source is down, or the partition has no leader there: look at the cluster.",
+    OPEN_TRANSACTION: "A producer has a transaction open; if that lasts, it is an error here that names it.",
+}
 _FASTER = (
     "Look at the last runs of the copy. If they are green and full: more lanes at once (Spark cores), a larger mirror.run.max.seconds, "
     "or a higher mirror.max.bytes.per.second if that limits it."

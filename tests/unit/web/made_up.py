@@ -97,7 +97,7 @@ GROUPS = GroupsSnapshot(
     NOW,
     (
         GroupSnapshot("billing", 3, 3),
-        GroupSnapshot(HOSTILE, 2, 1, early=1, reread=40, examples=(InexactPosition("orders", 1, 7, "early", 40, "thinned"),)),
+        GroupSnapshot(HOSTILE, 2, 1, early=1, reread=40, ahead=46, examples=(InexactPosition("orders", 1, 7, "early", 40, "thinned"),)),
         GroupSnapshot("reports", 4, 2, unanswered=2, reread=None, examples=(InexactPosition("gone", 0, 9, "none", None, "no such topic"),)),
     ),
 )

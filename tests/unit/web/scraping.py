@@ -55,7 +55,9 @@ BUSY = {
     "throughput": Throughput(300, 10.0, 1000.0, 12.5),
     "catch_up": CatchUp(math.inf, "too slow"),
     "throttle": Throttle(5000),
-    "groups": GroupsSnapshot(now(), (GroupSnapshot("billing", 2, 2), GroupSnapshot('re"po\\rts\n', 3, 1, unanswered=1, early=1, reread=7))),
+    "groups": GroupsSnapshot(
+        now(), (GroupSnapshot("billing", 2, 2, ahead=46), GroupSnapshot('re"po\\rts\n', 3, 1, unanswered=1, early=1, reread=7))
+    ),
     "heartbeats": (HeartbeatPath(("north", "east", "west"), "east.heartbeats", now(), 30.0),),
     "skipped_in_all": 5,
     "seconds": 0.5,

@@ -51,6 +51,7 @@ def test_topics_partitions_and_groups_have_theirs_and_awkward_names_arrive_whole
     assert value("mirror_partition_lag_records", topic="orders", partition="0") == 40
     assert value("mirror_partition_lag_seconds", topic="orders", partition="1") == 0, "nothing is missing"
     assert (value("mirror_group_exact", group="billing"), value("mirror_group_reread_records", group="billing")) == (1, 0)
+    assert value("mirror_group_ahead_offsets", group="billing") == 46
     assert (value("mirror_group_exact", group='re"po\\rts\n'), value("mirror_group_reread_records", group='re"po\\rts\n')) == (0, 7)
     assert value("mirror_group_partitions_unanswered", group='re"po\\rts\n') == 1
 

@@ -73,7 +73,7 @@ def test_groups_say_what_a_failover_now_would_mean() -> None:
     found = {row[0]: row[1] for row in rows(made_up(BUSY).page(), "groups")}
     assert found == {
         "reports": "no position in 2 of 4 partitions",
-        HOSTILE: "reads at most 40 records again",
+        HOSTILE: "reads at most 40 records again; 46 ahead of the copy",
         "billing": "exact",
     }
     opened = made_up(BUSY).client().get("/flows/east-to-west", params={"g.open": HOSTILE}).text

@@ -66,14 +66,14 @@ def with_alert(**fields: Any) -> AirflowView:
         (
             snapshot(topic("a", 0), topic_of("b", [partition("b", 0, 9, state="paused")])),
             HEALTHY,
-            *("fine", "Fine, but for 1 partition", "1 paused; 9 records are behind there. Everything is copied in the other 1."),
+            *("fine", "Fine, but for 1 partition", "paused; 9 records are behind there. Everything is copied in the other 1."),
         ),
         (
             snapshot(topic("a", 0, 0), topic_of("b", [partition("b", 0, None, state="no remote partition")])),
             HEALTHY,
-            *("behind", "Fine, but for 1 partition", "1 no remote partition. Everything is copied in the other 2."),
+            *("behind", "Fine, but for 1 partition", "no remote partition. Everything is copied in the other 2."),
         ),
-        (snapshot(topic_of("b", [partition("b", 0, 0, state="paused")])), HEALTHY, "fine", "Fine, but for 1 partition", "1 paused."),
+        (snapshot(topic_of("b", [partition("b", 0, 0, state="paused")])), HEALTHY, "fine", "Fine, but for 1 partition", "paused."),
         (
             snapshot(topic("a", 5), topic_of("b", [partition("b", 0, 9, state="paused")])),
             HEALTHY,
@@ -125,7 +125,17 @@ def test_sentence_tells_what_has_to_be_mended_first(flow: FlowSnapshot, view: Ai
 
 
 def test_what_is_wrong_always_says_what_to_do() -> None:
-    for flow, view in ((with_gap(), HEALTHY), (BUSY, paused()), (BUSY, with_alert()), (BUSY, replace(HEALTHY, silent=("scheduler",)))):
+    waiting = [
+        snapshot(topic("a", 0), topic_of("b", [partition("b", 0, None, state=state)]))
+        for state in ("no remote partition", "no leader", "open transaction")
+    ]
+    for flow, view in (
+        *((flow, HEALTHY) for flow in waiting),
+        (with_gap(), HEALTHY),
+        (BUSY, paused()),
+        (BUSY, with_alert()),
+        (BUSY, replace(HEALTHY, silent=("scheduler",))),
+    ):
         assert state_of(flow, view, NOW).next
 
 
