@@ -76,7 +76,8 @@ class _Work:
 
     def _cut(self, tp: TopicPartition, interval: OffsetInterval, partition: SourcePartition, live_start: int) -> None:
         start, end = cut(interval, live_start).history
-        if (interval.begins_at_log_start or start < partition.log_start) and live_start > partition.log_start > 0:
+        # What the copy took since it began it has, also where the source's log starts behind that by now.
+        if (interval.begins_at_log_start or start < partition.log_start) and live_start >= partition.log_start > 0:
             self.not_had.append(
                 f"{tp}: the source's log starts at {partition.log_start}; what the interval had in front of that, if anything, is gone"
             )
