@@ -157,7 +157,8 @@ def command(pair, capfd):
 def test_the_exit_code_says_whether_anything_is_different_and_a_large_audit_is_a_spark_job(mirroring, planter, command, pair, capfd):
     code, flow = command()
     assert (code, flow["state"], flow["errors"], flow["result"]["total_state"]) == (0, "done", [], "equal")
-    planted = planter.plant("spoilt", SOURCE, PLANTED["value"][0])
+    source = numbered(9_000)  # more than a core's share of all: it is read in pieces
+    planted = planter.plant("spoilt", source, [*source[:8_500], replace(source[8_500], value=b"value 85OO"), *source[8_501:]])
     pair.properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "0"})
     code, by_spark = command("--master", "local[2]", "--show-payload")
     here = command("--without-spark", "--show-payload")
@@ -165,13 +166,13 @@ def test_the_exit_code_says_whether_anything_is_different_and_a_large_audit_is_a
     for name in ("columns", "differences", "left_out", "notes", "errors"):
         assert by_spark["result"][name] == here[1]["result"][name]
     ((error,), (difference,)) = by_spark["errors"], by_spark["result"]["differences"]
-    assert (error["code"], error["topic"], error["offset"], error["retriable"]) == ("AuditDifferent", planted, 50, False)
-    assert difference["target"]["value"] == "value 5O"
+    assert (error["code"], error["topic"], error["offset"], error["retriable"]) == ("AuditDifferent", planted, 8_500, False)
+    assert difference["target"]["value"] == "value 85OO"
     assert main(["--config", str(pair.directory / "mm2.properties"), "audit", "--topics", planted, "--without-spark"]) == 1
     shown = capfd.readouterr().out
     assert "≠ value bytes" not in shown, "they are equally long"
-    assert f"{planted}-0: changed value at source offset 50, {pair.remote(planted)}-0@50" in shown
-    assert "value 5O" not in shown, "the payload was not asked for"
+    assert f"{planted}-0: changed value at source offset 8500, {pair.remote(planted)}-0@8500" in shown
+    assert "value 85OO" not in shown, "the payload was not asked for"
 
 
 def test_what_cannot_be_audited_is_one_sentence_and_says_whether_to_try_again(mirroring, planter, command, pair, topic):
