@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mirror.__main__ import main
+from mirror.copy.pace import LOOK_EVERY_SECONDS
 from mirror.copy.run import copy_in_process
 from mirror.errors import NothingToDecide
 from mirror.plan.run import plan
@@ -16,6 +17,7 @@ from tests.waiting import PATIENCE
 
 MEGABYTE = 1_000_000
 RATE = "source->target.mirror.max.bytes.per.second"
+SMALL = "source->target.mirror.transaction.max.bytes"
 
 
 @pytest.fixture
@@ -72,9 +74,15 @@ def test_a_throttled_run_fetches_about_what_it_copies(make_mirroring, make_pair,
     assert fetched < size + 2 * MEGABYTE, "unthrottled, a lane would have read twenty by then"
 
 
-def test_a_rate_that_is_decided_while_a_run_is_slow_counts_for_its_next_transactions(make_mirroring, pair, backlog, capsys):
+def test_a_rate_that_is_decided_while_a_run_goes_on_counts_for_its_next_transactions_whether_lower_or_higher(
+    make_mirroring, pair, backlog, capsys
+):
     topic = backlog(4000)
-    mirroring = make_mirroring(pair, {RATE: "20000", "source->target.mirror.run.max.seconds": "250"})
+    mirroring = make_mirroring(pair, {RATE: "400000", "source->target.mirror.run.max.seconds": "250", SMALL: "60000"})
+
+    def written():
+        return sum(record.bytes for record in mirroring.ledger_view().records.values())
+
     planned = plan(mirroring.flow)
     results = []
     run = threading.Thread(target=lambda: results.extend(copy_in_process(mirroring.flow, planned)))
@@ -84,13 +92,19 @@ def test_a_rate_that_is_decided_while_a_run_is_slow_counts_for_its_next_transact
     while not mirroring.ledger_view().records:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    assert decide(pair, "--bytes-per-second", "20000") == 0, capsys.readouterr().err
+    before, lowered = written(), time.monotonic()
+    time.sleep(5)
+    # At the old rate until each lane has looked, and with what it had begun; all the time it would be two million.
+    assert written() - before <= 400_000 * (LOOK_EVERY_SECONDS + 1) + 20_000 * (time.monotonic() - lowered)
+    assert run.is_alive()
     assert decide(pair, "--bytes-per-second", "-1") == 0, capsys.readouterr().err
-    run.join(100)
+    run.join(150)
     seconds = time.monotonic() - began
     assert not run.is_alive()
     assert mirroring.assert_mirrored(topic).records == 4000
     assert [error for result in results for error in result.errors] == []
-    assert seconds < copied(results) / 20_000 / 2, "it would have taken minutes"
+    assert seconds < 0.75 * copied(results) / 20_000, "it would have taken minutes"
     assert "as fast as it can" in capsys.readouterr().out
 
 
