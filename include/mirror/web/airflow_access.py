@@ -5,7 +5,6 @@ With `mirror.airflow` the configuration learns how to ask for Airflow's connecti
 """
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +28,7 @@ from mirror.airflow.xcom import from_xcom
 from mirror.config.names import FlowName
 from mirror.report.pools import pools
 from mirror.web.access import COPY, AirflowView, Dag, Person, Run
+from mirror.web.kept import Kept
 
 HISTORY = 240
 """So many runs of `freshness` are shown: four hours at one a minute."""
@@ -49,7 +49,7 @@ class AirflowAccess:
     """The Airflow of this process. What its database says is asked for at most every few seconds, however many look at the page."""
 
     def __init__(self) -> None:
-        self._views: dict[str, tuple[float, AirflowView]] = {}
+        self._views: Kept[FlowName, AirflowView] = Kept(_asked, _FRESH_SECONDS)
 
     async def person(self, request: Request) -> Person:
         """Who sent the request, by Airflow's session cookie or a Bearer token. Raises HTTPException, as Airflow's own routes do."""
@@ -74,14 +74,12 @@ class AirflowAccess:
 
     def view(self, flow: FlowName) -> AirflowView:
         """What the database says about the flow."""
-        asked, known = self._views.get(flow.name, (0.0, AirflowView()))
-        now = time.monotonic()
-        if flow.name in self._views and now - asked < _FRESH_SECONDS:
-            return known
-        with create_session(scoped=False) as session:
-            view = _view(session, flow)
-        self._views[flow.name] = (now, view)
-        return view
+        return self._views.get(flow)
+
+
+def _asked(flow: FlowName) -> AirflowView:
+    with create_session(scoped=False) as session:
+        return _view(session, flow)
 
 
 def _view(session: Session, flow: FlowName) -> AirflowView:
