@@ -1,0 +1,84 @@
+"""Listing offsets: a leader that moves is asked again, what is gone is absent, and a refusal concerns its topic alone."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
+
+from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.kafka import listing
+from mirror.kafka.admin import Admin
+from mirror.kafka.listing import list_offsets
+from mirror.kafka.model import End
+from mirror.offsets.partition import TopicPartition
+
+ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
+
+
+class Client:
+    """Answers each partition with what is next for it: an offset, or the code of an error."""
+
+    def __init__(self, **answers: list[int | KafkaError]) -> None:
+        self.answers = answers
+        self.asked: list[list[str]] = []
+
+    def poll(self, _seconds: float) -> None:
+        pass
+
+    def list_offsets(self, request: dict[Any, Any], **_options: Any) -> dict[Any, "Future[Any]"]:
+        self.asked.append(sorted(tp.topic for tp in request))
+        return {tp: self._answer(self.answers[tp.topic].pop(0)) for tp in request}
+
+    def _answer(self, answer: int | KafkaError) -> "Future[Any]":
+        future: Future[Any] = Future()
+        if isinstance(answer, KafkaError):
+            future.set_exception(KafkaException(answer))
+        else:
+            future.set_result(ListOffsetsResultInfo(answer, -1, 3))
+        return future
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[TopicPartition, End]]:
+    """Lists both partitions at a cluster that is a `Client`."""
+    monkeypatch.setattr(listing, "_PAUSES", (0.0, 0.0))
+
+    def ask(client: Client, errors: dict[str, MirrorError] | None = None) -> dict[TopicPartition, End]:
+        monkeypatch.setattr("mirror.kafka.admin.AdminClient", lambda _settings: client)
+        return list_offsets(Admin("east", {}, 1.0), [ORDERS, PAY], OffsetSpec.latest(), False, errors)
+
+    return ask
+
+
+def test_only_the_partition_whose_leader_moves_is_asked_again(listed):
+    client = Client(orders=[KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION), 7], pay=[5])
+    assert listed(client) == {ORDERS: End(7, 3), PAY: End(5, 3)}
+    assert client.asked == [["orders", "pay"], ["orders"]]
+
+
+def test_a_partition_whose_leader_goes_on_moving_is_absent(listed):
+    moving = KafkaError(KafkaError.LEADER_NOT_AVAILABLE)
+    assert listed(Client(orders=[moving, moving], pay=[5])) == {PAY: End(5, 3)}
+
+
+def test_a_partition_that_is_gone_is_absent_and_not_asked_again(listed):
+    client = Client(orders=[KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)], pay=[5])
+    assert listed(client) == {PAY: End(5, 3)}
+    assert len(client.asked) == 1
+
+
+def test_a_refused_topic_is_left_out_where_somebody_takes_the_error_and_raised_otherwise(listed):
+    refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    errors: dict[str, MirrorError] = {}
+    assert listed(Client(orders=[refused], pay=[5]), errors) == {PAY: End(5, 3)}
+    assert {topic: (type(error), error.topic) for topic, error in errors.items()} == {"orders": (AuthorizationRefused, "orders")}
+    with pytest.raises(AuthorizationRefused):
+        listed(Client(orders=[refused], pay=[5]))
+
+
+def test_any_other_failure_is_raised_whoever_takes_refusals(listed):
+    with pytest.raises(KafkaFailure, match="UNKNOWN_SERVER_ERROR|UNKNOWN"):
+        listed(Client(orders=[KafkaError(KafkaError.UNKNOWN)], pay=[5]), {})
