@@ -39,12 +39,16 @@ def groups(pair):
     return lambda name: f"{name}-{pair.mark}"
 
 
-def answers(mirror, group):
-    """What `translate` says of each partition: answer, position, records that are read again at most."""
+def translated(mirror, group):
+    """What `translate` says of each partition."""
     code, flow = mirror("translate", "--group", group)
     assert code == 0, flow
-    rows = flow["result"]["partitions"]
-    return {(row["topic"], row["partition"]): (row["answer"], row["position"], row["reread"]) for row in rows}
+    return {(row["topic"], row["partition"]): row for row in flow["result"]["partitions"]}
+
+
+def answers(mirror, group):
+    """Of each partition: answer, position, records that are read again at most."""
+    return {tp: (row["answer"], row["position"], row["reread"]) for tp, row in translated(mirror, group).items()}
 
 
 def checkpoints(mirroring, names):
@@ -109,6 +113,11 @@ def test_each_situation_gets_its_answer(make_mirroring, pair, oracle, topic, mir
         set_offsets(pair.source_bootstrap, groups(name), {(topic, 0): offset})
     found = {name: answers(mirror, groups(name))[topic, 0] for name in positions}
     last = record[0].target_next
+    assert {name: translated(mirror, groups(name))[topic, 0]["ahead"] for name in positions} == {
+        **dict.fromkeys(positions, 0),
+        "behind": 1,
+        "end": end - mark,
+    }
     assert found == {
         "below": ("incomplete", 0, 0),
         "first": ("exact", 0, 0),

@@ -8,7 +8,7 @@ from mirror.config import Flow
 from mirror.report.group import group_position
 from mirror.sync.translated_groups import GroupOffset
 
-_HEAD = ("topic", "partition", "offset", "remote topic", "position", "answer", "read again")
+_HEAD = ("topic", "partition", "offset", "remote topic", "position", "answer", "read again", "ahead")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def _row(each: GroupOffset) -> tuple[object, ...]:
     answer = each.translated
     numbers = ("-" if number is None else number for number in (answer.target, answer.reread))
     position, reread = numbers
-    return (*each.source, each.committed.offset, each.remote.topic, position, answer.kind, reread)
+    return (*each.source, each.committed.offset, each.remote.topic, position, answer.kind, reread, answer.ahead)
 
 
 def _document(each: GroupOffset) -> dict[str, Any]:
@@ -42,6 +42,7 @@ def _document(each: GroupOffset) -> dict[str, Any]:
         "position": answer.target,
         "answer": answer.kind,
         "reread": answer.reread,
+        "ahead": answer.ahead,
         "reason": answer.reason,
     }
 
@@ -54,4 +55,13 @@ def _summary(offsets: tuple[GroupOffset, ...]) -> str:
     told = [f"Failed over now, it would read {f'at most {known:,} records' if known else 'no record'} again"]
     told += [f"in {open_ones} partitions nobody knows how many"] if open_ones else []
     told += [f"and {missing} of {len(answers)} partitions have no answer"] if missing else []
-    return ", ".join(told) + "."
+    return ", ".join(told) + "." + _ahead(sum(answer.ahead for answer in answers))
+
+
+def _ahead(offsets: int) -> str:
+    """What to wait for; empty if there is nothing."""
+    return (
+        f"\nIt is {offsets:,} offsets ahead of the copy: what it has read there it reads again if it moves before the copy has passed it."
+        if offsets
+        else ""
+    )

@@ -10,7 +10,7 @@ answer   first  │ its record, or          the position behind
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.map import OffsetMap
@@ -32,8 +32,11 @@ class TranslatedOffset:
     at_most: int | None = None
     """No position behind this one can be right; None if nobody knows."""
     reread: int | None = None
-    """How many records the group would read again, at most; None if nobody knows."""
+    """How many of the records on the target the group would read again, at most; None if nobody knows."""
     reason: str = ""
+    ahead: int = 0
+    """Offsets of the source that the group has read and that the copy has yet to bring. They are nowhere on the target now, and behind
+    `target` when the copy goes on: a group that moves before they are there reads them again."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def translate(
     if record is None:
         known = sync(offset) if sync else None
         return none("nothing of the partition was mirrored yet") if known is None or known < 0 else TranslatedOffset(EARLY, known)
-    return _by_ledger(offset, record, sync)
+    return replace(_by_ledger(offset, record, sync), ahead=max(offset - record.watermark, 0))
 
 
 def translate_back(

@@ -67,6 +67,7 @@ def _group(name: str, offsets: list[GroupOffset]) -> GroupSnapshot:
         unanswered=kinds.count(NONE),
         reread=sum(known) if known else None,
         reread_unknown=len(answered) - len(known),
+        ahead=sum(each.ahead for each in answered),
         examples=tuple(_position(each) for each in inexact[:EXAMPLES]),
     )
 

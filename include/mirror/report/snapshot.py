@@ -112,6 +112,7 @@ class GroupSnapshot:
     """A consumer group of the source: what would happen if it failed over now.
 
     `reread` is how many records it would read again, at most, over the partitions where that is known; None if it is known of none.
+    `ahead` is how many offsets it has read on the source that the copy has yet to bring, and that it would read again afterwards.
     """
 
     group: str
@@ -123,6 +124,7 @@ class GroupSnapshot:
     reread: int | None = 0
     reread_unknown: int = 0
     """Partitions of which nobody knows how many records would be read again."""
+    ahead: int = 0
     examples: tuple[InexactPosition, ...] = ()
     """Some of the positions that are not exact, those first that have no answer."""
 

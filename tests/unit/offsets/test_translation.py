@@ -49,7 +49,7 @@ def test_every_offset_translates_exactly_while_the_map_has_all_runs(gaps, behind
     for offset in range(end + 1):
         found = at(offset, record, end)
         true = true_position(sources, targets, offset)
-        assert found == TranslatedOffset(EXACT, true, true, 0)
+        assert found == TranslatedOffset(EXACT, true, true, 0, ahead=max(offset - record.watermark, 0))
     assert at(end + 1, record, end).kind == NONE
 
 
@@ -87,7 +87,7 @@ def test_before_anything_was_copied_it_is_where_the_first_record_will_be():
 
 def test_after_a_restart_it_does_not_pass_over_older_copies():
     record = ledger_record(watermark=20, target_next=40, offset_map=OffsetMap((Run(0, 0, 20),)), covered=((0, 20),))
-    assert at(25, record) == TranslatedOffset(EARLY, 20, 40, 20)
+    assert at(25, record) == TranslatedOffset(EARLY, 20, 40, 20, ahead=5)
 
 
 @pytest.mark.parametrize(

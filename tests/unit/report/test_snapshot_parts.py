@@ -187,6 +187,12 @@ def test_a_group_says_what_it_would_read_again_and_where_it_has_no_position_the_
     ]
 
 
+def test_a_group_says_how_far_it_is_ahead_of_the_copy_and_is_exact_all_the_same():
+    answers = [TranslatedOffset(EXACT, 5, 5, 0, ahead=40), TranslatedOffset(EXACT, 9, 9, 0, ahead=6)]
+    (group,) = summed_up([position("g", number, answer) for number, answer in enumerate(answers)])
+    assert (group.ahead, group.is_exact) == (46, True)
+
+
 def test_of_a_group_without_any_answer_nobody_knows_how_much_it_would_read_again():
     (group,) = summed_up([position("g", number, none("gone")) for number in range(EXAMPLES + 5)])
     assert (group.reread, group.reread_unknown, len(group.examples)) == (None, 0, EXAMPLES)
