@@ -172,6 +172,14 @@ class KafkaCluster:
             self._network.stop()
             self._network = None
 
+    def discard(self) -> None:
+        """Ends a cluster that nobody starts again, sooner than in order: kill -9 of every node."""
+        for server in self._servers.values():
+            server.kill()
+        if self._network is not None:
+            self._network.stop()
+            self._network = None
+
     def kill(self, broker: int = 1) -> None:
         """kill -9."""
         self._servers[broker].kill()

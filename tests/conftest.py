@@ -95,7 +95,7 @@ def make_cluster(tmp_path: Path) -> Iterator[Callable[..., KafkaCluster]]:
 
     yield make
     for cluster in made:
-        cluster.stop()
+        cluster.discard()
         STARTED.pop(f"{cluster.alias} (of this test)", None)
         shutil.rmtree(tmp_path / f"kafka-{cluster.alias}", ignore_errors=True)
 

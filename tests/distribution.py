@@ -8,7 +8,7 @@ from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
 
-ONE_STACK = ("tests/airflow/scheduler",)
+ONE_STACK = ("tests/airflow/scheduler", "tests/integration/scenarios")
 """Folders whose files share what takes long to start: a folder goes to one worker, as if it were a file."""
 
 LONGEST = (

@@ -25,7 +25,7 @@ def running(*clusters: KafkaCluster) -> Iterator[None]:
         yield
     finally:
         for cluster in clusters:
-            cluster.stop()
+            cluster.discard()
             STARTED.pop(cluster.alias)
 
 

@@ -28,7 +28,7 @@ def cluster(services_directory, oracle):
     for name in names:
         oracle.create_topic(made.bootstrap, name)
     yield made
-    made.stop()
+    made.discard()
 
 
 @pytest.mark.parametrize(

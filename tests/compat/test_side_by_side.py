@@ -107,7 +107,7 @@ def third(services_directory):
     cluster = KafkaCluster(services_directory / "side-by-side", "side-by-side", users={"mirror": "mirror"})
     cluster.start()
     yield cluster
-    cluster.stop()
+    cluster.discard()
 
 
 @pytest.fixture

@@ -125,5 +125,5 @@ def three_brokers(services_directory: Path, oracle: Oracle) -> Iterator[ThreeBro
         (directory / "flows").mkdir()
         yield ThreeBrokers(cluster, oracle, directory / "flows")
     finally:
-        cluster.stop()
+        cluster.discard()
         shutil.rmtree(directory / "data-1", ignore_errors=True)

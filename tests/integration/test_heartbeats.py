@@ -26,7 +26,7 @@ def guarded(services_directory):
     cluster = KafkaCluster(services_directory / "beating", "beating", users={"heart": "heart", "nobody": "nobody"})
     cluster.start()
     yield cluster
-    cluster.stop()
+    cluster.discard()
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def source(services_directory):
     cluster = KafkaCluster(services_directory / "read-only", "source", users={"mirror": PASSWORD})
     cluster.start()
     yield cluster
-    cluster.stop()
+    cluster.discard()
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def secured(services_directory):
     made = Secured(services_directory / "secured")
     made.start()
     yield made
-    made.cluster.stop()
+    made.cluster.discard()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def quick_quotas(services_directory):
         cluster.start()
         yield cluster
     finally:
-        cluster.stop()
+        cluster.discard()
 
 
 @pytest.fixture

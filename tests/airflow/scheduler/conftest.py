@@ -35,7 +35,7 @@ def south(services_directory: Path) -> Iterator[KafkaCluster]:
     cluster = KafkaCluster(services_directory / "south", "south")
     cluster.start()
     yield cluster
-    cluster.stop()
+    cluster.discard()
 
 
 @pytest.fixture(scope="package")
@@ -83,7 +83,7 @@ def airflow(
     hook: HttpSink,
     on_call: dict[str, str],
 ) -> AirflowServices:
-    """All flows' pools and copy DAGs, which have begun with their scheduled run of this week, without work."""
+    """All flows' pools and copy DAGs; those that run once a week have begun with the run of this week, without work."""
     files = [services_directory / f"{name}.properties" for name in pairs]
     known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
     running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call})
@@ -97,13 +97,14 @@ def airflow(
     api.wait_for_dags(copies)
     assert api.import_errors() == {}
     for dag in copies:
-        api.unpause(dag)
+        if dag != f"{pairs['scheduled'].source}-to-{pairs['scheduled'].target}.copy":
+            api.unpause(dag)
     return running
 
 
 @pytest.fixture
 def flow(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[Callable[[str], InAirflow]]:
-    """A flow by its name in FLOWS, whose scheduled run of this week has ended."""
+    """A flow by its name in FLOWS that runs once a week; the run of this week has ended."""
     api = airflow.api()
 
     def ready(name: str) -> InAirflow:
@@ -113,4 +114,14 @@ def flow(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle
         return found
 
     yield ready
+    api.close()
+
+
+@pytest.fixture
+def scheduled(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[InAirflow]:
+    """The flow that runs every ten seconds; it is paused until the test unpauses it, and afterwards: it keeps half a processor busy."""
+    api = airflow.api()
+    found = InAirflow(pairs["scheduled"], api, oracle)
+    yield found
+    api.pause(found.dag)
     api.close()

@@ -1,7 +1,6 @@
 """One flow of a running Airflow, as a test sees it."""
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,26 +48,6 @@ class InAirflow:
     def ended_runs(self) -> dict[str, dict[str, Any]]:
         """The runs that have ended by their ids, the oldest first."""
         return {run["dag_run_id"]: run for run in reversed(self.api.runs(self.dag)) if run["state"] in ("success", "failed")}
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """No run of the flow is there while the block prepares what the next one shall find."""
-        eventually(self._paused_between_runs, "a moment between two runs")
-        yield
-        self.api.unpause(self.dag)
-
-    def _paused_between_runs(self) -> bool:
-        """A run that has begun does not go on while its DAG is paused, so the pause has to fall between two runs."""
-        if not self._idle():
-            return False
-        self.api.pause(self.dag)
-        if self._idle():
-            return True
-        self.api.unpause(self.dag)
-        return False
-
-    def _idle(self) -> bool:
-        return len(self.ended_runs()) == len(self.api.runs(self.dag))
 
     def next_run(self, known: Collection[str], copy: str) -> dict[str, Any]:
         """The first run beside those known that ended with the copy task in this state."""

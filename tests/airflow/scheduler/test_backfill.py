@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from services.airflow_api import AirflowApiError
 from services.oracle import Record, Side
 from services.sinks import HttpSink
@@ -50,6 +52,7 @@ class FiveDays:
             assert "409" in str(error), error  # it has looked
 
 
+@pytest.mark.timeout(1800)  # two times five runs
 def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_once_and_copies_nothing_again(
     flow: Callable[[str], InAirflow], hook: HttpSink
 ) -> None:

@@ -9,12 +9,11 @@ RANGES = {"topic", "partition", "topic_id", "start", "end", "reason", "leader_ep
 WATERMARKS = {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
 
 
-def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(flow: Callable[[str], InAirflow]) -> None:
-    scheduled = flow("scheduled")
-    with scheduled.paused():
-        topic = scheduled.create_topic("orders")
-        scheduled.produce(topic, 900, seed=1, transactions=50, abort_percent=20)
-        earlier = scheduled.ended_runs()
+def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(scheduled: InAirflow) -> None:
+    topic = scheduled.create_topic("orders")
+    scheduled.produce(topic, 900, seed=1, transactions=50, abort_percent=20)
+    earlier = scheduled.ended_runs()
+    scheduled.api.unpause(scheduled.dag)
 
     run = scheduled.next_run(earlier, copy="success")
 
@@ -35,8 +34,8 @@ def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(flow: Ca
     assert scheduled.assert_mirrored(topic) == sum(reached["records"])
 
 
-def test_idle_run_is_green_and_starts_no_spark(flow: Callable[[str], InAirflow]) -> None:
-    scheduled = flow("scheduled")
+def test_idle_run_is_green_and_starts_no_spark(scheduled: InAirflow) -> None:
+    scheduled.api.unpause(scheduled.dag)
 
     run = scheduled.next_run(scheduled.ended_runs(), copy="skipped")
 

@@ -37,6 +37,7 @@ def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
     assert outage.assert_mirrored(topic) == 300
     assert {task["task_id"]: task["try_number"] for task in outage.api.tasks(outage.dag, run)}["plan"] > 1
     eventually(lambda: checked(outage.api, freshness)["open"] == [], "the end of both alerts")
+    outage.api.pause(freshness)
     late, down = f"{outage.pair.flow}/DeadlineMissed/{outage.dag}", f"{outage.pair.flow}/ClusterUnreachable/{outage.pair.target}"
     for key, of_this in ((late, run), (down, "")):
         events = [each.body for each in hook.posted if each.body.get("dedup_key") == key]
@@ -57,7 +58,7 @@ def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
 ) -> None:
     restarted = flow("restarted")
     topic = restarted.create_topic("orders")
-    restarted.produce(topic, 60_000, seed=4, transactions=500, abort_percent=10)
+    restarted.produce(topic, 30_000, seed=4, transactions=500, abort_percent=10)
     wanted = sum(count.records for count in restarted.oracle.count(restarted.pair.source_bootstrap, topic))
 
     run = restarted.api.trigger(restarted.dag)

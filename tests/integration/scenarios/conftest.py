@@ -131,7 +131,7 @@ def three_clusters(services_directory: Path) -> Iterator[list[KafkaCluster]]:
         yield clusters
     finally:
         for cluster in clusters:
-            cluster.stop()
+            cluster.discard()
 
 
 @pytest.fixture
