@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mirror.audit.holdings import Holdings
+from mirror.audit.live_stretches import live_stretches, nothing_copied
 from mirror.audit.model import LeftOut
 from mirror.audit.scope import Scope, not_begun
 from mirror.audit.stretch import Stretch
-from mirror.audit.stretches import PLACE_UNKNOWN, countable, forgotten, history_stretch, live_stretches, nothing_copied
+from mirror.audit.stretches import PLACE_UNKNOWN, countable, forgotten, history_stretch
 from mirror.config import Flow
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.control import ACCEPT_RECORDS, RESTART

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.audit import stretches as module
+from mirror.audit.live_stretches import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, live_stretches
 from mirror.audit.model import LeftOut
 from mirror.audit.stretch import Held, Stretch
-from mirror.audit.stretches import history_stretch, live_stretches
+from mirror.audit.stretches import history_stretch
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skipped import Skipped
@@ -132,9 +133,9 @@ def test_what_is_asked_for_and_not_copied_is_said() -> None:
     _, left_out = live_stretches(TP, RECORD, (90, 120), HELD)
     assert left_out == [LeftOut(100, 120, "not copied yet: the watermark is 100")]
     _, left_out = live_stretches(TP, replace(RECORD, covered=((10, 100),)), (0, 20), HELD)
-    assert left_out == [LeftOut(0, 10, module.BEFORE_LEDGER)]
+    assert left_out == [LeftOut(0, 10, BEFORE_LEDGER)]
     late = replace(RECORD, covered=((10, 100),), start=10, offset_map=OffsetMap((Run(10, 0, 90),)))
-    assert live_stretches(TP, late, (0, 20), HELD)[1] == [LeftOut(0, 10, module.NEVER_COPIED)]
+    assert live_stretches(TP, late, (0, 20), HELD)[1] == [LeftOut(0, 10, NEVER_COPIED)]
     assert live_stretches(TP, late, None, HELD)[1] == [], "what was never to be copied is not missed"
 
 
@@ -150,7 +151,7 @@ def test_where_both_logs_begin_in_one_gap_of_the_map_either_side_may_be_ahead() 
 def test_what_the_ledger_forgot_is_said() -> None:
     covered = tuple((number, number + 1) for number in range(20, 84))
     (first, *_) = (left for left in live_stretches(TP, replace(RECORD, covered=covered), None, HELD)[1] if left.start < 20)
-    assert first == LeftOut(0, 20, module.FORGOTTEN)
+    assert first == LeftOut(0, 20, FORGOTTEN)
 
 
 def test_a_target_that_ends_early_is_read_to_its_end() -> None:
