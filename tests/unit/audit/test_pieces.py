@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirror.audit import pieces as module
@@ -48,6 +48,7 @@ def read(target: list[Record], cores: int, monkeypatch: pytest.MonkeyPatch) -> t
     return joined([whole], [answer for task in tasks for answer in work_on(WORK, task)])
 
 
+@settings(max_examples=15)
 @given(st.integers(2, 30))
 def test_equal_sides_are_equal_however_they_are_cut(cores: int) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -58,6 +59,7 @@ def test_equal_sides_are_equal_however_they_are_cut(cores: int) -> None:
         assert outcome.source_digest == outcome.target_digest == whole.digest().text
 
 
+@settings(max_examples=30)
 @given(st.integers(2, 30), st.integers(0, 299))
 def test_a_difference_is_left_to_a_second_round_with_what_is_equal_in_front_of_it(cores: int, missing: int) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
