@@ -46,7 +46,8 @@ class Checked:
 
     def document(self) -> dict[str, Any]:
         """What stands in XCom: figures for a curve, and what is open. `lag_records` counts what may be read; `lag_seconds` is how long the
-        oldest of it waits; both are None where it is not known."""
+        oldest of it waits. `behind_offsets` and `oldest_seconds` are what the status page shows: all that is missing, of paused partitions
+        too, and the age of the oldest. None where it is not known."""
         status, known = self.seen.status, self.seen.comparable
         paused = [str(each.topic_partition) for each in status.partitions if each.state == PAUSED]
         return {
@@ -54,6 +55,8 @@ class Checked:
             "lag_records": sum(each.records for each in self.late) if known else None,
             "lag_seconds": round(max((each.seconds for each in self.late), default=0.0), 1) if known else None,
             "lag_bytes": _bytes(self.late) if known else None,
+            "behind_offsets": status.lag if known else None,
+            "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if known and status.lag is not None else None,
             "watermark_records": _copied(status),
             "open": [each.as_document() for each in self.alerts],
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
@@ -136,6 +139,10 @@ def _bytes(late: Iterable[Late]) -> int | None:
         each.records * each.status.bytes / each.status.records for each in late if each.status.records and each.status.bytes is not None
     ]
     return round(sum(found)) if found or not list(late) else None
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
 
 
 def _copied(status: Status) -> int | None:

@@ -54,7 +54,10 @@ def _told(document: Mapping[str, Any]) -> Seen | None:
         time = datetime.fromisoformat(document["time"]).timestamp()
     except (KeyError, TypeError, ValueError):
         return None
-    return Seen(time, *(_figure(document.get(name)) for name in ("lag_records", "lag_seconds", "lag_bytes")))
+    # Versions before had only what alerts go by: less, for what is paused is not late.
+    records = document.get("behind_offsets", document.get("lag_records"))
+    seconds = document.get("oldest_seconds", document.get("lag_seconds"))
+    return Seen(time, _figure(records), _figure(seconds), _figure(document.get("lag_bytes")))
 
 
 def _figure(value: Any) -> float | None:

@@ -108,6 +108,7 @@ def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) 
         state, checked, _ = run(flow, state, channel, seconds)
     document = json.loads(json.dumps(checked.document()))
     assert (document["lag_records"], document["lag_seconds"], document["lag_bytes"]) == (9, 200, None)
+    assert (document["behind_offsets"], document["oldest_seconds"]) == (9, 1e9)
     assert [Alert.from_document(each).kind for each in document["open"]] == ["Behind"]
     assert document["time"] == "2026-11-21T12:03:20.000Z"
     assert document["paused"] == {"partitions": 0, "first": []}

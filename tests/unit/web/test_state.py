@@ -209,6 +209,12 @@ def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw()
     assert history.of("other->flow", []) == []
 
 
+def test_history_of_freshness_is_measured_as_the_page_measures_so_that_the_curve_has_no_step() -> None:
+    document = {"time": NOW.isoformat(), "lag_records": 1, "lag_seconds": 2.0, "lag_bytes": 3, "behind_offsets": 10, "oldest_seconds": 20.0}
+    [seen] = History().of(FLOW, [document])
+    assert (seen.records, seen.seconds, seen.bytes) == (10, 20, 3)
+
+
 @pytest.mark.parametrize(
     "partitions, level, words",
     [
