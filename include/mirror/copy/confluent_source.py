@@ -13,7 +13,7 @@ from mirror.copy.confluent_record import poison_of, unreadable_headers
 from mirror.copy.confluent_settings import consumer_settings
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
-from mirror.errors import ClusterUnreachable, MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.errors import MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
 from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.kafka.closing import close
 from mirror.kafka.epochs import epoch_end
@@ -40,10 +40,8 @@ class Source:
     """
 
     def __init__(self, task: LaneTask) -> None:
-        self._alias = task.source
-        self._bootstrap = str(task.clients.source_consumer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
-        self._complaints = Complaints()
+        self._complaints = Complaints(task.source, task.clients.source_consumer)
         self._throttled_until = 0.0
         self._progress = FetchProgress()
         self._consumer = Consumer(
@@ -95,9 +93,7 @@ class Source:
 
     def raise_complaint(self, seconds: float) -> None:
         """Raises what the client complained of, if anything: for so many seconds nothing has come."""
-        detail = self._complaints.detail()
-        if detail:
-            raise ClusterUnreachable(self._alias, self._bootstrap, seconds, detail)
+        self._complaints.raise_unreachable(seconds)
 
     def close(self) -> None:
         """Closes the consumer."""
@@ -117,7 +113,7 @@ class Source:
     def _hand_over(self, messages: list[Message], target: Sink, max_bytes: int) -> None:
         self._pending = []
         if not messages:
-            self._complaints.raise_refusal(self._alias, self._bootstrap)
+            self._complaints.raise_refusal()
         topic, partition, flow, now = None, None, None, time.time()
         for index, message in enumerate(messages):
             if target.bytes >= max_bytes:
@@ -194,11 +190,9 @@ class Source:
             )
         return translated(
             KafkaException(error),
-            cluster=self._alias,
-            bootstrap=self._bootstrap,
+            self._complaints,
             step=f"reading {tp or 'the source'}",
             seconds=self._seconds,
-            complaints=self._complaints,
             topic=tp.topic if tp else None,
             operation="READ",
         )

@@ -28,9 +28,8 @@ class Target:
         self.bytes = 0
         self._task = task
         self._timeout = task.transaction_timeout_ms / 1000
-        self._bootstrap = str(task.clients.target_producer.get("bootstrap.servers", ""))
         self._seconds = task.request_seconds
-        self._complaints = Complaints()
+        self._complaints = Complaints(task.target, task.clients.target_producer)
         self._settings = settings_with(producer_settings(task, max_batch_bytes), self._complaints)
         self._refusals = Refusals(self._settings["logger"])
         self._producer = Producer({**self._settings, "logger": self._refusals})
@@ -133,7 +132,7 @@ class Target:
 
     def _fence(self) -> None:
         # Asking for metadata first brings the connection up at once; otherwise the coordinator is looked for every half second.
-        patiently(self._ask_metadata, self._seconds, self._complaints, self.alias, self._bootstrap)
+        patiently(self._ask_metadata, self._seconds, self._complaints)
         deadline = time.monotonic() + self._seconds
         for pause in pauses(deadline):
             if initialised(self._producer, self._refusals, deadline):
@@ -186,9 +185,7 @@ class Target:
             self._producer.poll(0)
         return translated(
             failure,
-            cluster=self.alias,
-            bootstrap=self._bootstrap,
+            self._complaints,
             step=f"lane {self._task.lane}: {step}",
             seconds=self._seconds,
-            complaints=self._complaints,
         )

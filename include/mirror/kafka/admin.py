@@ -26,10 +26,8 @@ class Admin:
     """Sends requests and waits for their answers. Raises the errors of `mirror.errors`, with the cluster's alias in their messages."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float) -> None:
-        self._alias = alias
         self._timeout = timeout
-        self._bootstrap = str(settings.get("bootstrap.servers", ""))
-        self._complaints = Complaints()
+        self._complaints = Complaints(alias, settings)
         self._client = AdminClient(settings_with(settings, self._complaints))
 
     def close(self) -> None:
@@ -85,7 +83,7 @@ class Admin:
         while not answer.done() and time.monotonic() < deadline:
             futures.wait((answer,), timeout=_LOOK_EVERY_SECONDS)
             self._client.poll(0)
-            self._complaints.raise_refusal(self._alias, self._bootstrap)
+            self._complaints.raise_refusal()
 
     def _patient_metadata(self, seconds: float) -> Any:
         def ask(share: float) -> Any:
@@ -94,17 +92,15 @@ class Admin:
             finally:
                 self._client.poll(0)
 
-        return patiently(ask, seconds, self._complaints, self._alias, self._bootstrap)
+        return patiently(ask, seconds, self._complaints)
 
     def _translated(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
         self._client.poll(0)
         return translated(
             failure,
-            cluster=self._alias,
-            bootstrap=self._bootstrap,
+            self._complaints,
             step=step,
             seconds=self._timeout,
-            complaints=self._complaints,
             topic=topic,
             operation=operation,
         )

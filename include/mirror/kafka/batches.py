@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.errors import ClusterUnreachable, DeadlineExceeded, LogMoved, MirrorError
+from mirror.errors import DeadlineExceeded, LogMoved, MirrorError
 from mirror.kafka.closing import close
 from mirror.kafka.consumer_settings import bulk_settings
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
@@ -30,9 +30,8 @@ class BatchReader:
 
     def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
         self._alias = alias
-        self._bootstrap = str(settings.get("bootstrap.servers", ""))
         self._seconds = seconds
-        self._complaints = Complaints()
+        self._complaints = Complaints(alias, settings)
         self._progress = FetchProgress()
         self._settings = settings_with(bulk_settings(settings, committed), self._complaints, stats_cb=self._progress)
 
@@ -61,23 +60,19 @@ class BatchReader:
             return LogMoved(self._alias, tp.topic, tp.partition, error.str())
         return translated(
             KafkaException(error),
-            cluster=self._alias,
-            bootstrap=self._bootstrap,
+            self._complaints,
             step=f"reading {tp}",
             seconds=self._seconds,
-            complaints=self._complaints,
             topic=tp.topic,
             operation="READ",
         )
 
     def check(self, last: float, left: Mapping[TopicPartition, int]) -> None:
         """Raises if the cluster refuses us, or if nothing has come for too long since `last` (time.monotonic)."""
-        self._complaints.raise_refusal(self._alias, self._bootstrap)
+        self._complaints.raise_refusal()
         if time.monotonic() - max(last, self._progress.moved_at) < self._seconds:
             return
-        detail = self._complaints.detail()
-        if detail:
-            raise ClusterUnreachable(self._alias, self._bootstrap, self._seconds, detail)
+        self._complaints.raise_unreachable(self._seconds)
         named = ", ".join(f"{tp}@{end}" for tp, end in sorted(left.items())[:5])
         raise DeadlineExceeded(
             f"Cluster '{self._alias}': nothing came for {self._seconds:g} s, and the end of {named} was not reached.",

@@ -41,7 +41,8 @@ def epoch_ends(settings: Mapping[str, Any], asked: Mapping[TopicPartition, tuple
         return {}
     waiting, found = set(asked), dict[TopicPartition, int]()
     deadline = time.monotonic() + seconds
-    consumer = Consumer(settings_with({**reader_settings(settings, committed=False), "auto.offset.reset": "error"}, Complaints()))
+    unheard = Complaints("", settings)  # nobody asks for them: a leader that does not answer is absent
+    consumer = Consumer(settings_with({**reader_settings(settings, committed=False), "auto.offset.reset": "error"}, unheard))
     try:
         consumer.assign([ClientTopicPartition(*tp, end, leader_epoch=epoch) for tp, (epoch, end) in asked.items()])
         while waiting and time.monotonic() < deadline:

@@ -48,16 +48,18 @@ Errors = MutableMapping[str, MirrorError] | None
 
 
 class Complaints:
-    """The last errors that a client's background threads reported.
+    """The last errors that a client's background threads reported, of one cluster.
 
     librdkafka tells the reason of a failed connection (refused, wrong password, untrusted certificate) only there; the call that waits
     merely times out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: str, settings: Mapping[str, Any]) -> None:
+        """`settings`: the client's. What they say of certificates is kept for explanations."""
+        self.cluster = cluster
+        self.bootstrap = str(settings.get("bootstrap.servers", ""))
+        self._tls = {name: settings[name] for name in KEPT if name in settings}
         self._errors: deque[KafkaError] = deque(maxlen=20)
-        self.tls: Mapping[str, Any] = {}
-        """What the client knows of certificates, for explanations."""
 
     def __call__(self, error: KafkaError) -> None:
         """Takes an error from the client's background threads."""
@@ -68,15 +70,20 @@ class Complaints:
         refusals = self._refusals()
         return refusals[-1] if refusals else None
 
-    def raise_refusal(self, cluster: str, bootstrap: str) -> None:
+    def raise_refusal(self) -> None:
         """Raises AuthenticationFailed if we were refused again and again: waiting longer for an answer is of no use."""
         refusals = self._refusals()
         if len(refusals) >= _REFUSALS:
-            raise AuthenticationFailed(cluster, bootstrap, self.reason(refusals[-1], cluster))
+            raise self.refused(refusals[-1])
 
-    def reason(self, refusal: KafkaError, cluster: str) -> str:
-        """Why we were refused: of certificates what is wrong with them, otherwise what the client says."""
-        return explained(refusal.str(), self.tls, cluster) or _reason(refusal)
+    def raise_unreachable(self, seconds: float) -> None:
+        """Raises ClusterUnreachable with what was complained of, if anything: for so many seconds nothing has come."""
+        if detail := self.detail():
+            raise ClusterUnreachable(self.cluster, self.bootstrap, seconds, detail)
+
+    def refused(self, refusal: KafkaError) -> AuthenticationFailed:
+        """The error of ours for a refusal: of certificates what is wrong with them, otherwise what the client says."""
+        return AuthenticationFailed(self.cluster, self.bootstrap, explained(refusal.str(), self._tls, self.cluster) or _reason(refusal))
 
     def detail(self) -> str:
         """The newest complaint in words, or nothing. That all brokers are down is no reason, so it is told only for want of another."""
@@ -91,11 +98,10 @@ class Complaints:
 
 def settings_with(settings: Mapping[str, Any], complaints: Complaints, **more: Any) -> dict[str, Any]:
     """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself."""
-    complaints.tls = {name: settings[name] for name in KEPT if name in settings}
     return {"error_cb": complaints, "logger": _log, **settings, **more}
 
 
-def patiently(call: Callable[[float], Result], seconds: float, complaints: Complaints, cluster: str, bootstrap: str) -> Result:
+def patiently(call: Callable[[float], Result], seconds: float, complaints: Complaints) -> Result:
     """What `call(timeout)` gives within `seconds`. It is called with growing timeouts: while it waits, it cannot tell that the cluster
     refuses our credentials, and some calls fail at once when a broker closes the connection. Raises AuthenticationFailed, and in the end
     what the call raises."""
@@ -106,7 +112,7 @@ def patiently(call: Callable[[float], Result], seconds: float, complaints: Compl
         try:
             return call(max(min(share, left), 0.1))
         except KafkaException as failure:
-            complaints.raise_refusal(cluster, bootstrap)
+            complaints.raise_refusal()
             error = kafka_error(failure)
             if error is None or error.code() not in _UNREACHABLE | _TIMED_OUT or time.monotonic() + 0.1 >= deadline:
                 raise
@@ -137,23 +143,21 @@ def kafka_error(failure: BaseException | None) -> KafkaError | None:
 
 def translated(
     failure: BaseException,
+    complaints: Complaints,
     *,
-    cluster: str,
-    bootstrap: str,
     step: str,
     seconds: float,
-    complaints: Complaints,
     topic: str | None = None,
     operation: str | None = None,
 ) -> MirrorError:
     """The error of ours for a failed client call. `step` says what was being done, `seconds` the deadline it had."""
-    refused = complaints.authentication()
+    cluster, refused = complaints.cluster, complaints.authentication()
     if refused is not None:
-        return AuthenticationFailed(cluster, bootstrap, complaints.reason(refused, cluster))
+        return complaints.refused(refused)
     error = kafka_error(failure)
     if error is None:
         if isinstance(failure, TimeoutError):
-            return _timed_out(cluster, bootstrap, step, seconds, complaints)
+            return _timed_out(complaints, step, seconds)
         return KafkaFailure(f"Cluster '{cluster}': {step} failed: {failure}.", topic=topic)
     code = error.code()
     if code in _AUTHORIZATION:
@@ -161,19 +165,19 @@ def translated(
         named = f"topic {topic}" if topic else resource
         return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
     if code in _AUTHENTICATION:
-        return AuthenticationFailed(cluster, bootstrap, complaints.reason(error, cluster))
+        return complaints.refused(error)
     if code in _UNREACHABLE:
-        return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail() or _SILENCE)
+        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or _SILENCE)
     if code in _TIMED_OUT:
-        return _timed_out(cluster, bootstrap, step, seconds, complaints)
+        return _timed_out(complaints, step, seconds)
     return KafkaFailure(f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str()}", reason=error.name(), topic=topic)
 
 
-def _timed_out(cluster: str, bootstrap: str, step: str, seconds: float, complaints: Complaints) -> MirrorError:
-    if complaints.detail():
-        return ClusterUnreachable(cluster, bootstrap, seconds, complaints.detail())
+def _timed_out(complaints: Complaints, step: str, seconds: float) -> MirrorError:
+    if detail := complaints.detail():
+        return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, detail)
     return DeadlineExceeded(
-        f"Cluster '{cluster}' at {bootstrap}: {step} did not end within {seconds:g} s.",
+        f"Cluster '{complaints.cluster}' at {complaints.bootstrap}: {step} did not end within {seconds:g} s.",
         next="Look at the brokers' load and the network; the next run goes on by itself.",
     )
 

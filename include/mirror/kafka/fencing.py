@@ -16,21 +16,18 @@ def fence(alias: str, settings: Mapping[str, Any], transactional_ids: Iterable[s
     `settings` are those of a producer of the cluster `alias`; `seconds` bounds each id. An id that nobody used before does no harm. Raises
     AuthorizationRefused and what the brokers say.
     """
-    bootstrap = str(settings.get("bootstrap.servers", ""))
     for transactional_id in transactional_ids:
-        complaints = Complaints()
+        complaints = Complaints(alias, settings)
         producer = Producer(settings_with({**settings, "transactional.id": transactional_id, "enable.idempotence": True}, complaints))
         try:
             # Asking for metadata first brings the connection up at once; otherwise the coordinator is looked for every half second.
-            patiently(partial(_metadata, producer), seconds, complaints, alias, bootstrap)
+            patiently(partial(_metadata, producer), seconds, complaints)
             producer.init_transactions(seconds)
         except KafkaException as failure:
             with suppress(KafkaException):
                 producer.poll(0)
             step = f"fencing the transactional id {transactional_id}"
-            raise translated(
-                failure, cluster=alias, bootstrap=bootstrap, step=step, seconds=seconds, complaints=complaints, operation="WRITE"
-            ) from failure
+            raise translated(failure, complaints, step=step, seconds=seconds, operation="WRITE") from failure
         finally:
             producer.close()
 

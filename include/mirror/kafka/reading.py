@@ -24,8 +24,7 @@ class BoundedReader:
 
     def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool = True) -> None:
         self._alias = alias
-        self._bootstrap = str(settings.get("bootstrap.servers", ""))
-        self._complaints = Complaints()
+        self._complaints = Complaints(alias, settings)
         self._settings = settings_with(reader_settings(settings, committed), self._complaints)
 
     def read(self, ranges: Ranges, seconds: float, errors: Errors = None) -> Iterator[Message]:
@@ -75,7 +74,7 @@ class BoundedReader:
             while open_ranges:
                 if time.monotonic() > deadline:
                     raise self._late(open_ranges, seconds)
-                self._complaints.raise_refusal(self._alias, self._bootstrap)
+                self._complaints.raise_refusal()
                 for message in consumer.consume(_BATCH, _POLL_SECONDS):
                     failure = self._failure(message, seconds)
                     if failure is not None:
@@ -98,11 +97,9 @@ class BoundedReader:
         tp = _partition(message)
         return translated(
             KafkaException(error),
-            cluster=self._alias,
-            bootstrap=self._bootstrap,
+            self._complaints,
             step=f"reading {tp}",
             seconds=seconds,
-            complaints=self._complaints,
             topic=tp.topic,
             operation="READ",
         )

@@ -32,20 +32,17 @@ def worker_group(alias: str, settings: Mapping[str, Any], group: str, seconds: f
 
     Raises AuthorizationRefused if we may not see it, and what the brokers say.
     """
-    complaints = Complaints()
-    bootstrap = str(settings.get("bootstrap.servers", ""))
+    complaints = Complaints(alias, settings)
     admin = AdminClient(settings_with(settings, complaints))
     try:
-        listed = patiently(partial(_described, admin, group), seconds, complaints, alias, bootstrap)
+        listed = patiently(partial(_described, admin, group), seconds, complaints)
         for found in listed:
             if found.error is not None:
                 raise KafkaException(found.error)
             return WorkerGroup(found.state or "", tuple(f"{member.client_id} on {member.client_host}" for member in found.members))
     except KafkaException as failure:
         step = f"looking at the worker group {group}"
-        raise translated(
-            failure, cluster=alias, bootstrap=bootstrap, step=step, seconds=seconds, complaints=complaints, operation="DESCRIBE"
-        ) from failure
+        raise translated(failure, complaints, step=step, seconds=seconds, operation="DESCRIBE") from failure
     return WorkerGroup("")
 
 

@@ -29,7 +29,6 @@ class RecordWriter:
     def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
         """`settings` are those of a producer, whose tuning does no harm; `seconds`: how long `write` may take."""
         self._alias = alias
-        self._bootstrap = str(settings.get("bootstrap.servers", ""))
         self._settings = {
             "client.id": "mirror",
             **{name: value for name, value in settings.items() if name not in ("transactional.id", "transaction.timeout.ms")},
@@ -70,7 +69,7 @@ class RecordWriter:
             self._kept = producer, complaints
 
     def _connected(self) -> tuple[Producer, Complaints]:
-        complaints = Complaints()
+        complaints = Complaints(self._alias, self._settings)
         return Producer(settings_with(self._settings, complaints)), complaints
 
     def _produce(self, producer: Producer, record: Outgoing, report: Any, complaints: Complaints, deadline: float, what: str) -> None:
@@ -95,7 +94,7 @@ class RecordWriter:
                 return
 
     def _look(self, complaints: Complaints, deadline: float, what: str, topics: Iterable[str]) -> None:
-        complaints.raise_refusal(self._alias, self._bootstrap)
+        complaints.raise_refusal()
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
                 f"Cluster '{self._alias}': {', '.join(sorted(topics))} did not acknowledge {what} within {self._seconds:g} s; "
@@ -107,11 +106,9 @@ class RecordWriter:
     def _translated(self, failure: KafkaException, topic: str, complaints: Complaints, what: str) -> MirrorError:
         return translated(
             failure,
-            cluster=self._alias,
-            bootstrap=self._bootstrap,
+            complaints,
             step=f"writing {what}",
             seconds=self._seconds,
-            complaints=complaints,
             topic=topic,
             operation="WRITE",
         )

@@ -18,13 +18,18 @@ NO_LISTENER = KafkaError(
 ALL_DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")
 
 
-def ours(code, *complaints, **facts):
+def complaints():
+    """Of a cluster of whose client nothing was heard yet."""
+    return Complaints("east", {"bootstrap.servers": "east:9092"})
+
+
+def ours(code, *heard, **facts):
     """The error of ours for a client's error of this code (or another exception), after these complaints."""
-    told = Complaints()
-    for complaint in complaints:
+    told = complaints()
+    for complaint in heard:
         told(complaint)
     failure = code if isinstance(code, BaseException) else KafkaException(KafkaError(code))
-    return translated(failure, cluster="east", bootstrap="east:9092", step="listing offsets", seconds=5, complaints=told, **facts)
+    return translated(failure, told, step="listing offsets", seconds=5, **facts)
 
 
 @pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT])
@@ -89,13 +94,13 @@ def test_any_other_error_keeps_the_name_that_kafka_gives_it():
 
 
 def test_one_refusal_of_credentials_is_not_believed_and_two_are():
-    told = Complaints()
+    told = complaints()
     told(REFUSED)
-    told.raise_refusal("east", "east:9092")
+    told.raise_refusal()
     told(ALL_DOWN)
     told(REFUSED)
     with pytest.raises(AuthenticationFailed, match="Invalid username or password"):
-        told.raise_refusal("east", "east:9092")
+        told.raise_refusal()
 
 
 def test_a_missing_permission_for_the_group_is_none_of_our_business():
@@ -132,7 +137,7 @@ def test_a_call_that_fails_at_once_is_repeated_until_it_succeeds(clock):
             raise answer
         return answer
 
-    assert patiently(call, 10, Complaints(), "east", "east:9092") == "metadata"
+    assert patiently(call, 10, complaints()) == "metadata"
 
 
 def test_timeouts_grow_and_together_keep_the_deadline(clock):
@@ -144,13 +149,13 @@ def test_timeouts_grow_and_together_keep_the_deadline(clock):
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
     with pytest.raises(KafkaException):
-        patiently(call, 10, Complaints(), "east", "east:9092")
+        patiently(call, 10, complaints())
     assert asked[:2] == [2, 4]
     assert clock.now == pytest.approx(10, abs=0.2)
 
 
 def test_refused_credentials_end_the_waiting(clock):
-    told = Complaints()
+    told = complaints()
 
     def call(seconds):
         clock.sleep(seconds)
@@ -159,7 +164,7 @@ def test_refused_credentials_end_the_waiting(clock):
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
     with pytest.raises(AuthenticationFailed):
-        patiently(call, 60, told, "east", "east:9092")
+        patiently(call, 60, told)
     assert clock.now == 2
 
 
@@ -168,5 +173,5 @@ def test_what_waiting_does_not_mend_is_raised_at_once(clock):
         raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
 
     with pytest.raises(KafkaException):
-        patiently(call, 60, Complaints(), "east", "east:9092")
+        patiently(call, 60, complaints())
     assert clock.now == 0
