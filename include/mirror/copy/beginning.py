@@ -68,13 +68,8 @@ class Beginning:
     def run(self) -> None:
         """Reads and checks. Raises what concerns the whole lane."""
         task = self._task
-        self._check_ledger()
         ledger = Ledger(task.ledger_topic, task.lanes, self._target, task.clients.target_consumer)
-        records = ledger.read_lane(task.lane)
-        clusters = (task.source, task.source_cluster_id, task.target, task.target_cluster_id)
-        check_clusters(records.values(), *clusters, self._decisions)
-        now = datetime.now(UTC)
-        check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, self._decisions)
+        records = self._read(ledger)
         wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
         known = records
         if task.history:
@@ -88,15 +83,7 @@ class Beginning:
             remote = found[tp]
             standing = _standing(planned, remote, starts.get(tp))
             record = self._as_decided(planned, known.get(tp), standing)
-            error = (
-                (handed_back(tp, record) if record else None)
-                or self._view.refused.get(remote.remote)
-                or availability(remote)
-                or continuity(remote, record)
-                or _source_id(planned, record)
-            )
-            if error is None and tp.topic not in task.append_to:
-                error = hidden(remote, record)
+            error = self._error(planned, remote, record)
             if error is not None:
                 self._refuse(tp, error)
                 continue
@@ -105,6 +92,28 @@ class Beginning:
                 windows[tp] = suspicious
             self._accept(planned, record, remote, starts.get(tp))
         self._refuse_unexplained(windows, found, records, ledger)
+
+    def _read(self, ledger: Ledger) -> dict[TopicPartition, LedgerRecord]:
+        """The lane's records, once it is certain that they are of this flow and that we may write behind them."""
+        task = self._task
+        self._check_ledger()
+        records = ledger.read_lane(task.lane)
+        clusters = (task.source, task.source_cluster_id, task.target, task.target_cluster_id)
+        check_clusters(records.values(), *clusters, self._decisions)
+        now = datetime.now(UTC)
+        check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, self._decisions)
+        return records
+
+    def _error(self, planned: Range, remote: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+        """Why a partition may not be copied now, as far as it can be told without reading what stands in the remote one."""
+        error = (
+            (handed_back(planned.topic_partition, record) if record else None)
+            or self._view.refused.get(remote.remote)
+            or availability(remote)
+            or continuity(remote, record)
+            or _source_id(planned, record)
+        )
+        return error if error is not None or planned.topic in self._task.append_to else hidden(remote, record)
 
     def _remote_partitions(
         self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]
