@@ -42,9 +42,9 @@ def is_late(run: Any, allowed: timedelta, now: datetime, unseen_since: datetime 
 
 
 def _began(run: Any) -> datetime | None:
-    """When it was queued. Airflow does not say that here; one that a person triggered was queued when it was to run, and another one begins
-    when it is queued, for its DAG has no other run then."""
-    began: datetime | None = run.run_after if run.run_type == "manual" else run.start_date
+    """When it was queued. Airflow does not say that here; one that a person triggered was queued when it was to run, unless it was cleared
+    since, and another one begins when it is queued, for its DAG has no other run then."""
+    began: datetime | None = run.run_after if run.run_type == "manual" and not run.clear_number else run.start_date
     return began
 
 

@@ -37,5 +37,11 @@ def test_a_run_is_late_while_it_lasts_and_once_if_nobody_saw_it(
         return None if seconds is None else at(seconds)
 
     by, run_after = ("scheduled", at(0)) if queued is None else ("manual", at(queued))
-    run = SimpleNamespace(run_type=by, run_after=run_after, start_date=time(start), end_date=time(end))
+    run = SimpleNamespace(run_type=by, run_after=run_after, clear_number=0, start_date=time(start), end_date=time(end))
     assert is_late(run, ALLOWED, at(1000), time(unseen_since)) == expected
+
+
+def test_a_run_of_last_week_that_was_cleared_just_now_is_not_late() -> None:
+    run = SimpleNamespace(run_type="manual", run_after=at(-600_000), clear_number=1, start_date=at(950), end_date=None)
+    assert not is_late(run, ALLOWED, at(1000), None)
+    assert is_late(run, ALLOWED, at(1051), None)
