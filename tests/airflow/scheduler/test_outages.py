@@ -18,6 +18,9 @@ def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
     freshness = outage.dag.replace(".copy", ".freshness")
     outage.api.wait_for_dags([freshness])
     outage.api.unpause(freshness)
+    # The run of this week may have been late on a busy machine: what is said of that is over before this one begins.
+    eventually(lambda: checked(outage.api, freshness)["open"] == [], "the end of older alerts")
+    posted, mailed = len(hook.posted), len(mails.mails)
     topic = outage.create_topic("orders")
     outage.produce(topic, 300, seed=3)
     south.kill()
@@ -40,12 +43,12 @@ def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
     outage.api.pause(freshness)
     late, down = f"{outage.pair.flow}/DeadlineMissed/{outage.dag}", f"{outage.pair.flow}/ClusterUnreachable/{outage.pair.target}"
     for key, of_this in ((late, run), (down, "")):
-        events = [each.body for each in hook.posted if each.body.get("dedup_key") == key]
+        events = [each.body for each in hook.posted[posted:] if each.body.get("dedup_key") == key]
         actions = [each["event_action"] for each in events if each["event_action"] == "resolve" or of_this in str(each)]
         assert actions == ["trigger", "resolve"], key
-        told = [(text(mail), "over: " in str(mail["Subject"])) for mail in mails.mails if f"({key})" in text(mail)]
+        told = [(text(mail), "over: " in str(mail["Subject"])) for mail in mails.mails[mailed:] if f"({key})" in text(mail)]
         assert [over for said, over in told if over or of_this in said] == [False, True], key
-    in_database = sorted((each.body["alert"]["key"], each.body["event"]) for each in hook.posted if each.path == "/in_database")
+    in_database = sorted((each.body["alert"]["key"], each.body["event"]) for each in hook.posted[posted:] if each.path == "/in_database")
     expected = [(down, "cleared"), (down, "opened"), (late, "cleared")]
     assert in_database == expected, "the callback of a deadline may not read the database"
     files = [path for path in (services_directory / "scheduler").rglob("*") if path.is_file()]
