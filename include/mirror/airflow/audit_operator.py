@@ -41,12 +41,13 @@ class AuditOperator(BaseOperator):
 
         with as_airflow_errors():
             flow = load().flow(self.flow)
-            result = audit(flow, **self.asked(flow, context), compare=by_size(flow, lambda *work: self._submit(flow, *work)))
+            asked = self.asked(flow, context)
+            result = audit(flow, **asked, compare=by_size(flow, lambda *work: self._submit(flow, *work)))
             for line in lines_of(result):
                 self.log.info("%s", line)
             document = result.as_document()
             remember_audit(flow, f"{context['dag_run'].dag_id}/{context['dag_run'].run_id}", document)
-            value, errors = to_xcom(document, result.totals), errors_of(result)
+            value, errors = to_xcom(document, result.totals), errors_of(result, asked.get("topics", ()))
             if errors:
                 leave(value)
             raise_errors(f"{self.flow}: source and target are not proven to be the same", errors)

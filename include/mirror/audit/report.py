@@ -1,18 +1,23 @@
 """An audit's result in words: for the terminal, for the log of a task, and as errors."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mirror.audit.model import AuditResult, Difference, PartitionAudit, Shown
-from mirror.errors import AuditDifferent, ErrorReport
+from mirror.errors import AuditDifferent, ErrorReport, MirrorError, NothingAudited
 
 MOST_LEFT_OUT = 20
 """How many lines of what could not be had are written; the document has all."""
 
 
-def errors_of(result: AuditResult) -> tuple[ErrorReport, ...]:
-    """The first difference of each partition as an error, and what kept others from being compared."""
-    different = [AuditDifferent(str(each), each.topic, each.partition, each.source_offset) for each in result.differences]
-    return (*(error.of_flow(result.flow).report() for error in different), *result.errors)
+def errors_of(result: AuditResult, topics: Collection[str] = ()) -> tuple[ErrorReport, ...]:
+    """The first difference of each partition as an error, and what kept others from being compared.
+
+    `topics` are those that this flow was asked for by name: it is an error if it has never copied one of them.
+    """
+    found: list[MirrorError] = [AuditDifferent(str(each), each.topic, each.partition, each.source_offset) for each in result.differences]
+    if unknown := sorted(set(topics) - {each.topic for each in result.partitions}):
+        found.append(NothingAudited(unknown))
+    return (*(error.of_flow(result.flow).report() for error in found), *result.errors)
 
 
 def lines_of(result: AuditResult) -> list[str]:

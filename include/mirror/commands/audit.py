@@ -24,17 +24,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none."""
+    """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none.
+
+    A topic that was never copied is a failure of the flow that is named; without a name it may be the topic of another flow.
+    """
     from mirror.audit.run import audit
 
+    topics = names(options.topics)
     result = audit(
         flow,
-        names(options.topics),
+        topics,
         times=times(options.start, options.end),
         show_payload=options.show_payload,
         compare=comparing(flow, options),
     )
-    errors = errors_of(result)
+    errors = errors_of(result, topics if options.flow else ())
     failed = bool(errors) or result.state == DIFFERENT
     return Answer(FAILED if failed else DONE, result.as_document(), errors, "\n".join(lines_of(result)))
 

@@ -5,7 +5,7 @@
 
 from mirror.errors.alerts import AlertConnectionUnusable, NotificationFailed
 from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
-from mirror.errors.audit import AuditDifferent, LogMoved, RecordUnreadable
+from mirror.errors.audit import AuditDifferent, LogMoved, NothingAudited, RecordUnreadable
 from mirror.errors.backfill import (
     HistoryIntoCompacted,
     HistoryOutOfOrder,
@@ -94,6 +94,7 @@ __all__ = [
     "MirrorError",
     "MirrorMakerRunning",
     "NoGroupOffsets",
+    "NothingAudited",
     "NothingMoved",
     "NothingToDecide",
     "NothingToHandBack",

@@ -1,5 +1,7 @@
 """Errors of an audit."""
 
+from collections.abc import Collection
+
 from mirror.errors.base import MirrorError
 from mirror.errors.next_step import FLOW
 
@@ -47,3 +49,14 @@ class RecordUnreadable(MirrorError):
             next="Audit what lies in front of it and behind it, with --from and --to.",
         )
         self.cluster = cluster
+
+
+class NothingAudited(MirrorError):
+    """Raised when topics that were asked for by name were never copied: an audit of them would prove nothing."""
+
+    def __init__(self, topics: Collection[str]) -> None:
+        super().__init__(
+            f"Nothing was ever copied of {', '.join(topics)}, so nothing of it was audited. What else was asked for was.",
+            next=f"Look at the names, which are those of the source, and at what the flow takes: python -m mirror plan --flow '{FLOW}'.",
+        )
+        self.topics = tuple(topics)

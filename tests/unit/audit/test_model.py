@@ -39,6 +39,14 @@ def test_a_difference_is_an_error_that_names_the_offset_and_the_command_to_look_
     assert "python -m mirror audit --flow 'east->west' --topics orders --show-payload" in error.next
 
 
+def test_a_topic_that_was_asked_for_and_never_copied_is_an_error_beside_the_differences() -> None:
+    assert errors_of(result(EQUAL_ONE), ["orders"]) == ()
+    found = errors_of(result(EQUAL_ONE, DIFFERENT_ONE), ["orders", "typo", "odrers"])
+    assert [each.code for each in found] == ["AuditDifferent", "NothingAudited"]
+    assert "Nothing was ever copied of odrers, typo, so" in found[1].message
+    assert "python -m mirror plan --flow 'east->west'" in found[1].next
+
+
 def test_both_records_stand_side_by_side_and_what_differs_is_marked() -> None:
     lines = lines_of(result(DIFFERENT_ONE, LEFT_OUT))
     assert lines[0] == "orders-2: missing record at source offset 5, east.orders-2@7"
