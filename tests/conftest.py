@@ -24,6 +24,8 @@ settings.load_profile("any machine")
 
 GUARDED_USERS = ("mirror", "reader", "writer", "owner", "stranger")
 """Who may log in to the guarded clusters; each has its name as its password."""
+NEVER_DEAD = {"broker.session.timeout.ms": "60000"}
+"""Nobody kills the brokers that all tests share: a machine that stands still for seconds must not make them dead for their controller."""
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +45,7 @@ def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
     """East and west."""
-    clusters = {alias: KafkaCluster(services_directory / alias, alias, proxied=True) for alias in ("east", "west")}
+    clusters = {alias: KafkaCluster(services_directory / alias, alias, properties=NEVER_DEAD, proxied=True) for alias in ("east", "west")}
     with running(*clusters.values()):
         yield clusters
 
@@ -52,7 +54,9 @@ def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
 def guarded(services_directory: Path) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
     """Two clusters with an authorizer, shared by all tests: GUARDED_USERS may do what ACLs allow, the plain listener everything."""
     users = {name: name for name in GUARDED_USERS}
-    source, target = (KafkaCluster(services_directory / alias, alias, users=users) for alias in ("guarded-east", "guarded-west"))
+    source, target = (
+        KafkaCluster(services_directory / alias, alias, properties=NEVER_DEAD, users=users) for alias in ("guarded-east", "guarded-west")
+    )
     with running(source, target):
         yield source, target
 

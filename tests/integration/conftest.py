@@ -74,7 +74,7 @@ def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
     """A flow over a given pair: `make_mirroring(pair, {"source->target.mirror.lanes": "4"})`."""
 
     def make(pair: ClusterPair, extra: Mapping[str, str] | None = None, topics: str | None = None) -> Mirroring:
-        file = pair.properties(topics, {"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000", **(extra or {})})
+        file = pair.properties(topics, {"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000", **(extra or {})})
         return Mirroring(pair, oracle, load([file]).flow(pair.flow))
 
     return make

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def mirror(pair, capsys):
     """`mirror("copy", "--json")` in this process, on the pair's flow: exit code, standard output, standard error."""
     named = {"source->target.mirror.installation": "tests"}
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000", **named})
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000", **named})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments])

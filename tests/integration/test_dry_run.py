@@ -44,7 +44,7 @@ OWN_TOPICS = ("__transaction_state", "__consumer_offsets")
 def mirror(pair, capsys):
     # With offset syncs on the target nothing at all is written to the source.
     syncs = {"source->target.offset-syncs.topic.location": "target"}
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000", **syncs})
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000", **syncs})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments, "--json"])

@@ -23,7 +23,7 @@ from tests.integration.consumers import committed, member, read, set_offsets
 @pytest.fixture
 def mirror(pair, capsys):
     """The command line on the pair's flow."""
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "15000"})
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000"})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])

@@ -68,7 +68,7 @@ def mirror(pair, source, capsys):
         "source->target.offset-syncs.topic.location": "target",
         "source->target.sync.group.offsets.enabled": "true",
         "source->target.mirror.lanes": "2",
-        "admin.timeout.ms": "15000",
+        "admin.timeout.ms": "30000",
     }
 
     def run(*command):

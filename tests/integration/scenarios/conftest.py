@@ -40,7 +40,7 @@ class Mesh:
             **{f"{flow}.enabled": "true" for flow in flows},
             **ONE_BROKER,
             "mirror.lanes": "4",
-            "admin.timeout.ms": "15000",
+            "admin.timeout.ms": "30000",
             **properties,
         }
         self.file = self.directory / "mm2.properties"
