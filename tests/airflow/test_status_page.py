@@ -39,8 +39,11 @@ def api(airflow_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             patch.setenv(name, value)
         from airflow.api_fastapi.app import create_app
 
+        from mirror.report.snapshot_cache import shared
+
         with TestClient(create_app(apps="core"), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
             yield client
+        shared().stop()  # it would go on to read the configuration of whatever test runs next in this process
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ process that was forked begins its own (Kafka's clients do not survive a fork, a
 """
 
 import logging
+import math
 import os
 import threading
 import time
@@ -108,6 +109,15 @@ class SnapshotCache:
             if flow in self._watched:
                 self._watched[flow].due, self._watched[flow].again = 0.0, True
                 self._changed.notify_all()
+
+    def stop(self, seconds: float = 60.0) -> None:
+        """Ends its threads, and waits so long for those that look at clusters just now. The next question begins anew."""
+        with self._changed:
+            thread, self._asked = self._thread, -math.inf
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not any(each.busy for each in self._watched.values()), seconds)
+        if thread is not None:
+            thread.join(seconds)
 
     # ------------------------------------------------------------ inside
 

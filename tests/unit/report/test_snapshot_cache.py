@@ -46,6 +46,17 @@ def test_it_looks_again_and_again_while_somebody_asks_and_no_longer(world, make_
     eventually(lambda: len(world.looks) > looks)
 
 
+def test_it_ends_when_it_is_stopped_and_begins_anew_with_the_next_question(world, make_cache):
+    cache = make_cache(refresh_seconds=0.01)
+    eventually(lambda: the_only(cache).is_good)
+    cache.stop()
+    looks = len(world.looks)
+    assert cache._thread is None
+    time.sleep(0.1)
+    assert len(world.looks) == looks
+    eventually(lambda: (cache.get(), len(world.looks) > looks)[1])
+
+
 def test_a_flow_is_left_alone_between_two_looks(world, make_cache):
     cache = make_cache(refresh_seconds=3600.0)
     eventually(lambda: the_only(cache).is_good)
