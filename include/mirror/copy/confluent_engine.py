@@ -11,6 +11,7 @@ from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError
 
 _CONSUME_RECORDS = 2_000
+_PORTION_RECORD_BYTES = 2_000  # as if a throttled lane's records had this size: it takes no more of them at a time than about a portion
 _CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
 _SILENCE_SECONDS = 15.0  # the least that a source may take for the first record, however short a transaction may be
 
@@ -21,6 +22,7 @@ class ConfluentEngine:
     def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
         self._target = Target(task, max_batch_bytes)
         self._source = Source(task)
+        self._records_at_a_time = _records_at_a_time(task.fetch_bytes)
 
     def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
         """See `Engine.copy`."""
@@ -29,7 +31,7 @@ class ConfluentEngine:
         try:
             self._target.begin()
             while self._source.has_work() and self._target.bytes < limits.bytes and not self._time_is_up(limits, started):
-                self._source.consume(_CONSUME_RECORDS, _CONSUME_SECONDS, self._target, limits.bytes)
+                self._source.consume(self._records_at_a_time, _CONSUME_SECONDS, self._target, limits.bytes)
             self._target.flush(lambda: any(flow.failure for flow in flows))
             failed = [flow for flow in flows if flow.failure]
             if failed:
@@ -65,3 +67,10 @@ class ConfluentEngine:
         """See `Engine.close`."""
         self._source.close()
         self._target.close()
+
+
+def _records_at_a_time(fetch_bytes: int | None) -> int:
+    """Taking records makes room for the next fetch, so a throttled lane that took thousands at a time would fetch as if it had no throttle."""
+    if fetch_bytes is None:
+        return _CONSUME_RECORDS
+    return max(1, min(_CONSUME_RECORDS, fetch_bytes // _PORTION_RECORD_BYTES))
