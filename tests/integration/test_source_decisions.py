@@ -50,8 +50,7 @@ def test_a_recreated_source_topic_is_copied_behind_the_old_records(mirroring, ma
     topic = make_topic("orders", 2)
     mirroring.copy()
     old = {partition: mirrored(mirroring, topic, partition) for partition in (0, 1)}
-    mirroring.oracle.delete_topic(mirroring.source, topic)
-    mirroring.oracle.create_topic(mirroring.source, topic, 2)
+    recreate(mirroring, mirroring.source, topic, 2)
     mirroring.oracle.produce(mirroring.source, topic, 300, seed=3)
     errors = errors_of(mirroring.copy(), "SourceRecreated")
     answer(errors[TopicPartition(topic, 0)])
@@ -79,8 +78,7 @@ def test_a_recreated_source_topic_is_copied_behind_the_old_records(mirroring, ma
 def test_a_recreated_source_topic_may_be_taken_up_at_its_end(mirroring, make_topic, answer):
     topic = make_topic("orders")
     mirroring.copy()
-    mirroring.oracle.delete_topic(mirroring.source, topic)
-    mirroring.oracle.create_topic(mirroring.source, topic, 1)
+    recreate(mirroring, mirroring.source, topic)
     mirroring.oracle.produce(mirroring.source, topic, 40, seed=3)
     answer(errors_of(mirroring.copy(), "SourceRecreated")[TopicPartition(topic, 0)], "--to-latest")
     assert mirroring.copy().records == 0

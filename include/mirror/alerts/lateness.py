@@ -44,8 +44,8 @@ def late_partitions(seen: Seen, memory: Memory, is_new: bool) -> list[Late]:
     """The partitions with work, those that wait longest first.
 
     A record waits no longer than it has been seen to be there, and no longer than its timestamp says; one that is ahead of our clock says
-    nothing. A memory that was lost (`is_new`)
-    saw nothing: then the timestamp counts alone; but not of a flow that has just been set up, with a backlog of whatever age.
+    nothing. A memory that was lost (`is_new`) saw nothing: then the timestamp counts alone; but not of a flow that has just been set up,
+    with a backlog of whatever age.
     """
     just_set_up = seen.status.written is None
     found = []

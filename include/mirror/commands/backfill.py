@@ -2,6 +2,7 @@
 
 import argparse
 
+from mirror.audit.asked import names
 from mirror.audit.model import AuditResult
 from mirror.audit.report import errors_of, lines_of
 from mirror.backfill.live import Copy
@@ -37,7 +38,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """The whole interval, however many runs of the copy it takes, and an audit of it; with `--dry-run` what there is to do."""
     request = Request(
         time_interval(options.start, options.end),
-        tuple(filter(None, (each.strip() for each in (options.topics or "").split(",")))),
+        names(options.topics),
         options.into,
         options.order,
         options.accept_wild_timestamps,
