@@ -70,7 +70,7 @@ class ConfluentEngine:
 
 
 def _records_at_a_time(fetch_bytes: int | None) -> int:
-    """Taking records makes room for the next fetch, so a throttled lane that took thousands at a time would fetch as if it had no throttle."""
+    """Taking records makes room for the next fetch: a throttled lane that took thousands at a time would fetch as if it had no throttle."""
     if fetch_bytes is None:
         return _CONSUME_RECORDS
     return max(1, min(_CONSUME_RECORDS, fetch_bytes // _PORTION_RECORD_BYTES))
