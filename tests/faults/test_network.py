@@ -1,14 +1,18 @@
 """The network between the clusters: far, cut for seconds, cut for good. All the mirror's connections pass a proxy, and no others."""
 
+import itertools
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mirror.copy import confluent_engine
+from mirror.copy.confluent_target import Target
 from mirror.errors import MirrorError
 from mirror.kafka import consumer_settings
 from mirror.report.verdict import DONE, FAILED, Verdict
@@ -55,15 +59,20 @@ def assert_exact(site: Site) -> None:
     assert outcome.records > 0
 
 
-def in_the_middle(site: Site, thread: ThreadPoolExecutor) -> "Future[Verdict]":
-    """A copy that has written some of its records, and not yet all of them."""
+def cut_in_the_middle(site: Site, thread: ThreadPoolExecutor, patch: pytest.MonkeyPatch, cut: Callable[[], None]) -> "Future[Verdict]":
+    """A copy whose network is cut when it has sent some of its records, and not yet all of them."""
+    send, sent, over = Target.send, itertools.count(1), threading.Event()
+
+    def send_and_cut(target: Target, *record: Any) -> None:
+        send(target, *record)
+        if next(sent) == RECORDS // 10:
+            cut()
+            over.set()
+
     site.mirroring.refresh()
+    patch.setattr(Target, "send", send_and_cut)
     copy = thread.submit(site.mirroring.copy)
-    deadline = time.monotonic() + PATIENCE
-    while site.written() < RECORDS / 10:
-        assert not copy.done() and time.monotonic() < deadline, "the copy did not get to its middle"
-        time.sleep(0.005)
-    assert not copy.done()
+    assert over.wait(PATIENCE), "the copy did not get to its middle"
     return copy
 
 
@@ -123,12 +132,11 @@ def test_a_first_copy_of_a_hundred_partitions_from_far_takes_no_longer_than_one_
     [("source", "hold"), ("target", "refuse"), pytest.param("source", "refuse", marks=long), pytest.param("target", "hold", marks=long)],
 )
 def test_a_cut_of_three_seconds_is_survived_by_the_run(
-    make_site: Callable[..., Site], thread: ThreadPoolExecutor, side: str, how: str
+    make_site: Callable[..., Site], thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, side: str, how: str
 ) -> None:
     site = make_site()
     site.produce(RECORDS, seed=1)
-    copy = in_the_middle(site, thread)
-    getattr(network(site, side), how)()
+    copy = cut_in_the_middle(site, thread, monkeypatch, getattr(network(site, side), how))
     time.sleep(3)
     assert not copy.done(), "nothing was left to be cut"
     network(site, side).heal()
@@ -141,13 +149,12 @@ def test_a_cut_of_three_seconds_is_survived_by_the_run(
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("how", CUTS)
 def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run_goes_on(
-    make_site: Callable[..., Site], thread: ThreadPoolExecutor, side: str, how: str
+    make_site: Callable[..., Site], thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, side: str, how: str
 ) -> None:
     site = make_site()
     site.produce(RECORDS, seed=1)
-    copy = in_the_middle(site, thread)
+    copy = cut_in_the_middle(site, thread, monkeypatch, getattr(network(site, side), how))
     cut = time.monotonic()
-    getattr(network(site, side), how)()
     try:
         judged = copy.result(240)
     except MirrorError as error:

@@ -147,7 +147,7 @@ def test_with_a_cluster_down_the_last_good_snapshot_stays_beside_what_is_wrong(m
     cache = SnapshotCache(lambda: load([file]), refresh_seconds=0.2, reload_seconds=0.1)
 
     def eventually(condition):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not condition(found := cache.get().by_name.get(pair.flow)):
             assert time.monotonic() < deadline, found
             time.sleep(0.05)
@@ -156,7 +156,7 @@ def test_with_a_cluster_down_the_last_good_snapshot_stays_beside_what_is_wrong(m
     try:
         began = time.monotonic()
         assert not cache.get().by_name[pair.flow].is_taken
-        assert time.monotonic() - began < 15, "the first answer waits for nobody, and for no cluster's half minute"
+        assert time.monotonic() - began < 25, "the first answer waits for nobody, and for no cluster's half minute"
         good = eventually(lambda found: found.is_good)
         assert good.status.lag == 0
         nowhere = {"source.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "admin.timeout.ms": "2000"}

@@ -43,7 +43,6 @@ def test_idle_run_is_green_and_starts_no_spark(scheduled: InAirflow) -> None:
     assert scheduled.states(run["dag_run_id"]) == {**GREEN, "copy": "skipped"}
     assert scheduled.xcom(run["dag_run_id"], "plan")["ranges"]["topic"] == []
     assert "spark-submit" not in scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy").lower()
-    assert run["duration"] < 60, "it keeps up with its usual interval, a minute"
 
 
 def test_trigger_without_a_logical_date_copies_what_is_new_by_an_airflow_connection(flow: Callable[[str], InAirflow]) -> None:
