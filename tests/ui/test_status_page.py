@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from mirror.config import load
 from mirror.report.pools import pools
@@ -217,6 +217,36 @@ def test_topic_is_paused_and_resumed_and_a_viewer_only_looks(shown: Shown, page:
     expect(dialog).to_contain_text("Decided:")
     page.keyboard.press("Escape")
     expect(page.locator("#decided")).to_contain_text("None is in force.")
+
+
+def test_page_knows_its_age_though_the_clock_of_the_browser_is_wrong(shown: Shown, page: Page) -> None:
+    page.clock.set_system_time("2001-01-01T00:00:00Z")
+    shown.log_in(page)
+    assert page.evaluate("new Date().getFullYear()") == 2001
+    expect(page.locator("#age .since")).to_have_text(re.compile(r"^\d+ s ago$"))
+
+
+def test_answer_that_comes_when_the_dialog_is_about_something_else_is_nobodys(shown: Shown, page: Page) -> None:
+    held: list[Route] = []
+    shown.log_in(page)
+    page.route("**/decisions", lambda route: held.append(route))
+    decide, dialog = page.get_by_role("button", name="Decide…", exact=True), page.get_by_role("dialog")
+    decide.click()
+    dialog.get_by_label("Decision").select_option("pause")
+    dialog.get_by_label("Topic").fill(shown.pair.topic("orders"))
+    dialog.get_by_label("Why").fill("it was meant otherwise")
+    dialog.get_by_role("button", name="Show what would happen").click()
+    expect(dialog).to_contain_text("Asking both clusters")
+    page.keyboard.press("Escape")
+    decide.click()
+    expect(dialog).not_to_contain_text("Asking both clusters")
+    expect(dialog.get_by_role("button", name="Show what would happen")).to_be_enabled()
+    with page.expect_response("**/decisions") as answer:
+        held[0].continue_()
+    assert answer.value.status == 200
+    page.evaluate("fetch(location.href).then((answer) => answer.text())")  # what came before it is dealt with by then
+    expect(dialog.get_by_label("Why")).to_have_value("")
+    expect(dialog).not_to_contain_text("This would happen")
 
 
 def test_page_in_the_dark_and_on_a_phone(shown: Shown, page: Page, picture: Callable[..., None]) -> None:

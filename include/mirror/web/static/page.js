@@ -223,7 +223,6 @@ function decisions() {
   }
 
   async function send(body) {
-    busy(true);
     try {
       const answer = await fetch(dialog.dataset.action, {
         method: "POST",
@@ -235,15 +234,16 @@ function decisions() {
       return { ok: answer.ok, told: answer.ok || told.message ? told : { message: `Airflow answers ${answer.status}.` } };
     } catch (_) {
       return { ok: false, told: { message: "Airflow cannot be reached." } };
-    } finally {
-      busy(false);
     }
   }
 
   async function pressed() {
     const mine = turn;
-    const { ok, told } = await send({ ...asked(), seen });
+    const body = { ...asked(), seen };
+    busy(true);
+    const { ok, told } = await send(body);
     if (mine !== turn) return;
+    busy(false);
     if (!ok) {
       say("wrong", told.message, told.next && `Do: ${told.next}`, ...(told.would || []));
       seen = told.would ? told.seen : null;
@@ -265,6 +265,7 @@ function decisions() {
   function open(given) {
     turn += 1;
     form.reset();
+    busy(false);
     said.replaceChildren();
     part("cancel").textContent = "Cancel";
     step(false);
