@@ -3,13 +3,17 @@ taken while a copy runs. On real brokers."""
 
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from confluent_kafka import Producer
 
 from mirror.copy.run import copy_in_process
-from mirror.errors import ControlMissing, ControlUnreadable, LanesChanged, LedgerMissing, LedgerUnsuitable, OtherCluster
+from mirror.errors import ControlMissing, ControlUnreadable, KafkaFailure, LanesChanged, LedgerMissing, LedgerUnsuitable, OtherCluster
+from mirror.formats.control import PAUSE, Decision, encode, encode_key
 from mirror.kafka.connect import clusters, control_of
+from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
@@ -35,6 +39,27 @@ def test_a_paused_topic_is_left_out_until_it_is_resumed_and_the_newer_decision_c
     assert decide("resume", *flow)[0] == 0
     assert mirroring.copy().state == "done"
     mirroring.assert_mirrored(topic)
+
+
+def test_a_decision_is_written_though_somebody_whose_clock_is_behind_decides_in_the_same_moment(mirroring, make_topic, monkeypatch):
+    topic = make_topic("orders")
+    mirroring.copy()
+    mine = Decision(PAUSE, "ada", datetime.now(UTC), WHY, topic)
+    theirs = replace(mine, who="ben", when=mine.when - timedelta(seconds=1))
+    write = RecordWriter.write
+
+    def overtaken(writer, records, what):
+        write(writer, [*records, Outgoing(control.topic, encode_key(theirs), encode(theirs))], what)
+
+    with clusters(mirroring.flow) as (_, target):
+        control = control_of(mirroring.flow, target)
+        with monkeypatch.context() as patch:
+            patch.setattr(RecordWriter, "write", overtaken)
+            control.write(mine)
+        assert [each.who for each in control.read() if each.decision == PAUSE] == ["ben"], "the last one counts"
+        monkeypatch.setattr(RecordWriter, "write", lambda *_given: None)
+        with pytest.raises(KafkaFailure, match="is not in it"):
+            control.write(replace(mine, why="it never arrives"))
 
 
 def test_a_cluster_that_was_replaced_is_adopted_and_its_topics_are_decided_about(

@@ -1,6 +1,6 @@
 """The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Message
@@ -42,6 +42,29 @@ class Control:
 
         A record without value takes its key out. Raises ControlUnreadable: what cannot be read might be a pause.
         """
+        newest: dict[bytes, Message] = {}
+        for message in self._messages():
+            key = _bytes(message.key())
+            newest.pop(key, None)
+            if message.value() is not None:
+                newest[key] = message
+        return tuple(decode(_bytes(message.value()), f"{self.topic}-0@{message.offset()}") for message in newest.values())
+
+    def write(self, decision: Decision) -> None:
+        """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then.
+
+        Somebody else's may stand behind it already, whatever their clock says: it was written all the same.
+        """
+        key, value = encode_key(decision), encode(decision)
+        RecordWriter(self._target.alias, self._producer, self._target.timeout).write([Outgoing(self.topic, key, value)], "the decision")
+        if (key, value) not in [(_bytes(message.key()), _bytes(message.value())) for message in self._messages()]:
+            raise KafkaFailure(
+                f"The decision was acknowledged by {self.topic}, and is not in it.",
+                topic=self.topic,
+                next="Look at the topic and at who writes to it, then decide again: twice is harmless.",
+            )
+
+    def _messages(self) -> Iterator[Message]:
         partition = TopicPartition(self.topic, 0)
         ends = self._target.offsets([partition], "latest", committed=True)
         if partition not in ends:
@@ -51,25 +74,7 @@ class Control:
                 partition=0,
                 next="Bring the target's brokers back; the next run goes on by itself.",
             )
-        newest: dict[bytes, Message] = {}
-        for message in BoundedReader(self._target.alias, self._consumer).read({partition: (0, ends[partition])}, _READ_SECONDS):
-            key = _bytes(message.key())
-            newest.pop(key, None)
-            if message.value() is not None:
-                newest[key] = message
-        return tuple(decode(_bytes(message.value()), f"{self.topic}-0@{message.offset()}") for message in newest.values())
-
-    def write(self, decision: Decision) -> None:
-        """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then."""
-        record = Outgoing(self.topic, encode_key(decision), encode(decision))
-        RecordWriter(self._target.alias, self._producer, self._target.timeout).write([record], "the decision")
-        written = decode(encode(decision), self.topic)
-        if not any(each.key == written.key and each.when >= written.when for each in self.read()):
-            raise KafkaFailure(
-                f"The decision was acknowledged by {self.topic}, and is not in it.",
-                topic=self.topic,
-                next="Look at the topic and at who writes to it, then decide again: twice is harmless.",
-            )
+        yield from BoundedReader(self._target.alias, self._consumer).read({partition: (0, ends[partition])}, _READ_SECONDS)
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:
