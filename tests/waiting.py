@@ -7,6 +7,9 @@ from typing import Any
 PATIENCE = 120.0
 """Seconds for one answer of a service that does little to give it: a deadline for what does not come at all, never a measure of speed."""
 
+ADMIN_TIMEOUT_MS = "30000"
+"""`admin.timeout.ms` of flows between clusters that are well: more than a machine may stand still, less than the default of a minute."""
+
 _FIRST, _LONGEST = 0.01, 0.4  # seconds between two looks: soon for what comes at once, rarely for what costs others time
 
 

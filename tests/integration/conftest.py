@@ -24,6 +24,7 @@ from tests.integration.backfilling import backfilling
 from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
 from tests.integration.left_behind import left
 from tests.integration.planter import planter
+from tests.waiting import ADMIN_TIMEOUT_MS
 
 __all__ = ["allow", "answer", "backfilling", "decide", "inside_the_transaction", "left", "make_topic", "planter", "run", "secure"]
 
@@ -74,7 +75,7 @@ def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
     """A flow over a given pair: `make_mirroring(pair, {"source->target.mirror.lanes": "4"})`."""
 
     def make(pair: ClusterPair, extra: Mapping[str, str] | None = None, topics: str | None = None) -> Mirroring:
-        file = pair.properties(topics, {"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000", **(extra or {})})
+        file = pair.properties(topics, {"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS, **(extra or {})})
         return Mirroring(pair, oracle, load([file]).flow(pair.flow))
 
     return make

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mirror.__main__ import main
-from tests.waiting import PATIENCE
+from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def mirror(pair, capsys):
     """`mirror("copy", "--json")` in this process, on the pair's flow: exit code, standard output, standard error."""
     named = {"source->target.mirror.installation": "tests"}
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000", **named})
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS, **named})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments])

@@ -14,7 +14,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.report.snapshot_taking import FlowTaking
-from tests.waiting import PATIENCE
+from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 COMMANDS = {
     "copy": [[], ["--without-spark"]],
@@ -44,7 +44,7 @@ OWN_TOPICS = ("__transaction_state", "__consumer_offsets")
 def mirror(pair, capsys):
     # With offset syncs on the target nothing at all is written to the source.
     syncs = {"source->target.offset-syncs.topic.location": "target"}
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000", **syncs})
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS, **syncs})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments, "--json"])

@@ -18,12 +18,13 @@ from mirror.sync.group_offsets import synchronise
 from mirror.sync.group_work import group_work
 from mirror.sync.groups import selected_groups
 from tests.integration.consumers import committed, member, read, set_offsets
+from tests.waiting import ADMIN_TIMEOUT_MS
 
 
 @pytest.fixture
 def mirror(pair, capsys):
     """The command line on the pair's flow."""
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": "30000"})
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
 
     def run(*arguments):
         code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])

@@ -14,7 +14,7 @@ from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from services.kafka import KafkaCluster
 from tests.integration.consumers import set_offsets
-from tests.waiting import PATIENCE
+from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 PASSWORD = "correct horse"
 
@@ -68,7 +68,7 @@ def mirror(pair, source, capsys):
         "source->target.offset-syncs.topic.location": "target",
         "source->target.sync.group.offsets.enabled": "true",
         "source->target.mirror.lanes": "2",
-        "admin.timeout.ms": "30000",
+        "admin.timeout.ms": ADMIN_TIMEOUT_MS,
     }
 
     def run(*command):

@@ -14,7 +14,7 @@ from mirror.report.snapshot_taking import FlowTaking
 from services.oracle import Record
 from services.ports import free_ports
 from tests.integration.several import Several
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.usefixtures("heartbeats_removed")
 
@@ -146,31 +146,27 @@ def test_with_a_cluster_down_the_last_good_snapshot_stays_beside_what_is_wrong(m
     file = pair.properties(extra={"source->target.mirror.lanes": "4"}, file="watched.properties")
     cache = SnapshotCache(lambda: load([file]), refresh_seconds=0.2, reload_seconds=0.1)
 
-    def eventually(condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition(found := cache.get().by_name.get(pair.flow)):
-            assert time.monotonic() < deadline, found
-            time.sleep(0.05)
-        return found
+    def seen(wanted):
+        return eventually(lambda: next(filter(wanted, cache.get().flows), None), "what was wanted of the flow")
 
     try:
         began = time.monotonic()
         assert not cache.get().by_name[pair.flow].is_taken
         assert time.monotonic() - began < 25, "the first answer waits for nobody, and for no cluster's half minute"
-        good = eventually(lambda found: found.is_good)
+        good = seen(lambda found: found.is_good)
         assert good.status.lag == 0
         nowhere = {"source.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "admin.timeout.ms": "2000"}
         pair.properties(extra={"source->target.mirror.lanes": "4", **nowhere}, file="watched.properties")
-        down = eventually(lambda found: not found.is_good and found.is_taken)
+        down = seen(lambda found: not found.is_good and found.is_taken)
         assert [error.code for error in down.errors] == ["ClusterUnreachable"]
         assert down.last_good.status.lag == 0
         assert down.shown.age_seconds() > 0
         marks = {each.topic_partition: each.watermark for each in down.status.partitions}
         assert marks[TopicPartition(topic, 0)] is not None, "the target still says what is copied"
         pair.properties(extra={"source->target.mirror.lanes": "-4"}, file="watched.properties")
-        invalid = eventually(lambda found: found.error)
+        invalid = seen(lambda found: found.error)
         assert (invalid.error.code, invalid.last_good is not None) == ("ConfigurationError", True)
         pair.properties(extra={"source->target.mirror.lanes": "4"}, file="watched.properties")
-        assert eventually(lambda found: found.is_good).last_good is None
+        assert seen(lambda found: found.is_good).last_good is None
     finally:
         cache._idle_seconds = -1.0

@@ -13,7 +13,7 @@ from mirror.copy.run import copy_in_process
 from mirror.errors import NothingToDecide
 from mirror.plan.run import plan
 from services.oracle import Record
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 MEGABYTE = 1_000_000
 RATE = "source->target.mirror.max.bytes.per.second"
@@ -88,10 +88,7 @@ def test_a_rate_that_is_decided_while_a_run_goes_on_counts_for_its_next_transact
     run = threading.Thread(target=lambda: results.extend(copy_in_process(mirroring.flow, planned)))
     began = time.monotonic()
     run.start()
-    deadline = began + PATIENCE / 2
-    while not mirroring.ledger_view().records:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: mirroring.ledger_view().records, "the first transaction", PATIENCE / 2)
     assert decide(pair, "--bytes-per-second", "20000") == 0, capsys.readouterr().err
     before, lowered = written(), time.monotonic()
     time.sleep(5)

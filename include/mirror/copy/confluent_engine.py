@@ -4,14 +4,13 @@ import time
 from collections.abc import Sequence
 
 from mirror.copy.confluent_partition import raise_batch_refused, raise_refusal
+from mirror.copy.confluent_settings import records_at_a_time
 from mirror.copy.confluent_source import Source
 from mirror.copy.confluent_target import Target
 from mirror.copy.engine import NothingRead, Progress, TransactionLimits, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError
 
-_CONSUME_RECORDS = 2_000
-_PORTION_RECORD_BYTES = 2_000  # as if a throttled lane's records had this size: it takes no more of them at a time than about a portion
 _CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
 _SILENCE_SECONDS = 15.0  # the least that a source may take for the first record, however short a transaction may be
 
@@ -22,7 +21,7 @@ class ConfluentEngine:
     def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
         self._target = Target(task, max_batch_bytes)
         self._source = Source(task)
-        self._records_at_a_time = _records_at_a_time(task.fetch_bytes)
+        self._records_at_a_time = records_at_a_time(task)
 
     def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
         """See `Engine.copy`."""
@@ -67,10 +66,3 @@ class ConfluentEngine:
         """See `Engine.close`."""
         self._source.close()
         self._target.close()
-
-
-def _records_at_a_time(fetch_bytes: int | None) -> int:
-    """Taking records makes room for the next fetch: a throttled lane that took thousands at a time would fetch as if it had no throttle."""
-    if fetch_bytes is None:
-        return _CONSUME_RECORDS
-    return max(1, min(_CONSUME_RECORDS, fetch_bytes // _PORTION_RECORD_BYTES))

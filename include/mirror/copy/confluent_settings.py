@@ -6,6 +6,8 @@ from mirror.copy.model import LaneTask
 from mirror.kafka.consumer_settings import FETCH_BYTES, QUEUE_KILOBYTES, bulk_settings
 
 _BATCH_BYTES = 1_000_000
+_RECORDS_AT_A_TIME = 2_000
+_PORTION_RECORD_BYTES = 2_000  # as if the records of a throttled lane had this size
 _LARGEST_RECORD = 1_000_000_000
 
 
@@ -23,6 +25,14 @@ def _portions(task: LaneTask) -> dict[str, object]:
     ahead = min(int(mine.get("queued.max.messages.kbytes", QUEUE_KILOBYTES)), max(1, task.fetch_bytes // 1024))
     # The client wants its largest message not to be larger than a fetch. That limits nothing that is read: one record always comes whole.
     return {**portion, "queued.max.messages.kbytes": ahead, "queued.min.messages": 1, "message.max.bytes": portion["fetch.max.bytes"]}
+
+
+def records_at_a_time(task: LaneTask) -> int:
+    """How many records to take from the consumer's queue in one turn. Taking them makes room for the next fetch: a throttled lane that took
+    thousands would fetch as if it had no throttle, so it takes about a portion."""
+    if task.fetch_bytes is None:
+        return _RECORDS_AT_A_TIME
+    return max(1, min(_RECORDS_AT_A_TIME, task.fetch_bytes // _PORTION_RECORD_BYTES))
 
 
 def producer_settings(task: LaneTask, max_batch_bytes: int) -> dict[str, object]:

@@ -43,7 +43,8 @@ def test_the_triggerer_beats_every_second_from_one_run_into_the_next_until_it_is
     gaps = gaps_of(found)
     assert min(gaps) == 1, "no second has two beats"
     assert found[done["beats"] - 1] == done["last"]
-    assert gaps[done["beats"] - 1] < 20, "from one run into the next, and not only with the next full five minutes"
+    handover = gaps.pop(done["beats"] - 1)
+    assert handover < 4 + max(gaps), "from one run into the next; a machine that stands still does so for both"
     api.pause(dag)
     for run in api.runs(dag):
         if run["state"] in ("queued", "running"):

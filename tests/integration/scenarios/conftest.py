@@ -17,6 +17,7 @@ from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
 from tests.integration.conftest import Mirroring
+from tests.waiting import ADMIN_TIMEOUT_MS
 
 ONE_BROKER = {
     f"{name}replication.factor": "1" for name in ("", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.", "mirror.ledger.")
@@ -40,7 +41,7 @@ class Mesh:
             **{f"{flow}.enabled": "true" for flow in flows},
             **ONE_BROKER,
             "mirror.lanes": "4",
-            "admin.timeout.ms": "30000",
+            "admin.timeout.ms": ADMIN_TIMEOUT_MS,
             **properties,
         }
         self.file = self.directory / "mm2.properties"

@@ -1,10 +1,10 @@
-"""The settings of the producer of a lane: the user's, under what the guarantees need."""
+"""The settings of the clients of a lane: the user's, under what the guarantees need; and how much a throttled one takes at a time."""
 
 from dataclasses import replace
 
 import pytest
 
-from mirror.copy.confluent_settings import producer_settings
+from mirror.copy.confluent_settings import consumer_settings, producer_settings, records_at_a_time
 
 
 @pytest.fixture
@@ -29,3 +29,12 @@ def test_tuning_is_the_users_and_guarantees_are_not(settings):
 def test_a_batch_stays_below_what_the_topics_take(settings):
     assert settings(10_000, **{"batch.size": 500_000})["batch.size"] == 10_000
     assert settings(500_000, **{"batch.size": 10_000})["batch.size"] == 10_000
+
+
+@pytest.mark.parametrize("portion", [16 * 1024, 256 * 1024, 2 * 1024 * 1024])
+def test_a_throttled_lane_fetches_a_portion_and_takes_no_more_at_a_time_of_records_of_a_kilobyte(lane_task, portion):
+    throttled = replace(lane_task, fetch_bytes=portion)
+    assert consumer_settings(throttled)["fetch.max.bytes"] == portion
+    assert portion / 4 <= records_at_a_time(throttled) * 1000 <= portion
+    assert records_at_a_time(replace(lane_task, fetch_bytes=1)) == 1
+    assert records_at_a_time(lane_task) > records_at_a_time(throttled), "an unthrottled one takes thousands"
