@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from mirror.copy import confluent_engine
 from mirror.copy.confluent_target import Target
 from mirror.errors import MirrorError
 from mirror.kafka import consumer_settings
@@ -177,7 +176,6 @@ def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run
 def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed(
     make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confluent_engine, "_SILENCE_SECONDS", 3.0)
     monkeypatch.setattr(consumer_settings, "STATISTICS_MS", 500)
     site = make_site(
         {
@@ -187,13 +185,13 @@ def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed
         }
     )
     chance = random.Random(1)
-    aborted = [Record(None, chance.randbytes(1000), partition=0) for _ in range(2000)]
+    aborted = [Record(None, chance.randbytes(1000), partition=0) for _ in range(3000)]
     site.oracle.open_transaction(site.source.bootstrap, site.topic, site.topic, aborted)
     site.oracle.end_transaction(site.topic, "abort")
     site.oracle.produce(site.source.bootstrap, site.topic, 5, seed=2, partition=0)
     site.source.network.delay(50)
     began = time.monotonic()
     judged = site.mirroring.copy()
-    assert time.monotonic() - began > 4, "the aborted records were there too soon to show anything"
+    assert time.monotonic() - began > 7, "the aborted records were there too soon to show anything"
     assert (judged.state, judged.records) == (DONE, 5), str(judged)
     assert_exact(site)

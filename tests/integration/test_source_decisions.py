@@ -128,6 +128,24 @@ def test_a_source_topic_that_is_recreated_inside_a_transaction_is_not_committed(
     assert mirrored(mirroring, topic) == before + values(mirroring, mirroring.source, topic)
 
 
+def test_a_restart_that_could_not_be_copied_is_not_done_though_the_old_watermark_stands_past_its_end(
+    mirroring, make_topic, inside_the_transaction, answer
+):
+    topic = make_topic("orders")
+    mirroring.copy()
+    before, tp = mirrored(mirroring, topic), TopicPartition(topic, 0)
+    recreate(mirroring, mirroring.source, topic)
+    mirroring.oracle.produce(mirroring.source, topic, 7, seed=6)
+    answer(errors_of(mirroring.copy(), "SourceRecreated")[tp])
+    inside_the_transaction(topic, lambda: recreate(mirroring, mirroring.source, topic))
+    again = errors_of(mirroring.copy(), "SourceRecreated")[tp]
+    assert (mirrored(mirroring, topic), watermark(mirroring, topic)) == (before, 100)
+    mirroring.oracle.produce(mirroring.source, topic, 5, seed=7)
+    answer(again)
+    assert mirroring.copy().records == 5
+    assert mirrored(mirroring, topic) == before + values(mirroring, mirroring.source, topic)
+
+
 # ---------------------------------------------------------------- single records
 
 

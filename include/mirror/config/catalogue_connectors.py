@@ -41,7 +41,14 @@ COMMON = (
     _switch("enabled", False, "Whether the flow exists; only `S->T.enabled` counts, and only the word true without blanks.", CLUSTERS),
     Property("source.cluster.alias", "STRING", None, "The alias of the source; it cannot differ from the flow's own.", CLUSTERS),
     Property("target.cluster.alias", "STRING", None, "The alias of the target; it cannot differ from the flow's own.", CLUSTERS),
-    Property("admin.timeout.ms", "LONG", 60000, "After how long a slow administrative step is given up.", CLUSTERS, between(1)),
+    Property(
+        "admin.timeout.ms",
+        "LONG",
+        60000,
+        "After how long a slow administrative step is given up, and the copy of a partition that gives no record.",
+        CLUSTERS,
+        between(1),
+    ),
     _class("replication.policy.class", DEFAULT_POLICY, "How remote topics are named.", NAMING),
     Property("replication.policy.separator", "STRING", ".", "What stands between alias and topic; blanks count.", NAMING),
     _switch(

@@ -12,7 +12,6 @@ from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError
 
 _CONSUME_SECONDS = 0.02  # the client waits this long for a full batch, even when the range's last record is there
-_SILENCE_SECONDS = 15.0  # the least that a source may take for the first record, however short a transaction may be
 
 
 class ConfluentEngine:
@@ -22,6 +21,7 @@ class ConfluentEngine:
         self._target = Target(task, max_batch_bytes)
         self._source = Source(task)
         self._records_at_a_time = records_at_a_time(task)
+        self._silence_seconds = task.request_seconds
 
     def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
         """See `Engine.copy`."""
@@ -47,12 +47,12 @@ class ConfluentEngine:
         return [flow.progress() for flow in flows if flow.moved()]
 
     def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
-        """Whether to end the transaction; as long as it is empty it has no age. A source that throttles us is not silent, nor is one whose
-        aborted records are fetched."""
+        """Whether to end the transaction; as long as it is empty it has no age, and ends when the source has been silent for longer than any
+        answer may take. A source that throttles us is not silent, nor is one whose aborted records are fetched."""
         if self._target.bytes:
             return self._target.age >= limits.seconds
         heard = max(started, self._source.heard_at)
-        return time.monotonic() - heard >= max(limits.seconds, _SILENCE_SECONDS)
+        return time.monotonic() - heard >= max(limits.seconds, self._silence_seconds)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """See `Engine.record`."""

@@ -18,11 +18,10 @@ from mirror.plan.restart import restarted
 
 def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing) -> tuple[LedgerRecord, tuple[Decision, ...]]:
     """The record as the decisions in force make it, and those decisions; the same record and none if all are used up."""
-    last = record.decided.when if record.decided else None
     left = record.is_handed_back
     applied: list[Decision] = []
     for decision in decisions:
-        if (last is not None and decision.when <= last) or (left and decision.decision != RESTART):
+        if is_noted(record, decision) or (left and decision.decision != RESTART):
             continue
         changed = _ACTIONS[decision.decision](record, decision, now)
         if changed is not None:
@@ -31,10 +30,16 @@ def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing)
     return noted(record, applied), tuple(applied)
 
 
+def is_noted(record: LedgerRecord, decision: Decision) -> bool:
+    """Whether the record was made by this decision or a newer one. One that is not noted and was planned with is not acted on yet, and the
+    watermark is that of before."""
+    return record.decided is not None and decision.when <= record.decided.when
+
+
 def noted(record: LedgerRecord, applied: Iterable[Decision]) -> LedgerRecord:
     """The record with a note of the newest of the decisions that were acted on."""
     newest = max(applied, key=lambda each: each.when, default=None)
-    if newest is None or (record.decided is not None and record.decided.when >= newest.when):
+    if newest is None or is_noted(record, newest):
         return record
     return replace(record, decided=Decided.of(newest))
 

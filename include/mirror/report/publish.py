@@ -11,6 +11,7 @@ from mirror.copy.model import LaneResult, Watermark
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters, ledger_of
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.acting import is_noted
 from mirror.plan.model import Plan
 from mirror.sync.offset_syncs import NO_SYNCS, Emitted, emit
 
@@ -18,7 +19,8 @@ from mirror.sync.offset_syncs import NO_SYNCS, Emitted, emit
 @dataclass(frozen=True)
 class Published:
     """The watermarks of the planned partitions as the ledger has them, with what was copied since they were planned, and where the job said
-    otherwise."""
+    otherwise. A partition that was planned with a decision has one only once that is in the ledger: before, the watermark counts the offsets
+    that the decision leaves behind, and may stand past the planned end."""
 
     watermarks: tuple[Watermark, ...] = ()
     disagreements: tuple[str, ...] = ()
@@ -60,7 +62,7 @@ def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPa
     for planned in plan.ranges:
         tp = planned.topic_partition
         record, said = records.get(tp), reported.get(tp)
-        if record is not None:
+        if record is not None and all(is_noted(record, decision) for decision in planned.decisions):
             copied, size = max(0, record.records - planned.records), max(0, record.bytes - planned.bytes)
             marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, copied, size))
         ledger_says = record.watermark if record is not None else None

@@ -1,14 +1,19 @@
 """Whether a run was good, judged by the ledger."""
 
 from dataclasses import replace
+from datetime import timedelta
+
+import pytest
 
 from mirror.copy.model import LaneResult, SkippedRecords, Watermark
 from mirror.errors import ErrorReport, Overtaken
+from mirror.formats.ledger import Decided
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
 from mirror.report.publish import Published, compared
 from mirror.report.verdict import verdict
 from mirror.sync.offset_syncs import Emitted
+from tests.unit.decisions import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"), Range("orders", 1, "id", 5, 9, "behind")))
@@ -93,3 +98,29 @@ def test_what_was_copied_is_what_the_ledger_grew_by_also_where_the_answer_to_a_c
     found = compared(Plan("east->west", (planned,)), [said], {planned.topic_partition: record})
     assert found.watermarks == (Watermark("orders", 0, 20, 20, 10, 250),)
     assert not found.disagreements
+
+
+# ---------------------------------------------------------------- decided, and not in the ledger yet
+
+EARLIER = Decided("restart", "ana", DECIDED_AT - timedelta(days=1), "seen")
+SILENT = ErrorReport("SourceUnreadable", "nothing could be read", "orders", 0, retriable=True)
+
+
+@pytest.mark.parametrize("word", ["restart", "accept-records"])
+@pytest.mark.parametrize("decided", [None, EARLIER])
+def test_a_watermark_of_before_the_decision_is_not_taken_for_the_planned_end(word, decided):
+    planned = Range("orders", 0, "new-id", 0, 7, "decided", records=100, decisions=(decision(word),))
+    plan, before = Plan("east->west", (planned,)), ledger_record(watermark=100, decided=decided)
+    found = compared(plan, [], {planned.topic_partition: before})
+    assert found.watermark(planned.topic_partition) is None
+    judged = verdict(plan, [LaneResult(0, errors=(SILENT,))], found)
+    assert (judged.state, judged.errors, judged.owed, judged.records) == ("failed", (SILENT,), 7, 0)
+    assert [error.code for error in verdict(plan, [], found).errors] == ["NothingMoved"]
+
+
+def test_a_decision_that_leaves_nothing_to_copy_is_done_once_the_ledger_has_it():
+    planned = Range("orders", 0, "new-id", 0, 0, "decided", decisions=(decision("restart"),))
+    plan, restart = Plan("east->west", (planned,)), Decided("restart", "ana@ops", DECIDED_AT, "seen")
+    assert verdict(plan, [], compared(plan, [], {planned.topic_partition: ledger_record(watermark=100)})).state == "failed"
+    after = ledger_record(watermark=0, decided=restart)
+    assert verdict(plan, [], compared(plan, [], {planned.topic_partition: after})).state == "done"
