@@ -4,7 +4,7 @@ from mirror.__main__ import main
 from mirror.backfill.model import ANY_ORDER
 from mirror.backfill.tiling import TimeInterval
 from services.oracle import Record, Side
-from tests.integration.backfilling import ALL, DAY, DAYS, FIRST, PARTITIONS, day
+from tests.integration.backfilling import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
 
 
 def test_older_history_behind_newer_one_is_refused_unless_order_does_not_matter(backfilling):
@@ -71,6 +71,36 @@ def test_history_goes_into_no_compacted_or_forbidden_topic_and_no_paused_one_is_
     paused = backfilling.fill(ALL, compacted)
     assert (paused.resolution.intervals, paused.history.owed) == ((), 0)
     assert [text.split(":")[0] for text in paused.resolution.not_had] == [compacted]
+
+
+def test_a_topic_that_was_recreated_is_not_filled_though_the_old_watermark_stands_past_the_interval(backfilling):
+    mirroring = backfilling.mirroring
+    name = backfilling.topic("orders", lambda topic, number: backfilling.records(topic, number, 40))
+    mirroring.copy()
+    backfilling.oracle.delete_topic(mirroring.source, name)
+    backfilling.oracle.create_topic(mirroring.source, name, PARTITIONS)
+    backfilling.records(name, 1)
+
+    for asked in (ALL, day(1)):
+        refused = backfilling.fill(asked, name)
+        told = [(error.code, error.topic) for error in (*refused.live.errors, *refused.history.errors)]
+        assert told, "nothing of the new topic was copied"
+        assert set(told) == {("SourceRecreated", name)}
+    assert backfilling.into(name) not in backfilling.oracle.topics(mirroring.target)
+
+
+def test_a_topic_that_was_recreated_below_a_copy_from_its_beginning_is_not_filled_either(make_mirroring, pair):
+    backfilling = Backfilling(make_mirroring(pair))
+    name = backfilling.topic("orders", lambda topic, number: backfilling.records(topic, number, 40))
+    backfilling.mirroring.copy()
+    backfilling.oracle.delete_topic(backfilling.mirroring.source, name)
+    backfilling.oracle.create_topic(backfilling.mirroring.source, name, PARTITIONS)
+    backfilling.records(name, 1)
+
+    refused = backfilling.fill(ALL, name)
+
+    assert {(error.code, error.topic) for error in refused.live.errors} == {("SourceRecreated", name)}
+    assert refused.live.owed == 40
 
 
 def test_dry_run_says_what_there_is_to_do_and_writes_nothing(backfilling, capsys):

@@ -7,7 +7,7 @@ from mirror.backfill.model import Part, Resolution
 from mirror.backfill.tiling import OffsetInterval, cut
 from mirror.config import Flow
 from mirror.copy.model import LaneResult
-from mirror.errors import ErrorReport, NothingMoved, named_with
+from mirror.errors import ErrorReport, NothingMoved, SourceRecreated, SourceTruncated, named_with
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters
 from mirror.offsets.intervals import Interval
@@ -22,6 +22,8 @@ Copy = Callable[[Plan], Sequence[LaneResult]]
 
 Records = Mapping[TopicPartition, LedgerRecord]
 
+_OTHER_LOG = {SourceRecreated.__name__, SourceTruncated.__name__}
+
 
 def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False) -> Part:
     """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
@@ -32,11 +34,12 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     wanted = resolution.by_partition()
     with named_with(flow.name), clusters(flow) as (source, target):
         found = survey(flow, source, target, dry_run)
-    planned = _behind(found.plan, wanted, found.ledger.records)
+    known = _watermarks(found.plan, found.ledger.records)
+    planned = _behind(found.plan, wanted, known)
     parts = live_parts(wanted, found.plan, found.ledger.records)
     before = Part(
         offsets=sum(end - start for start, end in parts.values()),
-        owed=_owed(parts, {tp: record.watermark for tp, record in found.ledger.records.items()}),
+        owed=_owed(parts, known),
         errors=planned.errors,
         notices=planned.notices,
         not_had=tuple(_passed_over(parts, found.ledger.records)),
@@ -50,7 +53,6 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     judged = verdict(planned, results, published)
     parts |= _begun(wanted, planned, published)
     marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
-    known = {tp: record.watermark for tp, record in found.ledger.records.items()}
     return replace(
         before,
         offsets=sum(end - start for start, end in parts.values()),
@@ -84,9 +86,21 @@ def planned_starts(plan: Plan) -> dict[TopicPartition, int]:
     return {planned.topic_partition: planned.start for planned in plan.ranges if planned.reason == FIRST_SIGHT}
 
 
-def _behind(plan: Plan, wanted: Mapping[TopicPartition, OffsetInterval], records: Records) -> Plan:
+def _watermarks(plan: Plan, records: Records) -> dict[TopicPartition, int]:
+    """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
+    truncated, nor where a decision leads back. There, a watermark past the interval says nothing about it."""
+    other_log = {TopicPartition(error.topic or "", error.partition or 0) for error in plan.errors if error.code in _OTHER_LOG}
+    starts = {planned.topic_partition: planned.start for planned in plan.ranges}
+    return {
+        tp: record.watermark
+        for tp, record in records.items()
+        if tp not in other_log and record.watermark <= starts.get(tp, record.watermark)
+    }
+
+
+def _behind(plan: Plan, wanted: Mapping[TopicPartition, OffsetInterval], watermarks: Mapping[TopicPartition, int]) -> Plan:
     """The plan of the partitions that have not passed their interval, and the errors that concern them."""
-    owing = {tp for tp, each in wanted.items() if tp not in records or records[tp].watermark < each.end}
+    owing = {tp for tp, each in wanted.items() if tp not in watermarks or watermarks[tp] < each.end}
     topics = {tp.topic for tp in owing}
     return replace(
         plan,
