@@ -47,8 +47,8 @@ class ConfluentEngine:
         return [flow.progress() for flow in flows if flow.moved()]
 
     def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
-        """Whether to end the transaction; as long as it is empty it has no age, and ends when the source has been silent for longer than any
-        answer may take. A source that throttles us is not silent, nor is one whose aborted records are fetched."""
+        """Whether to end the transaction; as long as it is empty it has no age, and ends when the source has been silent for longer than
+        any answer may take. A source that throttles us is not silent, nor is one whose aborted records are fetched."""
         if self._target.bytes:
             return self._target.age >= limits.seconds
         heard = max(started, self._source.heard_at)

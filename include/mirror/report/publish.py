@@ -19,8 +19,11 @@ from mirror.sync.offset_syncs import NO_SYNCS, Emitted, emit
 @dataclass(frozen=True)
 class Published:
     """The watermarks of the planned partitions as the ledger has them, with what was copied since they were planned, and where the job said
-    otherwise. A partition that was planned with a decision has one only once that is in the ledger: before, the watermark counts the offsets
-    that the decision leaves behind, and may stand past the planned end."""
+    otherwise.
+
+    A partition that was planned with a decision has a watermark here once the decision is in the ledger. Before, it is the one that the
+    decision leaves behind: of another log, or past the planned end.
+    """
 
     watermarks: tuple[Watermark, ...] = ()
     disagreements: tuple[str, ...] = ()
