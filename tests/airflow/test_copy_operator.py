@@ -131,6 +131,8 @@ def test_a_job_that_ends_without_a_word_is_retried_and_the_ledger_judges(
     assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in "".join(capfd.readouterr())
     core.watermark = 5
     assert run_dag(COPY).state == "failed", "work was owed and nothing moved"
+    core.watermark = 7
+    assert run_dag(COPY).state == "failed", "a job that died is no budget that was spent"
 
 
 @pytest.mark.parametrize(("plain", "packed", "plans"), [(10, 1_000_000, 1), (10, 10, 3)])

@@ -115,6 +115,19 @@ def test_records_of_somebody_else_stay_in_front_of_the_copy_once_that_is_accepte
     used_up(decide, mirroring, "accept-records", "--topic", known)
 
 
+def test_a_partition_with_accepted_records_begins_where_it_is_configured_though_others_are_copied(pair, answer, make_mirroring):
+    mirroring = make_mirroring(pair, {"source->target.mirror.start": "offset:30"})
+    topic, foreign = pair.topic("orders"), [Record(b"foreign", b"v", partition=1)]
+    mirroring.oracle.create_topic(mirroring.source, topic, 2)
+    for partition in range(2):
+        mirroring.oracle.produce(mirroring.source, topic, 40, seed=partition, partition=partition)
+    mirroring.refresh()
+    mirroring.oracle.produce_records(mirroring.target, pair.remote(topic), foreign * 30)
+    answer(errors_of(mirroring.copy(), "UnexplainedTarget")[TopicPartition(topic, 1)])
+    assert mirroring.copy().records == 10
+    assert mirrored(mirroring, topic, 1) == [(b"foreign", b"v")] * 30 + values(mirroring, mirroring.source, topic, 1)[30:]
+
+
 def test_a_recreated_remote_topic_that_somebody_filled_needs_both_decisions(mirroring, make_topic, answer):
     topic = make_topic("orders")
     mirroring.copy()

@@ -102,7 +102,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
         return Verdict(FAILED, (ErrorReport("JobFailed", message, retriable=True, next="The next run goes on behind what was committed."),))
     marks = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs)
-    return verdict(from_columns(planned), results_from_xcom(results), marks)
+    return verdict(from_columns(planned), None if results is None else results_from_xcom(results), marks)
 
 
 def _syncs(published: Value) -> Emitted:

@@ -25,6 +25,13 @@ class StartPosition:
 
     kind: Literal["earliest", "latest", "timestamp", "offset"]
     value: int | None = None
+    from_now: bool = False
+    """Whether a timestamp was counted back from now."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same place whenever it is asked for."""
+        return self.kind != "latest" and not self.from_now
 
 
 EARLIEST = StartPosition("earliest")
@@ -76,7 +83,7 @@ def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
     if kind != "by_duration":
         raise ValueError("has to be earliest, latest or by_duration:<ISO 8601 duration>")
     now = int(time.time() * 1000) if now_ms is None else now_ms
-    return StartPosition("timestamp", max(0, now - _duration_milliseconds(duration.upper())))
+    return StartPosition("timestamp", max(0, now - _duration_milliseconds(duration.upper())), from_now=True)
 
 
 def start_words() -> Valid:

@@ -6,6 +6,7 @@ can hide what was committed there.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror.copy.checks import RemotePartition, availability, continuity, hidden, window
@@ -15,6 +16,7 @@ from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
 from mirror.copy.target_view import TargetView
 from mirror.errors import (
+    ErrorReport,
     HistoryIntoCompacted,
     HistoryWithoutStart,
     LedgerMissing,
@@ -30,7 +32,7 @@ from mirror.kafka.ledger import Ledger
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.acting import acted_on, noted, records_accepted_until, rehomed
-from mirror.plan.checks import check_clusters, check_writer, handed_back
+from mirror.plan.checks import check_clusters, check_writer, handed_back, still_lost
 from mirror.plan.decisions import Decisions
 from mirror.plan.model import Range, Standing
 
@@ -86,6 +88,9 @@ class Beginning:
             error = self._error(planned, remote, record)
             if error is not None:
                 self._refuse(tp, error)
+                continue
+            if record is not None and (lost := still_lost(tp, record)) is not None:
+                self._leave_out(tp, lost)
                 continue
             suspicious = window(remote, record, records_accepted_until(planned.decisions, standing) or 0)
             if suspicious and tp.topic not in task.append_to:
@@ -205,7 +210,11 @@ class Beginning:
             self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records))
 
     def _refuse(self, tp: TopicPartition, error: MirrorError) -> None:
-        self._state.refuse(tp, error)
+        # The error may name the remote topic.
+        self._leave_out(tp, replace(error.report(), topic=tp.topic))
+
+    def _leave_out(self, tp: TopicPartition, error: ErrorReport) -> None:
+        self._state.errors[tp] = error
         self.records.pop(tp, None)
         self.unwritten.discard(tp)
 

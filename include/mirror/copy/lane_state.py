@@ -52,10 +52,6 @@ class LaneState:
         before = self.skipped.get(tp) or SkippedRecords(tp.topic, tp.partition, skipped.start, 0, skipped.reason)
         self.skipped[tp] = replace(before, records=before.records + skipped.offsets)
 
-    def refuse(self, tp: TopicPartition, error: MirrorError) -> None:
-        """Leaves out a partition of the source for an error that may name its remote topic."""
-        self.errors[tp] = replace(error.report(), topic=tp.topic)
-
     def leave_out(self, error: MirrorError) -> bool:
         """Leaves out the partition, or the topic, that an error names. False if it names none of this lane's."""
         named = [

@@ -11,6 +11,7 @@ from dataclasses import replace
 from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
 from mirror.formats.ledger import Decided, LedgerRecord
 from mirror.formats.skipped import Skipped
+from mirror.plan.checks import noted_loss
 from mirror.plan.decisions import Decisions
 from mirror.plan.model import Standing
 from mirror.plan.restart import restarted
@@ -60,9 +61,9 @@ def rehomed(
 
 def passed_over(record: LedgerRecord, end: int, reason: str, leader_epoch: int | None) -> LedgerRecord:
     """The record after source offsets up to `end` were passed over without being copied. No offset in front of `end` belongs to a newer
-    leader epoch than the given one."""
+    leader epoch than the given one. What the target lost of those before stays noted."""
     skipped = Skipped(record.watermark, end, reason)
-    return replace(record, watermark=end, leader_epoch=leader_epoch, skipped=(*record.skipped, skipped), blocked=None)
+    return replace(record, watermark=end, leader_epoch=leader_epoch, skipped=(*record.skipped, skipped), blocked=noted_loss(record))
 
 
 def _accept_gap(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:

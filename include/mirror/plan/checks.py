@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from mirror.errors import ForeignWriter, HandedBack, OtherCluster
+from mirror.errors import ErrorReport, ForeignWriter, HandedBack, OtherCluster, TargetLostRecords
+from mirror.errors.next_step import decide
 from mirror.formats.fields import moment_text
-from mirror.formats.ledger import LedgerRecord
+from mirror.formats.ledger import Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.decisions import NO_DECISIONS, Decisions
 
@@ -39,6 +40,23 @@ def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     if decided is None or not record.is_handed_back:
         return None
     return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
+
+
+def noted_loss(record: LedgerRecord) -> Blocked | None:
+    """The note that the remote partition was seen to have lost records of ours. It stays until somebody decides: aborted records stand
+    where they were, so nothing shows it any more."""
+    blocked = record.blocked
+    return blocked if blocked is not None and blocked.code == TargetLostRecords.__name__ else None
+
+
+def still_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:
+    """Why a partition is left alone whose remote partition was seen to have lost records."""
+    noted = noted_loss(record)
+    if noted is None:
+        return None
+    code, _, message = noted.error.partition(": ")
+    step = decide("restart", topic=tp.topic, partition=tp.partition)
+    return ErrorReport(code, f"{message} Seen at {noted.since:%Y-%m-%d %H:%M:%S} UTC.", *tp, noted.offset, False, step)
 
 
 def check_writer(

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mirror.config.per_topic import StartPosition
-from mirror.errors import ErrorReport, SourceGap, SourceRecreated, SourceTruncated, TargetLostRecords
+from mirror.errors import ErrorReport, SourceGap, SourceRecreated, SourceTruncated
 from mirror.errors.next_step import decide
 from mirror.formats.ledger import Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.checks import still_lost
 from mirror.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
 
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -63,28 +64,20 @@ def next_range(
     departed = found.epoch_end if record.leader_epoch is not None else None
     if found.end < watermark or (departed is not None and departed < watermark):
         return SourceTruncated(tp.topic, tp.partition, watermark, found.end, departed).report()
+    if (lost := still_lost(tp, record)) is not None:
+        return lost
     if watermark < found.log_start:
         if not skip_gaps:
             return SourceGap(tp.topic, tp.partition, watermark, found.log_start).report()
         end = max(found.readable_end, found.log_start)
         return found.range(found.log_start, end, GAP, skip_to=found.log_start)
-    blocked = record.blocked
-    if blocked is not None and blocked.code == TargetLostRecords.__name__:
-        return still_lost(tp, blocked)
     if watermark >= found.readable_end:
         return None
+    blocked = record.blocked
     if blocked is not None and blocked.offset == watermark:
         waits = now < record.writer.time + pause(blocked, interval)
         return still_blocked(tp, blocked) if waits else found.range(watermark, found.readable_end, BLOCKED)
     return found.range(watermark, found.readable_end, BEHIND)
-
-
-def still_lost(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
-    """The error of a partition whose remote partition was seen to have lost records. It stays until somebody decides: aborted records stand
-    where they were, so nothing shows it any more."""
-    code, _, message = blocked.error.partition(": ")
-    step = decide("restart", topic=tp.topic, partition=tp.partition)
-    return ErrorReport(code, f"{message} Seen at {blocked.since:%Y-%m-%d %H:%M:%S} UTC.", *tp, blocked.offset, False, step)
 
 
 def pause(blocked: Blocked, interval: timedelta) -> timedelta:

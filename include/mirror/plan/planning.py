@@ -32,7 +32,7 @@ class Planning:
         self._source = source
         self._target = target
         self._view = view
-        self._mirrored = {tp.topic for tp in view.records}
+        self._last_known = {tp.topic: tp.partition for tp in sorted(view.records)}
         self._decisions = decisions
         self._selection = topic_selection(flow)
         self._dry_run = dry_run
@@ -86,7 +86,7 @@ class Planning:
         return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None
 
     def _choose(self, found: Mapping[TopicPartition, SourcePartition]) -> None:
-        starts = {tp: self._start(tp.topic) for tp in found if tp not in self._view.records}
+        starts = {tp: self._start(partition) for tp, partition in found.items() if tp not in self._view.records}
         offsets = offsets_by_time(self._source, starts)
         # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer.
         tolerant = self._flow.value("errors.tolerance") == "all"
@@ -100,9 +100,11 @@ class Planning:
             # Else: a time that no leader could answer just now is not a time behind all records; the next run asks again.
 
     def _begin(self, partition: SourcePartition, start: StartPosition) -> None:
-        decisions = self._decisions.of(partition.tp)
-        accepted = records_accepted_until(decisions, self._standing(partition)) is not None
-        self.ranges.append(replace(first_sight(partition, start), decisions=decisions if accepted else ()))
+        decisions = self._decisions.of(partition.tp) if self._has_accepted_records(partition) else ()
+        self.ranges.append(replace(first_sight(partition, start), decisions=decisions))
+
+    def _has_accepted_records(self, partition: SourcePartition) -> bool:
+        return records_accepted_until(self._decisions.of(partition.tp), self._standing(partition)) is not None
 
     def _go_on(self, partition: SourcePartition, record: LedgerRecord, interval: timedelta) -> None:
         tp = partition.tp
@@ -133,13 +135,23 @@ class Planning:
             partition.topic_id, partition.log_start, self._selection.remote(topic), remote.id if remote else None, partition.leader_epoch
         )
 
-    def _start(self, topic: str) -> StartPosition:
-        """`latest` and times are for partitions that exist at the topic's first run; one that is added later has no records that were
-        meant to be left out, so it starts at its beginning."""
-        if topic in self._mirrored:
-            return EARLIEST
-        start: StartPosition = self._flow.per_topic("mirror.start", topic)
-        return start
+    def _start(self, partition: SourcePartition) -> StartPosition:
+        """Where a partition begins that the ledger does not know: where it is configured, unless it was added to a topic that is mirrored,
+        for then it has no records that were meant to be left out.
+
+        Partitions are added with higher numbers. One among those that are known is as old as they are, and where it was to begin did not
+        come to be committed. A start that moves with the time is another place now, and what came since is not left out.
+        """
+        tp = partition.tp
+        start: StartPosition = self._flow.per_topic("mirror.start", tp.topic)
+        known = self._last_known.get(tp.topic)
+        if known is None or self._has_accepted_records(partition):
+            return start
+        if tp.partition < known and not start.is_fixed:
+            self.notices.append(
+                f"{tp} is copied from its beginning: where it was to begin when its topic was first seen is not known any more."
+            )
+        return start if tp.partition < known and start.is_fixed else EARLIEST
 
     def _report_open_transactions(self, found: Mapping[TopicPartition, SourcePartition], refused: dict[str, MirrorError]) -> None:
         """Work that is owed and cannot be read. A partition that still has something readable is copied first."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mirror.copy.model import LaneResult, SkippedRecords
-from mirror.errors import ErrorReport, NothingMoved
+from mirror.errors import ErrorReport, JobFailed, NothingMoved
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
 from mirror.report.publish import Published
@@ -37,15 +37,18 @@ class Verdict:
         return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
 
 
-def verdict(plan: Plan, results: Iterable[LaneResult], published: Published) -> Verdict:
-    """Judges a run. A lane's error does not count where the planned ends were reached all the same, by whichever attempt."""
-    results = list(results)
+def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Published) -> Verdict:
+    """Judges a run by what its lanes answered, None if the job ended without a word. A lane's error does not count where the planned ends
+    were reached all the same, by whichever attempt."""
+    results = list(answers or ())
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     left = [planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end]
     errors = [*plan.errors, *_still_true(results, plan, left), *published.syncs.errors]
     records = sum(mark.records for mark in published.watermarks)
     moved = any(reached.get(p.topic_partition, p.start) > p.start for p in plan.ranges)
-    if left and not moved and not errors:
+    if left and answers is None:
+        errors.append(_no_result(left).report())
+    elif left and not moved and not errors:
         errors.append(_nothing_moved(left).report())
     skipped = sorted((each for result in results for each in result.skipped), key=lambda each: (each.topic, each.partition))
     state = FAILED if errors else DONE if plan.ranges else NOTHING_TO_DO
@@ -82,9 +85,19 @@ def _skipped_notice(skipped: Sequence[SkippedRecords]) -> list[str]:
     ]
 
 
+def _no_result(left: list[Range]) -> JobFailed:
+    return JobFailed(
+        f"The copy ended without a result, and {len(left)} partitions did not come to where it was planned ({_shown(left)}).",
+        next="The log of the task copy says why it ended; the next run goes on behind what was committed.",
+    )
+
+
 def _nothing_moved(left: list[Range]) -> NothingMoved:
-    shown = ", ".join(f"{planned.topic_partition}@{planned.start}" for planned in left[:5])
     return NothingMoved(
-        f"{len(left)} partitions had work and none of them moved ({shown}{' …' if len(left) > 5 else ''}).",
+        f"{len(left)} partitions had work and none of them moved ({_shown(left)}).",
         next="Look at the copy task's log; the next run tries again.",
     )
+
+
+def _shown(ranges: Sequence[Range]) -> str:
+    return ", ".join(f"{planned.topic_partition}@{planned.start}" for planned in ranges[:5]) + (" …" if len(ranges) > 5 else "")

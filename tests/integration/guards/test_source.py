@@ -3,6 +3,8 @@ records: provoked on real brokers, named, and nothing written."""
 
 import time
 
+import pytest
+
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.guards.runs import changed, only_error, remote_records
@@ -78,6 +80,23 @@ def test_a_partition_that_appears_later_is_copied_from_its_beginning(pair, make_
     mirroring.refresh()
     assert mirroring.copy().records == 40
     mirroring.assert_mirrored(name)
+
+
+@pytest.mark.parametrize(("start", "begins"), [("offset:30", 30), ("latest", 0)])
+def test_a_partition_whose_beginning_did_not_come_to_be_committed_is_no_later_one(pair, make_mirroring, start, begins):
+    mirroring = make_mirroring(pair, {"source->target.mirror.start": start})
+    name, foreign = pair.topic("orders"), [Record(b"foreign", b"v", partition=1)]
+    mirroring.oracle.create_topic(mirroring.source, name, 3)
+    for partition in range(3):
+        mirroring.oracle.produce(mirroring.source, name, 40, seed=7 + partition, partition=partition)
+    mirroring.refresh()
+    mirroring.oracle.produce_records(mirroring.target, pair.remote(name), foreign)
+    assert [(error.code, error.partition) for error in mirroring.copy().errors] == [("UnexplainedTarget", 1)]
+    mirroring.oracle.delete_records(mirroring.target, pair.remote(name), {1: 1})
+    judged = mirroring.copy()
+    assert judged.records == 40 - begins
+    assert any("from its beginning" in notice for notice in judged.notices) == (start == "latest")
+    mirroring.assert_mirrored(name, start={0: 30 if begins else 40, 1: begins, 2: 30 if begins else 40})
 
 
 def test_without_refresh_only_topics_in_the_ledger_are_copied(mirroring, topic, make_mirroring):

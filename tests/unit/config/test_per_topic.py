@@ -52,10 +52,10 @@ def test_what_is_no_start(word):
     [
         ("earliest", StartPosition("earliest")),
         (" LATEST ", StartPosition("latest")),
-        ("by_duration:P1D", StartPosition("timestamp", 9 * DAY)),
-        ("by_duration:PT1H30M", StartPosition("timestamp", 10 * DAY - 5_400_000)),
-        ("by_duration:P1DT0.5S", StartPosition("timestamp", 9 * DAY - 500)),
-        ("by_duration:P99999D", StartPosition("timestamp", 0)),
+        ("by_duration:P1D", StartPosition("timestamp", 9 * DAY, from_now=True)),
+        ("by_duration:PT1H30M", StartPosition("timestamp", 10 * DAY - 5_400_000, from_now=True)),
+        ("by_duration:P1DT0.5S", StartPosition("timestamp", 9 * DAY - 500, from_now=True)),
+        ("by_duration:P99999D", StartPosition("timestamp", 0, from_now=True)),
     ],
 )
 def test_reset_policies(text, expected):

@@ -200,6 +200,11 @@ def test_what_the_target_lost_while_it_was_written_is_noted_though_aborted_recor
     noted = world.ledger[ORDERS]
     assert (noted.watermark, noted.target_next, noted.blocked.offset, noted.blocked.code) == (7, 7, 4, "TargetLostRecords")
     assert watermarks(result) == {("orders", 7), ("payments", 10)}
+    world.happenings.clear()
+    again = copy()
+    assert [(error.code, error.topic, error.offset) for error in again.errors] == [("TargetLostRecords", "orders", 4)]
+    assert "Seen at" in again.errors[0].message
+    assert world.ledger[ORDERS] == noted, "who tries again with an older plan does not take the note away"
 
 
 # ---------------------------------------------------------------- the budget

@@ -30,6 +30,15 @@ def test_a_decision_is_acted_on_once(word):
     assert acted_on(replace(stuck, decided=changed.decided), [decision(word)], now)[1] == ()
 
 
+@pytest.mark.parametrize("word", ["accept-gap", "skip-record"])
+def test_what_the_target_lost_stays_noted_when_offsets_are_passed_over(word):
+    lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords: gone", DECIDED_AT, 1))
+    changed = acted(decision(word), lost, replace(NOW, log_start=110))
+    assert changed.watermark > 100
+    assert changed.blocked == lost.blocked
+    assert acted(decision("restart", watermark=changed.watermark, when=LATER), changed).blocked is None
+
+
 def test_a_newer_decision_with_the_same_binding_counts():
     old = replace(RECORD, decided=Decided("restart", "ana", DECIDED_AT, "seen"))
     assert acted(decision("restart", when=LATER), old).decided.when == LATER

@@ -49,6 +49,14 @@ def test_a_gap_is_passed_over_where_that_is_configured():
     assert chosen(found=replace(FOUND, log_start=60), skip_gaps=True) == Range("orders", 3, "source-topic-id", 60, 100, "gap", skip_to=60)
 
 
+@pytest.mark.parametrize("skip_gaps", [False, True])
+def test_a_gap_does_not_hide_what_the_target_was_seen_to_have_lost(skip_gaps):
+    lost = replace(RECORD, blocked=Blocked(40, "TargetLostRecords: east.orders-3 ends at 40.", NOW, 1))
+    error = chosen(found=replace(FOUND, log_start=60), record=lost, skip_gaps=skip_gaps)
+    assert (error.code, error.offset, error.retriable) == ("TargetLostRecords", 40, False)
+    assert "decide restart" in error.next
+
+
 def test_a_gap_up_to_an_empty_log_is_passed_over_too():
     emptied = replace(FOUND, log_start=120, readable_end=120)
     assert chosen(found=emptied, skip_gaps=True) == Range("orders", 3, "source-topic-id", 120, 120, "gap", skip_to=120)

@@ -44,6 +44,15 @@ def test_owed_work_and_nothing_moved_is_red():
     assert "orders-0@10" in judged.errors[0].message
 
 
+def test_a_job_that_ended_without_a_word_is_red_if_anything_is_left_however_much_moved():
+    judged = verdict(PLAN, None, published(20, 7))
+    assert (judged.state, judged.owed, judged.retriable) == ("failed", 2, True)
+    (error,) = judged.errors
+    assert error.code == "JobFailed"
+    assert "1 partitions did not come to where it was planned (orders-1@5)" in error.message
+    assert verdict(PLAN, None, published(20, 9)).state == "done"
+
+
 def test_being_overtaken_does_not_count_when_the_other_attempt_did_the_work():
     overtaken = [LaneResult(3, errors=(Overtaken(3).report(),))]
     assert verdict(PLAN, overtaken, published(20, 9)).state == "done"
