@@ -91,6 +91,33 @@ def test_history_is_compared_where_it_was_written(mirroring, planter):
     assert [(each.remote, each.state) for each in only.partitions] == [(remote, "equal")]
 
 
+def test_history_whose_topic_was_deleted_is_left_out_and_no_error(mirroring, planter):
+    oracle, name, source = mirroring.oracle, mirroring.pair.topic("old"), numbered(300)
+    place, remote = f"history-{name}", mirroring.pair.remote(name)
+    oracle.create_topic(mirroring.source, name)
+    oracle.produce_records(mirroring.source, name, source)
+    for topic, records in ((remote, source[200:]), (place, source[:200])):
+        oracle.create_topic(mirroring.target, topic)
+        oracle.produce_records(mirroring.target, topic, records)
+    written = HistoryTopic(place, oracle.topic_id(mirroring.target, place), 200, ((0, 200),), (History(0, 200, place, 0, 200),))
+    live = {"covered": ((200, 300),), "start": 200, "offset_map": OffsetMap((Run(200, 0, 100),)), "history_topics": (written,)}
+    planter.vouch(name, 300, 100, history=((0, 200),), **live)
+    oracle.delete_topic(mirroring.target, place)
+    for why in ("is gone", "was created anew"):
+        if why == "was created anew":
+            oracle.create_topic(mirroring.target, place)
+        result = audit(mirroring.flow, [name])
+        (found,) = result.partitions
+        assert (found.remote, found.state, found.source, result.errors) == (remote, "equal", (200, 300), ())
+        assert [(left.start, left.end) for left in found.left_out] == [(0, 200)]
+        assert f"{place}, which {why}" in found.left_out[0].reason
+        asked = audit(mirroring.flow, source_offsets={TopicPartition(name, 0): (50, 100)})
+        assert (asked.state, asked.errors) == ("could not be had", ())
+        assert [(left.start, left.end) for left in asked.partitions[0].left_out] == [(50, 100)]
+    oracle.delete_topic(mirroring.target, remote)  # what the copy wrote is still missed
+    assert {error.code for error in audit(mirroring.flow, [name]).errors} == {"TargetMissing"}
+
+
 def test_what_retention_takes_away_while_it_is_read_is_left_out_and_the_rest_compared(mirroring, planter):
     planted = planter.plant("short", numbered(300), numbered(300))
     calls = []

@@ -15,9 +15,13 @@ from mirror.kafka.mm2_topics import newest_offset_syncs
 from mirror.plan.run import plan
 from mirror.report.group import group_position
 from mirror.sync.offset_syncs import place
-from services.oracle import Record
+from services.oracle import Record, Side
+from tests.integration.decisions import WHY, write_ledger
 from tests.integration.left_behind import refusal, taken
+from tests.integration.taking_turns import arrived, exact, make_maker
 from tests.waiting import PATIENCE
+
+__all__ = ["make_maker"]
 
 
 @pytest.fixture
@@ -74,3 +78,54 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     assert group_position(mirroring.flow, group).offsets[0].translated.target == 10
     assert mirroring.copy().records == 20
     mirroring.assert_mirrored(topic)
+
+
+def test_a_topic_that_was_created_anew_is_mirrored_from_its_start(mirroring, left, make_topic, make_maker, decide):
+    oracle, pair = mirroring.oracle, mirroring.pair
+    anew, gone, same = make_topic("anew", 1, 100), make_topic("gone", 1, 20), make_topic("same", 1, 30)
+    mirroring.copy()
+    left.stored({anew: 40, gone: 10})  # of old: MirrorMaker 2 mirrored these topics once
+    for name in (anew, gone):
+        oracle.delete_topic(mirroring.source, name)
+    oracle.create_topic(mirroring.source, anew, 1)
+    oracle.produce(mirroring.source, anew, 500, seed=9)
+    assert {error.code for error in mirroring.copy().errors} >= {"SourceRecreated"}
+    where = ("--flow", pair.flow, "--topic", same, "--partition", "0")
+    code, _, errors = decide("restart", *where, "--to-offset", "10", "--reason", "again")
+    assert code == 0, errors
+
+    dry = hand_back(mirroring.flow, HandBack("a test"), dry_run=True)
+    (decided,) = [line for line in dry.lines if "restart" in line]
+    assert f"{same}-0" in decided and "offset 10" in decided and "again" in decided
+    told = [line for line in dry.lines if "auto.offset.reset" in line and f"{same}-0" not in line]
+    assert [name for name in (anew, gone) for line in told if line.startswith(f"{name}: ")] == [anew, gone]
+    done = hand_back(mirroring.flow, HandBack("a test"))
+    assert (done.errors, set(told) | {decided} <= set(done.lines)) == ((), True)
+    rows = dict(zip(done.result["topic"], done.result["offset"], strict=True))
+    assert rows == {anew: -1, gone: -1, same: 29}
+    written = {(row.partition, row.key): row.value for row in oracle.dump(mirroring.target, left.offsets_topic)}
+    keys = {name: SourcePartition(SOURCE_CONNECTOR, pair.source, name, 0).key for name in rows}
+    assert written == {(partition_of(keys[name]), keys[name]): encode_offset(offset) for name, offset in rows.items()}
+
+    oracle.produce(mirroring.source, same, 5, seed=10)
+    maker = make_maker()
+    maker.start()
+    arrived(mirroring, anew, 600)
+    arrived(mirroring, same, 35)
+    exact(mirroring, same)
+    oracle.assert_mirrored(Side(mirroring.source, anew), Side(mirroring.target, pair.remote(anew), start={0: 101}))
+
+
+def test_a_flow_whose_cluster_was_adopted_is_handed_back_and_taken_over_again(mirroring, left, make_topic, decide):
+    topic = make_topic("orders")
+    mirroring.copy()
+    write_ledger(mirroring, topic, source_cluster_id="of-the-old-cluster")  # an idle partition keeps it after the adoption
+    adopted = decide("adopt-cluster", "--flow", mirroring.pair.flow, "--alias", mirroring.pair.source, "--reason", WHY)
+    assert adopted[0] == 0
+    assert mirroring.copy().state == "nothing to do"
+
+    done = hand_back(mirroring.flow, HandBack("a test"))
+
+    assert (done.errors, done.result["offset"]) == ((), [99])
+    again, _ = taken(mirroring)
+    assert (again.errors, again.result["topic"]) == ((), [topic])

@@ -9,10 +9,11 @@ from mirror.audit.live_stretches import live_stretches, nothing_copied
 from mirror.audit.model import LeftOut
 from mirror.audit.scope import Scope, not_begun
 from mirror.audit.stretch import Stretch
-from mirror.audit.stretches import PLACE_UNKNOWN, countable, forgotten, history_stretch
+from mirror.audit.stretches import HISTORY_GONE, HISTORY_LOST, PLACE_UNKNOWN, countable, forgotten, history_stretch, without_all
 from mirror.config import Flow
-from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
+from mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated
 from mirror.formats.control import ACCEPT_RECORDS, RESTART
+from mirror.formats.history import HistoryTopic
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import control_of
@@ -112,18 +113,32 @@ class _Looking:
         self._add(tp, stretches, left_out, lenient)
 
     def _history(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
-        start, end = wanted or (0, max((end for topic in record.history_topics for _, end in topic.intervals), default=0))
+        known = [interval for topic in record.history_topics for interval in topic.intervals]
+        asked = wanted or (0, max((end for _, end in (*record.history, *known)), default=0))
+        lost = within(without_all(record.history, known), *asked)
+        self.left_out[tp] += [LeftOut(*each, HISTORY_LOST) for each in lost]
         for topic in record.history_topics:
-            places = [place for place in topic.places if place.start < end and place.end > start]
-            unknown = [part for interval in forgotten(topic) for part in within([interval], start, end)]
-            self.left_out[tp] += [LeftOut(*each, f"{PLACE_UNKNOWN} in {topic.topic}") for each in unknown]
-            error = self._holdings.target_error(tp, topic.topic, topic.topic_id) if places else None
-            if error is not None:
-                self._fail(tp, error)
-                continue
-            lenient = topic.topic == record.target_topic and self._may_hold_others(tp)
-            for place in places:
-                self._add(tp, *history_stretch(tp, place, self._holdings.held(tp, topic.topic), record), lenient)
+            if written := within(topic.intervals, *asked):
+                self._history_in(tp, record, topic, written, asked)
+
+    def _history_in(
+        self, tp: TopicPartition, record: LedgerRecord, topic: HistoryTopic, written: Iterable[Interval], asked: Interval
+    ) -> None:
+        """What was asked for of the history in one topic, `written`. A topic of its own may be deleted when it has served: that is like
+        retention, and no error."""
+        error = self._holdings.target_error(tp, topic.topic, topic.topic_id)
+        if topic.topic != record.target_topic and isinstance(error, TargetMissing | TargetRecreated):
+            gone = HISTORY_GONE.format(topic.topic, "is gone" if isinstance(error, TargetMissing) else "was created anew")
+            self.left_out[tp] += [LeftOut(*each, gone) for each in written]
+            return
+        self.left_out[tp] += [LeftOut(*each, f"{PLACE_UNKNOWN} in {topic.topic}") for each in within(forgotten(topic), *asked)]
+        places = [place for place in topic.places if place.start < asked[1] and place.end > asked[0]]
+        if places and error is not None:
+            self._fail(tp, error)
+            return
+        lenient = topic.topic == record.target_topic and self._may_hold_others(tp)
+        for place in places:
+            self._add(tp, *history_stretch(tp, place, self._holdings.held(tp, topic.topic), record), lenient)
 
     def _add(self, tp: TopicPartition, stretches: Iterable[Stretch], left_out: Iterable[LeftOut], lenient: bool) -> None:
         self.left_out[tp] += left_out

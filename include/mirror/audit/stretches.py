@@ -13,6 +13,8 @@ from mirror.offsets.partition import TopicPartition
 SOURCE_GONE = "the source no longer has these records: its log starts at {}"
 TARGET_GONE = "the target no longer has their copies: the log of {} starts at {}"
 PLACE_UNKNOWN = "written by a backfill so long ago that the ledger no longer knows where they stand"
+HISTORY_GONE = "written by a backfill into {}, which {}"
+HISTORY_LOST = "written by a backfill, and no topic that the ledger knows holds their copies any more"
 UNCOUNTABLE = "the log of {} starts at {}, between two known offsets, and what is no copy keeps its records from being counted back"
 
 

@@ -29,7 +29,8 @@ MIRROR = (
         "mirror.start",
         "PER-TOPIC",
         (),
-        "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest.",
+        "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest. "
+        "One that is added to a mirrored topic begins at its earliest record.",
         GROUP,
         start_words(),
     ),

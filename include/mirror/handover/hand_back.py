@@ -1,7 +1,6 @@
 """`hand-back`: MirrorMaker 2 goes on where the mirror stopped."""
 
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +11,8 @@ from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.errors import AuthorizationRefused, CopyUnderWay, KafkaFailure, NothingToHandBack, named_with
 from mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
 from mirror.formats.control import HANDED_BACK, Decision
-from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.formats.ledger import Decided, Writer
+from mirror.handover.going_on import FROM_THE_START, GoingOn, going_on, not_acted_on
 from mirror.handover.lanes import Records, write_lane
 from mirror.handover.mirrormaker import MirrorMaker, require_stopped, stored_offsets
 from mirror.kafka.cluster import Cluster
@@ -24,12 +24,11 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.model import Plan
 from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.plan.run import plan_without_work
 from mirror.sync.offset_syncs import emit
 from mirror.sync.step import Done
 
 _REPLICATION_FACTOR = "3"
-_FROM_THE_START = -1
-"""What MirrorMaker 2 takes for no offset: it then begins where auto.offset.reset says."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,9 @@ class Request:
 
 
 def hand_back(flow: Flow, request: Request, dry_run: bool = False) -> Done:
-    """Writes Kafka Connect's offsets for every partition of the ledger, after an end was put to every copy. With `dry_run` nothing is
-    written or fenced. Running it again is harmless as long as MirrorMaker 2 is not started.
+    """Writes Kafka Connect's offsets for every partition of the ledger, after an end was put to every copy; for topics that were created
+    anew or are gone, that there are none. With `dry_run` nothing is written or fenced. Running it again is harmless as long as
+    MirrorMaker 2 is not started. Topics that we may not look at are in the answer's errors, and MirrorMaker 2 is told nothing of them.
 
     Raises MirrorMakerRunning, CopyUnderWay, NothingToHandBack, and what the brokers say. If it ends half-way, the flow counts as handed
     back and MirrorMaker 2 may not have been told: run it again.
@@ -78,22 +78,25 @@ class _HandBack:
         if not records:
             raise NothingToHandBack(flow.name)
         self._require_silence(records)
-        notices: tuple[str, ...] = ()
+        notices = not_acted_on(records, decisions)  # while the ledger tells: behind the fence everything counts as done
+        going = going_on(flow, self._source, records)  # if that fails, it is to fail before anything is written
         if not dry_run:
-            plan = Plan(
-                flow.name, config_hash=flow.config_hash, source_cluster_id=source_id, target_cluster_id=target_id, ledger_id=ledger_id
-            )
-            records, notices = self._handed_back(plan)
-        return self._done(records, notices, dry_run)
+            plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
+            records, going, emitted = self._handed_back(plan)
+            notices = (*notices, *emitted)
+        return self._done(records, going, notices, dry_run)
 
-    def _handed_back(self, plan: Plan) -> tuple[Records, tuple[str, ...]]:
+    def _handed_back(self, plan: Plan) -> tuple[Records, GoingOn, tuple[str, ...]]:
         partitions = self._offsets_topic()
         self._control.write(self._decision)  # before anything is told to MirrorMaker 2: from now on nothing is planned
         records = self._fenced(plan)
         require_stopped(self._flow, self._maker)
-        self._write_offsets(records, partitions)
-        emitted = emit(self._flow, self._source, self._target, records, {tp: each.watermark for tp, each in records.items()})
-        return records, (*emitted.notices, *(str(error) for error in emitted.errors))
+        going = going_on(self._flow, self._source, records)
+        self._write_offsets(going, partitions)
+        # Pairs of an old topic would translate offsets of the new one to anywhere.
+        behind = {tp: records[tp].watermark for tp in going.offsets.keys() - going.anew}
+        emitted = emit(self._flow, self._source, self._target, records, behind)
+        return records, going, (*emitted.notices, *(str(error) for error in emitted.errors))
 
     def _require_silence(self, records: Records) -> None:
         """Raises CopyUnderWay while a transaction is open where a copy writes."""
@@ -126,9 +129,11 @@ class _HandBack:
 
     # ------------------------------------------------------------ Connect's offsets
 
-    def _write_offsets(self, records: Records, partitions: int) -> None:
+    def _write_offsets(self, going: GoingOn, partitions: int) -> None:
+        """Where MirrorMaker 2 is to begin from the start there is nothing to say, unless an offset stands there."""
         kept = stored_offsets(self._flow, self._target, self._maker).offsets
-        outgoing = [self._offset(tp, offset, partitions) for tp, offset in _offsets(records, kept).items()]
+        said = {tp: offset for tp, offset in going.offsets.items() if offset != FROM_THE_START or kept.get(tp) is not None}
+        outgoing = [self._offset(tp, offset, partitions) for tp, offset in said.items()]
         writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)
         writer.write(outgoing, "Kafka Connect's offsets")
 
@@ -152,23 +157,23 @@ class _HandBack:
         setting = self._flow.worker_settings.get(f"offset.storage.{name}")
         return default if setting is None else self._flow.references.resolve(setting)
 
-    def _done(self, records: Records, notices: tuple[str, ...], dry_run: bool) -> Done:
-        rows = sorted(records)
+    def _done(self, records: Records, going: GoingOn, notices: tuple[str, ...], dry_run: bool) -> Done:
+        rows = sorted(going.offsets)
         result = {
             "topic": [tp.topic for tp in rows],
             "partition": [tp.partition for tp in rows],
             "watermark": [records[tp].watermark for tp in rows],
+            "offset": [going.offsets[tp] for tp in rows],
         }
         verb = "would be" if dry_run else "were"
-        lines = [f"{tp}: MirrorMaker 2 goes on at source offset {records[tp].watermark}." for tp in rows]
+        lines = [
+            f"{tp}: MirrorMaker 2 goes on at source offset {records[tp].watermark}."
+            if tp not in going.anew
+            else f"{tp}: MirrorMaker 2 begins anew, and not at the watermark {records[tp].watermark}."
+            for tp in rows
+        ]
+        lines += [*going.notices, *notices]
         lines.append(
             f"{len(rows)} partitions {verb} handed back, in {self._maker.offsets_topic}, to the connector {self._maker.connector}."
         )
-        return Done(result, {"handed_back": len(rows)}, (*lines, *notices))
-
-
-def _offsets(records: Mapping[TopicPartition, LedgerRecord], kept: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
-    """The offsets to write: of the last record, for MirrorMaker 2 goes on behind it. Where nothing was mirrored there is nothing to say,
-    unless an offset of another topic of this name stands there."""
-    found = {tp: record.watermark - 1 for tp, record in records.items()}
-    return {tp: max(offset, _FROM_THE_START) for tp, offset in found.items() if offset >= 0 or kept.get(tp) is not None}
+        return Done(result, {"handed_back": len(rows)}, tuple(lines), going.errors)

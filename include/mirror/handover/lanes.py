@@ -14,6 +14,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_writer
+from mirror.plan.decisions import Decisions
 
 _BATCH_BYTES = 1_000_000
 _MARKER_SECONDS = 15.0
@@ -33,9 +34,9 @@ def write_lane(task: LaneTask, change: Change) -> Records:
         try:
             _check_ledger(task, target)
             known = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_lane(task.lane)
-            check_clusters(known.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id)
-            now = datetime.now(UTC)
-            check_writer(known.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now)
+            decisions, now = Decisions(task.decisions), datetime.now(UTC)
+            check_clusters(known.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id, decisions)
+            check_writer(known.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, decisions)
             changed = change(known, Writer(task.installation, socket.gethostname(), task.run, now))
             if changed:
                 engine.record(task.ledger_topic, task.lane, [(encode_key(tp), encode(record)) for tp, record in sorted(changed.items())])

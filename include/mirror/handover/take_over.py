@@ -24,6 +24,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.model import Plan
 from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.plan.run import plan_without_work
 from mirror.sync.step import Done
 
 
@@ -76,7 +77,7 @@ class _TakeOver:
         found.notices += [f"An offset that MirrorMaker 2 cannot find either is left out: {each}." for each in stored.unread]
         self._errors += found.errors
         positions = self._positions(found)
-        plan = Plan(flow.name, config_hash=flow.config_hash, source_cluster_id=source_id, target_cluster_id=target_id, ledger_id=ledger_id)
+        plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
         taken = self._written(plan, found, positions) if not self._dry_run else dict.fromkeys(positions)
         if decisions.handed_back and not self._dry_run:
             self._control.write(self._decision)

@@ -1,12 +1,11 @@
 """A plan for one run of one flow: the ledger's watermarks beside the source's offsets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.errors import named_with
-from mirror.formats.control import Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of
 from mirror.kafka.ledger import LedgerView
@@ -69,26 +68,28 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     planning.run()
     if not flow.value("mirror.installation") and not view.records:
         planning.notices.append(UNNAMED)
-    made = Plan(
-        flow=flow.name,
+    made = replace(
+        plan_without_work(flow, source_id, target_id, ledger_id, decisions),
         ranges=in_order(planning.ranges, view.records, flow.value("mirror.lanes")),
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
         notices=tuple(planning.notices),
-        config_hash=flow.config_hash,
-        source_cluster_id=source_id,
-        target_cluster_id=target_id,
-        ledger_id=ledger_id,
-        decisions=_flow_wide(flow, decisions, source_id, target_id),
     )
     return Survey(made, view, planning.topics, planning.found, planning.remotes, decisions)
 
 
-def _flow_wide(flow: Flow, decisions: Decisions, source_id: str, target_id: str) -> tuple[Decision, ...]:
-    """The decisions that every lane needs."""
+def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:
+    """What every lane of the flow needs, whatever it is to do: the configuration, the clusters, the ledger, the decisions about them."""
     found = (
         decisions.adopted(flow.source, source_id),
         decisions.adopted(flow.target, target_id),
         decisions.ownership(flow.value("mirror.installation")),
         decisions.throttle,
     )
-    return tuple(each for each in found if each is not None)
+    return Plan(
+        flow.name,
+        config_hash=flow.config_hash,
+        source_cluster_id=source_id,
+        target_cluster_id=target_id,
+        ledger_id=ledger_id,
+        decisions=tuple(each for each in found if each is not None),
+    )

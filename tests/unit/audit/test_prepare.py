@@ -1,6 +1,6 @@
 """What of the ledger is compared and what is not, with both sides' holdings made up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,10 +13,11 @@ from mirror.audit.scope import Scope
 from mirror.audit.stretch import Held
 from mirror.audit.summary import partition_audits
 from mirror.config import Flow
-from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.ledger import LedgerView
+from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.decisions import NO_DECISIONS
@@ -29,9 +30,10 @@ RECORD = ledger_record(
 
 
 class Holdings:
-    """Logs from 0 to 100 on both sides; `refused` is what the target says of its topic."""
+    """Logs from 0 to 100 on both sides; `refused` is what the target says of its topics, `amiss` what it says of some."""
 
     refused: MirrorError | None = None
+    amiss: Mapping[str, MirrorError] = {}
 
     def __init__(self, *_: Any) -> None:
         self.partitions = {"orders": 1}
@@ -42,8 +44,8 @@ class Holdings:
     def live_error(self, *_: Any) -> MirrorError | None:
         return self.refused
 
-    def target_error(self, *_: Any) -> MirrorError | None:
-        return self.refused
+    def target_error(self, tp: TopicPartition, name: str, topic_id: str) -> MirrorError | None:
+        return self.amiss.get(name, self.refused)
 
     def held(self, *_: Any) -> Held:
         return Held(0, 100, 0, 101)
@@ -57,11 +59,18 @@ class Holdings:
 
 @pytest.fixture
 def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Prepared]:
-    def make(record: LedgerRecord = RECORD, refused: MirrorError | None = None, **properties: str) -> Prepared:
-        monkeypatch.setattr(module, "Holdings", type("These", (Holdings,), {"refused": refused}))
+    def make(
+        record: LedgerRecord = RECORD,
+        refused: MirrorError | None = None,
+        amiss: Mapping[str, MirrorError] | None = None,
+        offsets: Interval | None = None,
+        **properties: str,
+    ) -> Prepared:
+        monkeypatch.setattr(module, "Holdings", type("These", (Holdings,), {"refused": refused, "amiss": amiss or {}}))
         view, nobody = LedgerView({TP: record}, {}), type("Nobody", (), {"names": list})()
         flow = make_flow({f"east->west.{name.replace('_', '.')}": value for name, value in properties.items()})
-        looking = module._Looking(flow, nobody, nobody, Scope(), NO_DECISIONS, view)
+        scope = Scope(source_offsets={TP: offsets} if offsets else None)
+        looking = module._Looking(flow, nobody, nobody, scope, NO_DECISIONS, view)
         looking.run()
         left_out = {tp: tuple(left) for tp, left in looking.left_out.items()}
         now = datetime(2026, 11, 21, tzinfo=UTC)
@@ -95,3 +104,46 @@ def test_where_others_may_write_history_may_have_their_records_in_it(prepared: C
     topics = tuple(HistoryTopic(each.topic, "id", 80, ((0, 40),), (each,)) for each in places)
     found = prepared(ledger_record(**{**vars(RECORD), "history_topics": topics}), mirror_on_unexplained_target="append").stretches
     assert {each.remote.topic: each.lenient for each in found[1:]} == {"east.orders": True, "history.orders": False}
+
+
+HISTORY = "history.orders"
+WITH_HISTORY = ledger_record(
+    **{
+        **vars(RECORD),
+        "covered": ((50, 100),),
+        "start": 50,
+        "target_next": 50,
+        "offset_map": OffsetMap((Run(50, 0, 50),)),
+        "history": ((0, 50),),
+        "history_topics": (HistoryTopic(HISTORY, "id", 40, ((10, 50),), (History(20, 50, HISTORY, 10, 40),)),),
+    }
+)
+
+
+def left_out(found: Prepared) -> dict[tuple[int, int], str]:
+    return {(left.start, left.end): left.reason for left in found.left_out[TP]}
+
+
+@pytest.mark.parametrize("error", [TargetMissing(*TP, HISTORY), TargetRecreated(*TP, HISTORY, "id", "other")], ids=["gone", "anew"])
+def test_history_whose_topic_is_gone_is_left_out(prepared: Callable[..., Prepared], error: MirrorError) -> None:
+    found = prepared(WITH_HISTORY, amiss={HISTORY: error})
+    assert (found.errors, [each.remote.topic for each in found.stretches]) == ((), ["east.orders"])
+    assert all(HISTORY in reason for interval, reason in left_out(found).items() if interval == (10, 50))
+    assert set(left_out(found)) == {(0, 10), (10, 50)}
+    asked = prepared(WITH_HISTORY, amiss={HISTORY: error}, offsets=(30, 70))
+    assert [interval for interval, reason in left_out(asked).items() if HISTORY in reason] == [(30, 50)]
+    only = prepared(WITH_HISTORY, amiss={HISTORY: error}, offsets=(20, 40))
+    assert [(each.state, len(each.left_out)) for each in partition_audits(only, [])] == [(UNPROVEN, 1)]
+    assert left_out(prepared(WITH_HISTORY, amiss={HISTORY: error}, offsets=(60, 100))) == {}
+
+
+def test_history_that_no_known_topic_holds_any_more_is_left_out(prepared: Callable[..., Prepared]) -> None:
+    assert "no topic" in left_out(prepared(WITH_HISTORY))[(0, 10)]
+
+
+def test_history_that_is_unreadable_or_in_the_remote_topic_is_still_an_error(prepared: Callable[..., Prepared]) -> None:
+    hidden = prepared(WITH_HISTORY, amiss={HISTORY: TargetUnavailable(*TP, HISTORY, "it has no leader")})
+    assert [error.code for error in hidden.errors] == ["TargetUnavailable"]
+    inside = HistoryTopic("east.orders", RECORD.target_topic_id, 80, ((0, 50),), (History(0, 50, "east.orders", 50, 100),))
+    record = ledger_record(**{**vars(WITH_HISTORY), "history_topics": (inside,)})
+    assert [error.code for error in prepared(record, amiss={"east.orders": TargetMissing(*TP, "east.orders")}).errors] == ["TargetMissing"]
