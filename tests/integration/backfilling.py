@@ -64,8 +64,8 @@ class Backfilling:
 
         return produce
 
-    def fill(self, times, topic, **options):
-        return fill(self.mirroring.flow, Request(times, (topic,), **options), lambda plan: copy_in_process(self.mirroring.flow, plan))
+    def fill(self, times, *topics, **options):
+        return fill(self.mirroring.flow, Request(times, topics, **options), lambda plan: copy_in_process(self.mirroring.flow, plan))
 
     def into(self, topic):
         return f"history.{self.mirroring.pair.remote(topic)}"

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from mirror.backfill.absent import paused, why_absent
+from mirror.backfill.ahead import Ahead, ahead
 from mirror.backfill.into import HistoryTopics, history_topics
-from mirror.backfill.live import Copy, planned_starts
+from mirror.backfill.live import Copy
 from mirror.backfill.model import IN_TIME_ORDER, Part, Request, Resolution
 from mirror.backfill.tiling import OffsetInterval, cut
 from mirror.config import Flow
@@ -26,12 +28,13 @@ Parts = Mapping[TopicPartition, Interval]
 def history_slice(flow: Flow, request: Request, resolution: Resolution, copy: Copy, dry_run: bool = False) -> Part:
     """One run's budget of the history that is missing; what is left is in `owed`. With `dry_run` nothing is written or created.
 
-    What concerns one partition or topic is in the errors. Raises what concerns the whole flow.
+    What concerns one partition or topic is in the errors; what was paused since the times were resolved is in `not_had`. Raises what
+    concerns the whole flow.
     """
     with named_with(flow.name), clusters(flow) as (source, target):
         found = survey(flow, source, target, dry_run=True)
         work = _Work(resolution, found)
-        topics = {tp.topic: found.topics[tp.topic] for tp in work.parts}
+        topics = {tp.topic: found.topics[tp.topic] for tp in work.parts if tp.topic in found.topics}
         into = history_topics(flow, source, target, topics, found.topics, request.into, dry_run)
         work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
         if not dry_run and work.made.ranges:
@@ -53,26 +56,31 @@ class _Work:
     records: int = 0
     bytes: int = 0
     _into: Mapping[str, Topic] = field(default_factory=dict)
+    _ledger: Ahead = field(init=False)
 
     def __post_init__(self) -> None:
-        starts = planned_starts(self.found.plan)
+        self._ledger = ahead(self.found)
+        starts = self._ledger.starts
         for tp, interval in self.resolution.by_partition().items():
-            partition, record = self.found.source.get(tp), self.found.ledger.records.get(tp)
+            partition, record = self.found.source.get(tp), self._ledger.records.get(tp)
             if partition is None:
-                continue
-            if record is None and tp not in starts:
+                # Of a partition that the ledger does not show now, any of it may be history that is missing.
+                self._wait_for(tp, cut(interval, starts.get(tp, interval.end)).history)
+            elif tp not in starts:
                 self.errors.append(HistoryWithoutStart(*tp).report())
-                continue
-            start = record.live_start if record is not None else starts[tp]
-            if record is not None and record.source_topic_id != partition.topic_id:
+            elif record is not None and record.source_topic_id != partition.topic_id:
                 error = SourceRecreated(*tp, record.watermark, record.source_topic_id, partition.topic_id)
-                self._note(error, cut(interval, start).history)
-                continue
-            self._cut(tp, interval, partition, start)
+                self._note(error, cut(interval, starts[tp]).history)
+            else:
+                self._cut(tp, interval, partition, starts[tp])
 
     def _note(self, error: MirrorError, part: Interval) -> None:
         if part[0] < part[1]:
             self.errors.append(error.report())
+
+    def _wait_for(self, tp: TopicPartition, part: Interval) -> None:
+        if part[0] < part[1]:
+            self.parts[tp] = part
 
     def _cut(self, tp: TopicPartition, interval: OffsetInterval, partition: SourcePartition, live_start: int) -> None:
         start, end = cut(interval, live_start).history
@@ -88,9 +96,11 @@ class _Work:
         """The ranges with something missing."""
         self._into = {topic: into.topics[name] for topic, name in into.names.items() if name in into.topics and topic not in into.errors}
         self.errors.extend(replace(error.report(), topic=topic) for topic, error in into.errors.items())
+        behind = {tp: left for tp, left in self._missing().items() if left}
+        self._leave_out({tp for tp in behind if tp not in self.found.source})
         ranges = []
-        for tp, left in self._missing(self.found.ledger.records).items():
-            if not left or tp.topic not in self._into:
+        for tp, left in behind.items():
+            if tp not in self.found.source or tp.topic not in self._into:
                 continue
             if tp not in self.found.ledger.records:
                 if dry_run:  # its start is planned, and the copy begins it first
@@ -108,22 +118,31 @@ class _Work:
         names = {topic: each.name for topic, each in self._into.items()}
         self.made = replace(self.found.plan, ranges=tuple(ranges), errors=(), into=names, in_time_order=in_time_order)
 
+    def _leave_out(self, absent: Iterable[TopicPartition]) -> None:
+        """Partitions that the survey has no offsets of. What is paused nobody waits for; the others are owed, with an error."""
+        left_out = paused(self.found, sorted(absent))
+        self.not_had.extend(left_out.values())
+        for tp in left_out:
+            del self.parts[tp]
+        self.errors.extend(error for tp in sorted(absent) if tp not in left_out for error in why_absent(self.found, tp))
+
     def judge(self, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> None:
         """By the ledger: what was written, what is left, and which of the lanes' errors still matter."""
         before, self.found = self._owed(), replace(self.found, ledger=replace(self.found.ledger, records=records))
+        self._ledger = ahead(self.found)
         for planned in self.made.ranges:
             record, topic = records.get(planned.topic_partition), self._into[planned.topic]
             known = record.written_into(topic.name, topic.id) if record is not None else None
             if known is not None:
                 self.records += max(0, known.records - planned.records)
                 self.bytes += max(0, known.bytes - planned.bytes)
-        behind = {tp for tp, left in self._missing(records).items() if left}
+        behind = {tp for tp, left in self._missing().items() if left}
         planned_ones = {planned.topic_partition for planned in self.made.ranges}
         for error in (error for result in results for error in result.errors):
             tp = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)
             if tp in behind or (tp not in planned_ones and behind):
                 self.errors.append(error)
-        if self._owed() and self._owed() == before and not self.errors:
+        if self._owed() and self._owed() >= before and not self.errors:
             stuck = ", ".join(str(tp) for tp in sorted(behind)[:5])
             message = f"{len(behind)} partitions have history to be written, and nothing was written of any ({stuck})."
             self.errors.append(NothingMoved(message, next="Look at the log of the copy; the next run tries again.").report())
@@ -142,13 +161,13 @@ class _Work:
             into={topic: name for topic, name in into.names.items() if topic not in into.errors},
         )
 
-    def _missing(self, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, tuple[Interval, ...]]:
+    def _missing(self) -> dict[TopicPartition, tuple[Interval, ...]]:
         left = {}
         for tp, part in self.parts.items():
-            topic, record = self._into.get(tp.topic), records.get(tp)
+            topic, record = self._into.get(tp.topic), self._ledger.records.get(tp)
             written = record.written_into(topic.name, topic.id) if record is not None and topic is not None else None
             left[tp] = missing(part, written.intervals if written else ())
         return left
 
     def _owed(self) -> int:
-        return sum(end - start for left in self._missing(self.found.ledger.records).values() for start, end in left)
+        return sum(end - start for left in self._missing().values() for start, end in left)

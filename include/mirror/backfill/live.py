@@ -3,24 +3,26 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from mirror.backfill.absent import concerning, partition_of, paused, why_absent
+from mirror.backfill.ahead import Ahead, ahead
 from mirror.backfill.model import Part, Resolution
 from mirror.backfill.tiling import OffsetInterval, cut
 from mirror.config import Flow
 from mirror.copy.model import LaneResult
-from mirror.errors import ErrorReport, NothingMoved, SourceRecreated, SourceTruncated, named_with
+from mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import FIRST_SIGHT, Plan
-from mirror.plan.run import survey
-from mirror.report.publish import Published, publish
+from mirror.plan.model import Plan
+from mirror.plan.run import Survey, survey
+from mirror.report.publish import publish
 from mirror.report.verdict import verdict
 
 Copy = Callable[[Plan], Sequence[LaneResult]]
 """Copies what a plan says, through Spark or in this process, within a run's budget."""
 
-Records = Mapping[TopicPartition, LedgerRecord]
+Wanted = Mapping[TopicPartition, OffsetInterval]
 
 _OTHER_LOG = {SourceRecreated.__name__, SourceTruncated.__name__}
 
@@ -28,21 +30,22 @@ _OTHER_LOG = {SourceRecreated.__name__, SourceTruncated.__name__}
 def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False) -> Part:
     """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
 
-    Partitions that the ledger does not know are begun as the copy begins them: until then nothing says what is live. Raises what concerns
-    the whole flow.
+    Partitions that the copy begins, for the first time or anew, are begun as it begins them: until then nothing says what is live. What was
+    paused since the times were resolved is in `not_had`. Raises what concerns the whole flow.
     """
-    wanted = resolution.by_partition()
     with named_with(flow.name), clusters(flow) as (source, target):
         found = survey(flow, source, target, dry_run)
-    known = _watermarks(found.plan, found.ledger.records)
-    planned = _behind(found.plan, wanted, known)
-    parts = live_parts(wanted, found.plan, found.ledger.records)
+    ledger = ahead(found)
+    known = _watermarks(found.plan, ledger)
+    wanted, not_had = _not_paused(resolution.by_partition(), found, ledger, known)
+    planned = _behind(found, wanted, ledger, known)
+    parts = _live_parts(wanted, ledger)
     before = Part(
         offsets=sum(end - start for start, end in parts.values()),
         owed=_owed(parts, known),
         errors=planned.errors,
         notices=planned.notices,
-        not_had=tuple(_passed_over(parts, found.ledger.records)),
+        not_had=(*not_had, *_passed_over(parts, ledger.records)),
     )
     if dry_run:
         return before
@@ -51,11 +54,9 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     results = list(copy(planned))
     published = publish(flow, planned, results)
     judged = verdict(planned, results, published)
-    parts |= _begun(wanted, planned, published)
     marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     return replace(
         before,
-        offsets=sum(end - start for start, end in parts.values()),
         records=judged.records,
         bytes=judged.bytes,
         owed=_owed(parts, {**known, **marks}),
@@ -69,63 +70,53 @@ def _not_stuck(part: Part) -> Part:
     if not part.owed or part.errors:
         return part
     error = NothingMoved(
-        f"{part.owed} offsets of the live part are left, and the copy has no work: their partitions are paused or have no leader.",
-        next="See what the plan says of them: python -m mirror plan.",
+        f"{part.owed} offsets of the live part are left, and the copy has no work: the source's logs end in front of them by now.",
+        next="See what the plan says of their partitions: python -m mirror plan.",
     )
     return replace(part, errors=(error.report(),))
 
 
-def live_parts(wanted: Mapping[TopicPartition, OffsetInterval], plan: Plan, records: Records) -> dict[TopicPartition, Interval]:
-    """The live part of each interval; of a partition that the ledger does not know, by the start that is planned for it."""
-    starts = planned_starts(plan) | {tp: record.live_start for tp, record in records.items()}
-    return {tp: part for tp, each in wanted.items() if tp in starts and (part := cut(each, starts[tp]).live)[0] < part[1]}
-
-
-def planned_starts(plan: Plan) -> dict[TopicPartition, int]:
-    """Where partitions begin that the ledger does not know yet."""
-    return {planned.topic_partition: planned.start for planned in plan.ranges if planned.reason == FIRST_SIGHT}
-
-
-def _watermarks(plan: Plan, records: Records) -> dict[TopicPartition, int]:
+def _watermarks(plan: Plan, ledger: Ahead) -> dict[TopicPartition, int]:
     """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
-    truncated, nor where a decision leads back. There, a watermark past the interval says nothing about it."""
-    other_log = {TopicPartition(error.topic or "", error.partition or 0) for error in plan.errors if error.code in _OTHER_LOG}
-    starts = {planned.topic_partition: planned.start for planned in plan.ranges}
-    return {
-        tp: record.watermark
-        for tp, record in records.items()
-        if tp not in other_log and record.watermark <= starts.get(tp, record.watermark)
-    }
+    truncated. There, a watermark past the interval says nothing about it."""
+    other_log = {partition_of(error) for error in plan.errors if error.code in _OTHER_LOG}
+    return {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
 
 
-def _behind(plan: Plan, wanted: Mapping[TopicPartition, OffsetInterval], watermarks: Mapping[TopicPartition, int]) -> Plan:
-    """The plan of the partitions that have not passed their interval, and the errors that concern them."""
+def _not_paused(
+    wanted: Wanted, found: Survey, ledger: Ahead, watermarks: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, OffsetInterval], list[str]]:
+    """The intervals of what nobody paused, and what is said of the others as far as they are not copied."""
+    left_out = paused(found, wanted)
+    parts = _live_parts({tp: each for tp, each in wanted.items() if tp in left_out}, ledger)
+    not_had = [left_out[tp] for tp, part in parts.items() if _owed({tp: part}, watermarks)]
+    return {tp: each for tp, each in wanted.items() if tp not in left_out}, not_had
+
+
+def _live_parts(wanted: Wanted, ledger: Ahead) -> dict[TopicPartition, Interval]:
+    """The live part of each interval; all of it where nothing says yet where the copy of the partition begins."""
+    starts = ledger.starts
+    return {tp: part for tp, each in wanted.items() if (part := cut(each, starts.get(tp, each.start)).live)[0] < part[1]}
+
+
+def _behind(found: Survey, wanted: Wanted, ledger: Ahead, watermarks: Mapping[TopicPartition, int]) -> Plan:
+    """The plan of the partitions that have not passed their interval, and the errors that concern them. One that the plan says nothing of
+    has an error too."""
     owing = {tp for tp, each in wanted.items() if tp not in watermarks or watermarks[tp] < each.end}
-    topics = {tp.topic for tp in owing}
+    absent = sorted(tp for tp in owing if tp not in found.source or tp not in ledger.starts)
+    errors = [*concerning(found.plan, owing), *(error for tp in absent for error in why_absent(found, tp))]
     return replace(
-        plan,
-        ranges=tuple(planned for planned in plan.ranges if planned.topic_partition in owing),
-        errors=tuple(error for error in plan.errors if _concerns(error, owing, topics)),
+        found.plan,
+        ranges=tuple(planned for planned in found.plan.ranges if planned.topic_partition in owing),
+        errors=tuple(dict.fromkeys(errors)),
     )
-
-
-def _concerns(error: ErrorReport, partitions: set[TopicPartition], topics: set[str]) -> bool:
-    if error.topic is None or error.partition is None:
-        return bool(partitions) and (error.topic is None or error.topic in topics)
-    return TopicPartition(error.topic, error.partition) in partitions
-
-
-def _begun(wanted: Mapping[TopicPartition, OffsetInterval], plan: Plan, published: Published) -> dict[TopicPartition, Interval]:
-    reached = {TopicPartition(mark.topic, mark.partition) for mark in published.watermarks}
-    starts = {tp: start for tp, start in planned_starts(plan).items() if tp in reached}
-    return {tp: part for tp, start in starts.items() if (part := cut(wanted[tp], start).live)[0] < part[1]}
 
 
 def _owed(parts: Mapping[TopicPartition, Interval], watermarks: Mapping[TopicPartition, int]) -> int:
     return sum(max(0, end - max(start, watermarks.get(tp, start))) for tp, (start, end) in parts.items())
 
 
-def _passed_over(parts: Mapping[TopicPartition, Interval], records: Records) -> list[str]:
+def _passed_over(parts: Mapping[TopicPartition, Interval], records: Mapping[TopicPartition, LedgerRecord]) -> list[str]:
     """What of the live part the copy passed over for good: a gap, a record that the target refused."""
     return [
         f"{tp}: of the offsets [{each.start}, {each.end}) {each.offsets} were passed over: {each.reason}"

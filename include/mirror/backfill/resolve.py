@@ -1,15 +1,16 @@
 """Asks the source which offsets a time interval comes to."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from mirror.backfill.live import planned_starts
+from mirror.backfill.absent import NOT_LED, of_flow, partition_of, paused, told_of, unreadable, waits_for_remote, why_absent
+from mirror.backfill.ahead import ahead
 from mirror.backfill.model import Request, Resolution
 from mirror.backfill.tiling import OffsetInterval, offset_interval
 from mirror.backfill.times import moment_of, text_of
 from mirror.backfill.wild import SAMPLE, Stamped, jumped_over
 from mirror.config import Flow
 from mirror.config.readable import check_readable
-from mirror.errors import MirrorError, SourceUnreadable, UsageError, WildTimestamp, named_with
+from mirror.errors import ErrorReport, MirrorError, UsageError, WildTimestamp, named_with
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters
 from mirror.kafka.reading import BoundedReader
@@ -23,7 +24,8 @@ _FETCH_BYTES = 128 * 1024
 def resolve(flow: Flow, request: Request) -> Resolution:
     """The offsets of a time interval, of each mirrored partition that is asked for and nobody paused; writes nothing.
 
-    What concerns one partition is in the errors. Raises what concerns the whole flow, and UsageError for a topic that is not mirrored.
+    What concerns one partition or topic is in the errors. Raises what concerns the whole flow, and UsageError for a topic that is not
+    mirrored.
     """
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
@@ -34,23 +36,26 @@ def resolve(flow: Flow, request: Request) -> Resolution:
 def _resolved(flow: Flow, request: Request, source: Cluster, found: Survey) -> Resolution:
     wanted = chosen(request.topics, found)
     refused: dict[str, MirrorError] = {}
-    starts = planned_starts(found.plan) | {tp: record.live_start for tp, record in found.ledger.records.items()}
+    starts = ahead(found).starts
     asking = _Asking(flow, source, wanted, starts, refused)
     first, behind = asking.first_at(request.times.start), asking.first_at(request.times.end)
-    intervals, errors = [], [error.report() for error in refused.values()]
+    errors, not_had = _left_out(flow, request.topics, found)
+    intervals = []
     for tp, partition in wanted.items():
         if tp in first and tp in behind:
             intervals.append(offset_interval(tp, first[tp], behind[tp], partition.log_start, partition.readable_end))
         elif tp.topic not in refused:
-            errors.append(_without_leader(tp).report())
+            errors.append(unreadable(tp, NOT_LED).report())
     wild = _wild(flow, request, intervals, starts, refused)
+    # Reading may have been refused until just now.
+    errors += [error.report() for error in (*refused.values(), *(wild[tp] for tp in sorted(wild)))]
     return Resolution(
         flow=flow.name,
         times=request.times,
         intervals=tuple(each for each in intervals if each.topic_partition not in wild and each.topic not in refused),
-        errors=tuple(error.of_flow(flow.name) for error in (*errors, *(wild[tp].report() for tp in sorted(wild)))),
+        errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in errors)),
         notices=tuple(found.plan.notices),
-        not_had=tuple(_not_looked_at(request.topics, found)),
+        not_had=tuple(not_had),
     )
 
 
@@ -98,17 +103,37 @@ def _reader(flow: Flow) -> BoundedReader:
     return BoundedReader(flow.source, settings, settings.get("isolation.level") != "read_uncommitted")
 
 
-def _not_looked_at(topics: Collection[str], found: Survey) -> Iterator[str]:
-    """Topics of which partitions have no interval here; why, the plan's notices and errors say."""
+def _left_out(flow: Flow, topics: Collection[str], found: Survey) -> tuple[list[ErrorReport], list[str]]:
+    """The errors of what has no interval, and what has none because a person wants it so or refresh-topics has still to come.
+
+    What the plan says of a partition with an interval is not among them: it matters only if the interval is concerned.
+    """
+    errors = [
+        error
+        for error in found.plan.errors
+        if partition_of(error) not in found.source and (not topics or error.topic in topics or of_flow(error))
+    ]
+    not_had = []
+    # The first copy of a flow creates the remote topics itself.
+    is_fresh = not found.ledger.records and flow.value("refresh.topics.enabled")
     for name, topic in sorted(found.topics.items()):
-        left = [each.number for each in topic.partitions if TopicPartition(name, each.number) not in found.source]
-        if left and (not topics or name in topics):
-            yield f"{name}: {len(left)} of {len(topic.partitions)} partitions, which are paused, wait for refresh-topics, or have no leader"
+        if topics and name not in topics:
+            continue
+        absent = [tp for each in topic.partitions if (tp := TopicPartition(name, each.number)) not in found.source]
+        pauses = paused(found, absent)
+        waiting = [tp for tp in absent if tp not in pauses and not is_fresh and waits_for_remote(found, tp) and not told_of(found, tp)]
+        for listed, why in ((pauses, "are paused"), (waiting, "wait for refresh-topics")):
+            if listed:
+                not_had.append(f"{name}: {len(listed)} of {len(topic.partitions)} partitions {why}")
+        errors += [error for tp in absent if tp not in pauses and tp not in waiting for error in why_absent(found, tp)]
+    return errors, not_had
 
 
 def chosen(topics: Collection[str], found: Survey) -> dict[TopicPartition, SourcePartition]:
-    """The partitions of the given topics, all of them if none is given. Raises UsageError for one that the flow does not mirror."""
-    unknown = [topic for topic in topics if topic not in found.topics]
+    """The partitions of the given topics, all of them if none is given. Raises UsageError for one that the flow does not mirror: of one
+    that it cannot mirror just now the plan has an error."""
+    known = {*found.topics, *(error.topic for error in found.plan.errors)}
+    unknown = [topic for topic in topics if topic not in known]
     if unknown:
         raise UsageError(
             f"{found.plan.flow} does not mirror {', '.join(sorted(unknown))}.",
@@ -159,12 +184,3 @@ def _behind(
         tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
         behind.setdefault(tp, []).append(Stamped(int(message.offset() or 0), message.timestamp()[1]))
     return behind
-
-
-def _without_leader(tp: TopicPartition) -> SourceUnreadable:
-    return SourceUnreadable(
-        f"{tp}: no leader says which of its offsets the interval comes to.",
-        topic=tp.topic,
-        partition=tp.partition,
-        next="The next run asks again; look at the source's brokers if it stays.",
-    )

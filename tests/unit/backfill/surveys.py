@@ -1,0 +1,111 @@
+"""Surveys that are made up: one topic, `orders`, of which the ledger has copied [100, 200) unless a test says otherwise."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirror.backfill import history, live
+from mirror.backfill.into import HistoryTopics
+from mirror.backfill.model import Part, Request, Resolution
+from mirror.backfill.run import until_done
+from mirror.backfill.tiling import OffsetInterval, TimeInterval
+from mirror.errors import ErrorReport, MirrorError
+from mirror.formats.control import Decision
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.ledger import LedgerView
+from mirror.kafka.model import Partition, Topic
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.choose import SourcePartition
+from mirror.plan.decisions import Decisions
+from mirror.plan.model import Plan, Range
+from mirror.plan.run import Survey
+from tests.unit.ledger_records import ledger_record
+
+TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+TIMES = TimeInterval(0, 10)
+RECORD = ledger_record(watermark=200, start=100)
+HISTORY = Topic("history.east.orders", "history-id", ())
+
+
+def flow() -> Any:
+    """A flow with the settings that matter here."""
+    settings = {"admin.timeout.ms": 1000, "mirror.run.max.seconds": 1, "refresh.topics.enabled": True, "mirror.backfill.order": "time"}
+    return SimpleNamespace(
+        name="east->west", source="east", value=settings.get, per_topic=lambda *_: "fail", client=lambda *_: {"isolation.level": ""}
+    )
+
+
+def topic(name: str, led: Iterable[bool], topic_id: str = "source-topic-id") -> Topic:
+    """A topic with a partition for each: whether it has a leader."""
+    return Topic(name, topic_id, tuple(Partition(number, 1 if each else None, (1,), (1,)) for number, each in enumerate(led)))
+
+
+def found(
+    *partitions: TopicPartition,
+    records: Mapping[TopicPartition, LedgerRecord] | None = None,
+    ranges: Iterable[Range] = (),
+    errors: Iterable[ErrorReport] = (),
+    unreadable: Iterable[MirrorError] = (),
+    decisions: Iterable[Decision] = (),
+    source_topic: Topic | None = None,
+    remote_partitions: int = 2,
+) -> Survey:
+    """What a survey finds: the offsets [0, 200) of these partitions, and what is given."""
+    orders = source_topic or topic("orders", (True, True))
+    lanes = dict(enumerate(unreadable))
+    return Survey(
+        plan=Plan("east->west", tuple(ranges), (*(each.report() for each in lanes.values()), *errors)),
+        ledger=LedgerView({TP: RECORD} if records is None else records, lanes),
+        topics={"orders": orders} if orders.partitions else {},
+        source={tp: SourcePartition(tp, orders.id, 0, 200, 200, leader_epoch=0) for tp in partitions},
+        remotes={"orders": topic("east.orders", (True,) * remote_partitions, "target-topic-id")} if remote_partitions else {},
+        decisions=Decisions(decisions),
+    )
+
+
+def asked(start: int, end: int, tp: TopicPartition = TP) -> Resolution:
+    """An interval of one partition."""
+    return Resolution("east->west", TIMES, (OffsetInterval(*tp, start, end, 0, 200),))
+
+
+class Slices:
+    """Slices of a backfill over surveys that are made up; nothing is ever copied."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch = monkeypatch
+        self.count = 0
+
+    def live(self, resolution: Resolution, survey: Survey, dry_run: bool = False) -> Part:
+        """The live part, slice after slice."""
+        self._arrange(live, survey)
+        return self._until_done(lambda: live.live_slice(flow(), resolution, lambda _: [], dry_run))
+
+    def history(self, resolution: Resolution, survey: Survey) -> Part:
+        """The history part, slice after slice, into a topic that is there."""
+        self._arrange(history, survey)
+        into = HistoryTopics({"orders": HISTORY.name}, {HISTORY.name: HISTORY})
+        self._patch.setattr(history, "history_topics", lambda *_: into)
+        return self._until_done(lambda: history.history_slice(flow(), Request(TIMES), resolution, lambda _: []))
+
+    def _arrange(self, module: Any, survey: Survey) -> None:
+        self._patch.setattr(module, "survey", lambda *_, **__: survey)
+        self._patch.setattr(module, "clusters", lambda _: nullcontext((None, None)))
+
+    def _until_done(self, one: Any) -> Part:
+        self.count = 0
+
+        def counted() -> Part:
+            self.count += 1
+            part: Part = one()
+            return part
+
+        return until_done(counted, False, lambda _: None)
+
+
+@pytest.fixture
+def slices(monkeypatch: pytest.MonkeyPatch) -> Slices:
+    """Slices of a backfill."""
+    return Slices(monkeypatch)
