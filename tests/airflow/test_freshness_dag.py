@@ -219,6 +219,7 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
     freshness = make_freshness()
     topic = freshness.pair.topic("orders")
     oracle.create_topic(freshness.pair.source_bootstrap, topic)
+    oracle.produce_records(freshness.pair.source_bootstrap, topic, [Record(value=b"x")] * 9)
     audit = f"{freshness.pair.source}-to-{freshness.pair.target}.audit"
 
     def audited(state: str) -> None:
@@ -234,6 +235,13 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
     audited(EQUAL)
     assert freshness.run()["open"] == []
     assert freshness.told() == [("opened", "AuditMismatch"), ("cleared", "AuditMismatch")]
+
+    audited(DIFFERENT)
+    assert [each["kind"] for each in freshness.run()["open"]] == ["AuditMismatch"]
+    oracle.delete_topic(freshness.pair.source_bootstrap, topic)
+    oracle.create_topic(freshness.pair.source_bootstrap, topic)
+    oracle.produce_records(freshness.pair.source_bootstrap, topic, [Record(value=b"new")])
+    assert freshness.run()["open"] == [], "the new log does not reach so far, and no audit can look there"
 
 
 def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from mirror.sync.group_offsets import synchronise
 from mirror.sync.group_work import group_work
 from mirror.sync.groups import selected_groups
 from tests.integration.consumers import committed, member, read, set_offsets
+from tests.integration.second_disk import SecondDisk
 from tests.waiting import ADMIN_TIMEOUT_MS
 
 
@@ -221,6 +222,60 @@ def test_what_is_committed_lies_within_the_remote_log(mirroring, pair, oracle, t
     oracle.delete_records(pair.target_bootstrap, remote, {0: 7})
     assert synced(mirroring, name)[:2] == ("synced", 2)
     assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, name).items()} == {0: 7, 1: 2}
+
+
+def with_a_group(mirroring, topic, name, partitions):
+    """The topic mirrored whole, and what a group has read of it translated."""
+    assert mirroring.refresh().errors == ()
+    assert not mirroring.copy().errors
+    set_offsets(mirroring.source, name, {(topic, number): 5 for number in range(partitions)})
+    assert emitted(mirroring).kinds["exact"] == partitions
+    assert synced(mirroring, name)[:2] == ("synced", 1)
+
+
+def test_a_partition_without_leader_on_either_side_is_an_error_and_its_group_not_up_to_date(
+    make_cluster, make_pair, make_mirroring, east, west, oracle, groups, tmp_path, capsys
+):
+    broken = SecondDisk(make_cluster, "broken", tmp_path)
+    from_it, to_it = (make_mirroring(make_pair(*clusters)) for clusters in ((broken.cluster, west), (east, broken.cluster)))
+    topics = {each.flow.name: each.pair.topic("orders") for each in (from_it, to_it)}
+    for count in (1, 2):
+        for each in (from_it, to_it):
+            topic = topics[each.flow.name]
+            if count == 1:
+                oracle.create_topic(each.source, topic, 1)
+            else:
+                oracle.create_partitions(each.source, topic, 2)
+            oracle.produce(each.source, topic, 20, seed=count, partition=count - 1)
+            with_a_group(each, topic, groups("shop"), count)
+        if count == 1:
+            broken.add()
+    lost = topics[from_it.flow.name]
+    remote = to_it.pair.remote(topics[to_it.flow.name])
+    broken.lose(oracle, (lost, 1), (remote, 1))
+
+    for step in (emit, synchronise):
+        done = step(group_work(from_it.flow), [groups("shop")])
+        (error,) = done.errors
+        assert (error.code, error.topic, error.partition, error.retriable) == ("SourceUnreadable", lost, 1, True)
+        assert "has no leader" in error.message
+    ours = [each.translated.reason for each in emit(group_work(from_it.flow), [groups("shop")]).unanswered]
+    assert ours == ["the partition has no leader on the source"]
+    (outcome,) = done.groups
+    assert (outcome.state, outcome.synced) == ("skipped", 0)
+    assert outcome.reason == f"no answer for {lost}-1@5: the partition has no leader on the source"
+
+    assert emitted(to_it).kinds == Counter(exact=2), "a checkpoint needs no leader of what it is about"
+    done = synchronise(group_work(to_it.flow), [groups("shop")])
+    (error,) = done.errors
+    assert (error.code, error.topic, error.partition, error.retriable) == ("KafkaFailure", remote, 1, True)
+    (outcome,) = done.groups
+    assert (outcome.state, outcome.synced) == ("skipped", 0)
+    assert "the remote partition has no leader" in outcome.reason
+
+    file = to_it.pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
+    assert main(["--config", str(file), "group-offsets", "--flow", to_it.pair.flow]) == 1
+    assert f"{remote}-1 has no leader" in capsys.readouterr().err
 
 
 def test_the_groups_are_those_of_the_filters_with_a_topic_that_the_filter_takes(make_mirroring, pair, topic, groups):

@@ -8,12 +8,14 @@ from itertools import pairwise
 import pytest
 
 from mirror.__main__ import main
+from mirror.alerts.look import _beats
 from mirror.config import load
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.formats.heartbeat import Heartbeat, decode
 from mirror.sync.heartbeats import Heart, beat_until
 from mirror.sync.step import run_step
 from services.kafka import KafkaCluster
+from services.oracle import Record
 from tests.waiting import PATIENCE, eventually
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}";'
@@ -101,6 +103,15 @@ def test_who_may_not_beat_is_told_what_is_missing(properties, oracle, guarded):
 def test_more_replicas_than_brokers_are_refused_with_the_property(properties):
     with pytest.raises(Exception, match=r"INVALID_REPLICATION_FACTOR.*heartbeats\.topic\.replication\.factor"):
         run_step("heartbeats", pair(properties(**{"heartbeats.topic.replication.factor": "3"})))
+
+
+def test_the_own_beat_is_seen_behind_those_of_pairs_that_beat_into_the_same_topic(properties, oracle, guarded):
+    flow = pair(properties())
+    run_step("heartbeats", flow)
+    newer = [Heartbeat(f"hub{number % 15}", "target", int(time.time() * 1000)) for number in range(300)]
+    oracle.produce_records(guarded.bootstrap, "heartbeats", [Record(key=each.key, value=each.value) for each in newer])
+    [own] = _beats(flow)
+    assert (own.way, own.mirrored) == ("heartbeats", False)
 
 
 def gaps_of(beats):

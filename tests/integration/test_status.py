@@ -7,10 +7,14 @@ import time
 import pytest
 
 from mirror.__main__ import main
+from mirror.alerts.check import check
+from mirror.alerts.look import look
+from mirror.alerts.state import State
 from mirror.report import remotes
 from mirror.report.observe import status
 from services.oracle import Record
 from services.ports import free_ports
+from tests.integration.second_disk import SecondDisk
 from tests.waiting import PATIENCE
 
 
@@ -156,8 +160,60 @@ def test_a_paused_partition_and_one_that_was_decided_about_say_by_whom(mirroring
     assert main([*config, *decide, "accept-gap", "--partition", "0"]) == 0, capsys.readouterr().err
     assert main([*config, *decide, "pause", "--partition", "1"]) == 0, capsys.readouterr().err
     gap, paused = status(mirroring.flow).partitions
-    assert (gap.state, gap.lag, gap.error) == ("decided", 2, None)
+    assert (gap.state, gap.lag, gap.error) == ("decided", 1, None), "what is gone for good is not owed"
     assert (paused.state, paused.lag, paused.error) == ("paused", 1, None)
     assert gap.note.startswith("accept-gap by me at ")
     assert paused.note.startswith("pause by me at ")
     assert not status(mirroring.flow).errors
+
+
+@pytest.mark.parametrize("recreated", ["source", "target"])
+def test_what_a_decision_leads_to_is_missing_until_it_is_copied(recreated, mirroring, oracle, pair, capsys):
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    stamp = int(time.time() * 1000) - 60_000
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"old", timestamp=stamp)] * 3)
+    assert not mirroring.copy().errors
+    if recreated == "source":
+        oracle.delete_topic(pair.source_bootstrap, topic)
+        oracle.create_topic(pair.source_bootstrap, topic)
+        oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"new", timestamp=stamp)] * 3)
+    else:
+        oracle.delete_topic(pair.target_bootstrap, pair.remote(topic))
+        oracle.create_topic(pair.target_bootstrap, pair.remote(topic))
+    assert states(mirroring.flow) == {(topic, 0): "recreated" if recreated == "source" else "target recreated"}
+    config = ["--config", str(pair.properties(extra={"source->target.mirror.lanes": "4"}))]
+    decide = ["decide", "restart", "--flow", pair.flow, "--topic", topic, "--partition", "0", "--who", "me", "--reason", "a test"]
+    assert main([*config, *decide]) == 0, capsys.readouterr().err
+
+    decided = status(mirroring.flow)
+    assert [(each.state, each.watermark, each.end, each.lag) for each in decided.partitions] == [("decided", 3, 3, 3)]
+    assert (decided.lag, decided.errors) == (3, ())
+    assert decided.oldest_seconds >= 60
+    assert not mirroring.copy().errors
+    copied = status(mirroring.flow)
+    assert [(each.state, each.watermark, each.lag) for each in copied.partitions] == [("up to date", 3, 0)]
+
+
+def test_a_partition_that_loses_its_leader_is_an_alert_and_ends_none_that_nobody_has_seen_to_be_over(
+    make_cluster, make_pair, make_mirroring, west, oracle, tmp_path
+):
+    broken = SecondDisk(make_cluster, "broken", tmp_path)
+    limits = {"mirror.deadline.lag.records": "4", "mirror.alert.lasting.seconds": "0", "mirror.deadline.unreachable.seconds": "0"}
+    mirroring = make_mirroring(make_pair(broken.cluster, west), limits)
+    topic = mirroring.pair.topic("orders")
+    oracle.create_topic(mirroring.source, topic, 1)
+    assert not mirroring.copy().errors
+    broken.add()
+    oracle.create_partitions(mirroring.source, topic, 2)
+    assert mirroring.refresh().errors == ()
+    assert not mirroring.copy().errors
+    oracle.produce(mirroring.source, topic, 5, seed=1, partition=1)
+    late = check(mirroring.flow, look(mirroring.flow), State())
+    assert [each.kind for each in late.alerts] == ["Behind"]
+
+    broken.lose(oracle, (topic, 1))
+    seen = look(mirroring.flow)
+    assert {each.partition: (each.state, each.lag) for each in seen.status.partitions} == {0: ("up to date", 0), 1: ("no leader", None)}
+    blind = check(mirroring.flow, seen, late.state)
+    assert {(each.kind, each.topic, each.partition) for each in blind.alerts} == {("Behind", None, None), ("NoLeader", topic, 1)}

@@ -59,15 +59,18 @@ class Audits:
         return Audits((*kept, *found)[-KEPT:], {each: counted[each] for each in newest})
 
     def still_there(self, seen: Seen) -> "Audits":
-        """Without the places of which the source has nothing any more, or which the flow no longer mirrors: no audit can ever look there
-        again. All of them while the clusters cannot be compared."""
+        """Without the places of which the source has nothing any more (they are deleted, or the topic was created anew and does not reach
+        so far), or which the flow no longer mirrors: no audit can look there. All of them while the clusters cannot be compared."""
         if not seen.comparable:
             return self
-        mirrored = {each.topic_partition for each in seen.status.partitions if each.state != GONE}
+        ends = {each.topic_partition: each.end for each in seen.status.partitions if each.state != GONE}
 
         def is_there(each: Mismatch) -> bool:
             tp, last = TopicPartition(each.topic, each.partition), each.end - 1 if each.offset is None else each.offset
-            return tp in mirrored and last >= seen.log_starts.get(tp, 0)
+            if tp not in ends or last < seen.log_starts.get(tp, 0):
+                return False
+            end = ends[tp]
+            return end is None or last < end
 
         return replace(self, mismatches=tuple(filter(is_there, self.mismatches)))
 

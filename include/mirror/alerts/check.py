@@ -90,7 +90,7 @@ def judged(seen: Seen, remembered: Memory | None, limits: Limits, others: Sequen
     """The partitions with work, and all problems: those that were seen, and the others, of audits and runs."""
     late = late_partitions(seen, memory_after(seen, remembered) or {}, is_new=remembered is None)
     found = judge(seen, late, limits)
-    return late, Judgement((*found.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind))
+    return late, Judgement((*found.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind), found.unseen)
 
 
 def sent(checked: Checked, open_channel: Callable[[str], Channel] = channel) -> tuple[State, dict[str, MirrorError]]:

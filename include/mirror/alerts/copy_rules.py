@@ -17,19 +17,30 @@ _COPY_LOOK = (
 
 def not_copying(seen: Seen, late: Sequence[Late], limits: Limits) -> list[Problem]:
     """That nothing at all is copied though there is work."""
-    if limits.copy is None:
+    if limits.copy is None or has_copied(seen, limits):
         return []
     waits = [each for each in late if each.status.state in SERVED and each.still >= limits.copy]
-    written = seen.status.written
-    quiet = None if written is None else seen.now - written.time.timestamp()
-    if not waits or (quiet is not None and quiet < limits.copy):
+    if not waits:
         return []
+    quiet = _quiet(seen)
     since = "Nothing was ever copied" if quiet is None else f"Nothing was copied for {duration(quiet)}"
     detail = [f"{len(waits):,} partitions with {sum(each.records for each in waits):,} records wait:", *map(_line, waits)]
     longest = max(each.still for each in waits)
     summary = f"{since}, and there is work for {duration(longest)}."
     size = _times(longest, limits.copy)
     return [Problem(NOT_COPYING, summary, listed(detail), _COPY_LOOK, limits.lasting, severity="critical", size=size)]
+
+
+def has_copied(seen: Seen, limits: Limits) -> bool:
+    """Whether something was copied within the time that is allowed."""
+    quiet = _quiet(seen)
+    return limits.copy is None or (quiet is not None and quiet < limits.copy)
+
+
+def _quiet(seen: Seen) -> float | None:
+    """For how many seconds nothing was copied; None if nothing ever was."""
+    written = seen.status.written
+    return None if written is None else seen.now - written.time.timestamp()
 
 
 def no_progress(late: Sequence[Late], limits: Limits, *, opens: bool) -> list[Problem]:
@@ -70,6 +81,7 @@ def behind(late: Sequence[Late], limits: Limits, *, opens: bool) -> list[Problem
             opens=opens and bool(_over(alone, limits)),
             severity="warning",
             size=max(_times(seconds, limits.lag), 1.0 if limits.lag_records is None else records / max(limits.lag_records, 1)),
+            places=frozenset(each.status.topic_partition for each in late),
         )
     ]
 

@@ -7,8 +7,14 @@ from mirror.alerts.limits import Limits
 from mirror.alerts.problems import Place, Problem, by_topic, listed
 from mirror.alerts.seen import Seen
 from mirror.errors import ErrorReport
+from mirror.report.status import NO_LEADER
 
-UNREACHABLE = "ClusterUnreachable"
+UNREACHABLE, LEADERLESS = "ClusterUnreachable", "NoLeader"
+
+_BROKERS = (
+    "Bring the source's brokers back that hold these partitions (kafka-topics.sh --describe --unavailable-partitions names them); "
+    "the next run of the copy goes on by itself."
+)
 
 LOSS = frozenset(
     {"SourceGap", "SourceTruncated", "SourceRecreated", "TargetLostRecords", "TargetRecreated", "LedgerMissing", "LedgerDamaged"}
@@ -34,6 +40,16 @@ def unreachable(seen: Seen, limits: Limits) -> list[Problem]:
     ]
 
 
+def leaderless(seen: Seen, limits: Limits) -> list[Problem]:
+    """Partitions that cannot be read because no broker of the source leads them, by topic; a broker that restarts has its time."""
+    if limits.unreachable is None:
+        return []
+    found = [each for each in seen.status.partitions if each.state == NO_LEADER]
+    places = [Place(each.topic, each.partition, f"{each.topic_partition}: nothing of it can be read.") for each in found]
+    said = "No leader on the source: {}"
+    return by_topic(LEADERLESS, places, said=said, next=_BROKERS, patience=limits.unreachable, severity="error")
+
+
 def standing_errors(seen: Seen, limits: Limits) -> list[Problem]:
     """Errors that do not end by themselves, by topic; those that usually do, all of a kind together, and after a while."""
     by_code: dict[str, list[ErrorReport]] = {}
@@ -48,7 +64,8 @@ def standing_errors(seen: Seen, limits: Limits) -> list[Problem]:
         if errors[0].retriable:
             if limits.unreachable is not None:
                 mends = Problem(code, _first(lines), listed(lines), errors[0].next, limits.unreachable, severity=severity)
-                problems.append(replace(mends, size=len(errors)))
+                where = frozenset((error.topic, error.partition) for error in errors if error.topic is not None)
+                problems.append(replace(mends, size=len(errors), places=where))
             continue
         whole = [error for error in errors if error.topic is None]
         if whole:

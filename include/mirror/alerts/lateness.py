@@ -17,7 +17,7 @@ def work_of(each: PartitionStatus) -> Work | None:
     """What the partition has to copy now, as far as it may be read; None if nothing, or it is not known."""
     if each.last_stable is None or each.lag is None or each.end is None or each.state in _LEFT_ALONE:
         return None
-    position = each.watermark if each.watermark is not None else each.end - each.lag
+    position = each.end - each.lag
     return Work(position, each.last_stable) if position < each.last_stable else None
 
 

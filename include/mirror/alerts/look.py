@@ -51,7 +51,8 @@ def _look(flow: "Flow") -> Seen:
 
 
 def _beats(flow: "Flow") -> list[Beats] | None:
-    """The newest heartbeat of each topic that has some: the flow's own, and those that it mirrors."""
+    """The newest heartbeat of each topic that has some: the flow's own, and those that it mirrors. None if one of them cannot be seen: it
+    would be taken for one that never came, and an alert of it for over."""
     own = replication_policy(flow).heartbeats_topic()
     try:
         with Cluster(flow.target, flow.client("target", "admin"), flow.value("admin.timeout.ms") / 1000) as target:

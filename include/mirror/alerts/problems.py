@@ -13,6 +13,10 @@ TOPICS_ALONE = 10
 """With more topics than these, a problem of single topics is one alert of the flow: nobody reads a hundred messages."""
 
 
+Where = tuple[str, int | None]
+"""A partition of the source; with None: a topic as a whole."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """`opens`: whether it may become an alert. A problem that follows from another one only keeps an alert open that there is already."""
@@ -35,6 +39,8 @@ class Problem:
     """How big it is: so many places, or so many times what is allowed; 1 at least. Only problems of one key are compared."""
     shared: bool = False
     """Whether an alert of the flow of the same kind, if one is open, tells of this problem too."""
+    places: frozenset[Where] = frozenset()
+    """Where it is; empty: it is in no single place."""
 
     def key(self, flow: str) -> str:
         """The key of its alert."""
@@ -58,10 +64,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The problems of one check. `judged` says of a kind whether the absence of its problems means that there are none."""
+    """The problems of one check. `judged` says of a kind whether the absence of its problems means that there are none; not in the places
+    that are `unseen`, whatever the kind."""
 
     problems: tuple[Problem, ...] = ()
     judged: Callable[[str], bool] = lambda _kind: True
+    unseen: frozenset[Where] = frozenset()
 
 
 def listed(lines: Sequence[str]) -> str:
@@ -109,6 +117,7 @@ def by_topic(
             severity=severity,
             size=len(found),
             shared=True,
+            places=frozenset((place.topic, place.partition) for place in found),
         )
         for topic, found in sorted(topics.items())
     ]
@@ -116,7 +125,8 @@ def by_topic(
         first, lines = min(topics), [place.line for _, found in sorted(topics.items()) for place in found]
         where = f"{len(topics):,} topics" if len(topics) > 1 else _where(first, topics[first])
         alone = Problem(kind, said.format(where), listed(lines), advice(first), patience, severity=severity)
-        problems.append(replace(alone, opens=opens and many, size=len(topics)))
+        everywhere = frozenset[Where]().union(*(each.places for each in problems))
+        problems.append(replace(alone, opens=opens and many, size=len(topics), places=everywhere))
     return problems
 
 

@@ -7,8 +7,8 @@ not become an alert beside it, and what has an alert of its own (a gap) does not
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from mirror.alerts.copy_rules import behind, no_progress, not_copying
-from mirror.alerts.error_rules import UNREACHABLE, standing_errors, unreachable
+from mirror.alerts.copy_rules import NOT_COPYING, behind, has_copied, no_progress, not_copying
+from mirror.alerts.error_rules import UNREACHABLE, leaderless, standing_errors, unreachable
 from mirror.alerts.lateness import Late
 from mirror.alerts.limits import Limits
 from mirror.alerts.problems import Judgement, Problem
@@ -25,16 +25,20 @@ def judge(seen: Seen, late: Sequence[Late], limits: Limits) -> Judgement:
         failed = Problem(CHECK_FAILED, "It cannot be seen how the flow stands.", seen.failure, _LOOK, limits.lasting, severity="critical")
         return Judgement((failed,), lambda kind: kind == CHECK_FAILED)
     stopped = not_copying(seen, late, limits) if seen.comparable else []
-    problems = [*unreachable(seen, limits), *standing_errors(seen, limits), *stopped]
+    problems = [*unreachable(seen, limits), *standing_errors(seen, limits), *leaderless(seen, limits), *stopped]
     if seen.comparable:
         problems += [*no_progress(late, limits, opens=not stopped), *behind(late, limits, opens=not stopped)]
     problems += _heartbeats(seen, limits, stopped=bool(stopped or seen.silent))
-    return Judgement(tuple(problems), lambda kind: _judged(seen, kind))
+    unseen = seen.unseen
+    return Judgement(tuple(problems), lambda kind: _judged(seen, kind, limits, bool(unseen)), unseen)
 
 
-def _judged(seen: Seen, kind: str) -> bool:
+def _judged(seen: Seen, kind: str, limits: Limits, is_blind: bool) -> bool:
+    """`is_blind`: whether there are partitions that could not be looked at; what waits may be there."""
     if kind in (UNREACHABLE, CHECK_FAILED):
         return True
+    if kind == NOT_COPYING and is_blind:
+        return seen.comparable and has_copied(seen, limits)
     return seen.beats is not None if kind == NO_BEATS else seen.comparable
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mirror.alerts.problems import Where
 from mirror.errors import ErrorReport
 from mirror.offsets.partition import TopicPartition
-from mirror.report.status import Status
+from mirror.report.status import GONE, LEDGER_UNREADABLE, PAUSED, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,22 @@ class Seen:
     """Why it could not be looked at all."""
 
     @property
+    def unseen(self) -> frozenset[Where]:
+        """The partitions of which it could not be seen how they stand, and the topics of which no partition could. Nobody has to look at
+        paused ones, or at those that the source has no more."""
+        hidden = [each.topic_partition for each in self.status.partitions if _is_unseen(each)]
+        looked_at = {each.topic for each in self.status.partitions if not _is_unseen(each)}
+        return frozenset[Where](hidden) | {(tp.topic, None) for tp in hidden if tp.topic not in looked_at}
+
+    @property
     def now(self) -> float:
         """When it was looked, in Unix seconds."""
         return self.status.time.timestamp()
+
+
+def _is_unseen(each: PartitionStatus) -> bool:
+    if each.state in (PAUSED, GONE):
+        return False
+    if each.end is None or each.state in (LEDGER_UNREADABLE, TARGET_UNAVAILABLE):
+        return True
+    return each.lag is None and each.state in PROGRESSING

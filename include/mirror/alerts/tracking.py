@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mirror.alerts.model import Alert, iso, key_of
-from mirror.alerts.problems import Judgement, Problem
+from mirror.alerts.problems import Judgement, Problem, Where
 
 STILL, WORSE = "still", "worse"
 
@@ -20,7 +20,8 @@ STILL, WORSE = "still", "worse"
 @dataclass(frozen=True)
 class Tracked:
     """A problem that was seen. `absent`: since when it is not seen any more. `told`: to which connections its beginning was given, and
-    when that was last; `size`: how big it is, and was when it was told."""
+    when that was last; `size`: how big it is, and was when it was told. `places`: where it was seen, and nobody has seen since that it is
+    not there any more."""
 
     alert: Alert
     is_open: bool = False
@@ -29,6 +30,7 @@ class Tracked:
     told_at: datetime | None = None
     size: float = 1.0
     told_size: float = 1.0
+    places: frozenset[Where] = frozenset()
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -39,6 +41,7 @@ class Tracked:
             "told": list(self.told),
             "size": self.size,
             "told_size": self.told_size,
+            "places": _by_topic(self.places),
             **{name: iso(time) if time else None for name, time in times.items()},
         }
 
@@ -48,7 +51,8 @@ class Tracked:
         absent, told_at = (datetime.fromisoformat(time) if (time := document[name]) else None for name in ("absent", "told_at"))
         size, told_size = (float(document.get(name, 1.0)) for name in ("size", "told_size"))
         alert = Alert.from_document(document["alert"])
-        return cls(alert, bool(document["is_open"]), absent, tuple(document["told"]), told_at, size, told_size)
+        places = frozenset((topic, number) for topic, numbers in document.get("places", {}).items() for number in numbers)
+        return cls(alert, bool(document["is_open"]), absent, tuple(document["told"]), told_at, size, told_size, places)
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,8 @@ def track(
     """What is known after a check, and whom to tell what.
 
     A problem is an alert when it has lasted for its patience, and over when it is gone for `lasting` seconds. What could not be judged
-    stays as it was. A connection that came later is told of what is open. With `repeat`, what is open is told again after so many seconds;
-    with `growth`, when it is so many times as big as it was told.
+    stays as it was, and so does what was seen in a place that is not seen now. A connection that came later is told of what is open. With
+    `repeat`, what is open is told again after so many seconds; with `growth`, when it is so many times as big as it was told.
     """
     seen = {problem.key(flow): problem for problem in judgement.problems}
     after: dict[str, Tracked] = {}
@@ -95,11 +99,12 @@ def track(
         whole = before.get(key_of(flow, problem.kind)) if problem.shared else None
         tracked = _seen(before.get(key), problem, flow, now, connections, opens=problem.opens and not (whole and whole.is_open))
         if tracked is not None:
-            after[key] = tracked
+            left = before[key].places & judgement.unseen if key in before else frozenset()
+            after[key] = replace(tracked, places=problem.places | left)
     for key, known in before.items():
         if key in seen:
             continue
-        if not judgement.judged(known.alert.kind):
+        if not judgement.judged(known.alert.kind) or known.places & judgement.unseen:
             after[key] = replace(known, absent=None)
         elif known.is_open:
             gone = known.absent or now
@@ -144,6 +149,14 @@ def _told(
     told = tuple(dict.fromkeys((*(each for each in known.told if each in connections), *due)))
     telling = [Telling(each, known.alert, False, again if each in known.told else "") for each in due]
     return replace(known, told=told, told_at=now, told_size=size), telling
+
+
+def _by_topic(places: Iterable[Where]) -> dict[str, list[int | None]]:
+    """Plain JSON, as short as it gets: there may be thousands."""
+    document: dict[str, list[int | None]] = {}
+    for topic, number in places:
+        document.setdefault(topic, []).append(number)
+    return document
 
 
 def _is_past(told_at: datetime | None, seconds: float, now: datetime) -> bool:

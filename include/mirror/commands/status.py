@@ -37,6 +37,8 @@ def summary(found: Status) -> str:
         parts = [f"{len(found.behind)} of {noun} behind by at most {found.lag:,} records{oldest}"]
     else:
         parts = [f"{noun}, none behind"]
+    if found.unknown and found.lag is not None:
+        parts.append(f"of {len(found.unknown)} it is unknown")
     told = PROGRESSING if found.lag is not None else PROGRESSING | {UNKNOWN}
     parts += [f"{number} {state}" for state, number in sorted(found.states.items()) if state not in told]
     parts.append(

@@ -61,7 +61,8 @@ ALERTS = (
         "mirror.deadline.unreachable.seconds",
         "LONG",
         300,
-        "For how long a cluster may not answer, or another error last of those that usually end by themselves. -1: never an alert.",
+        "For how long a cluster may not answer, a partition of the source have no leader, or another error last of those that usually end "
+        "by themselves. -1: never an alert.",
         GROUP,
         between(-1),
     ),

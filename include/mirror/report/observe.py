@@ -78,8 +78,8 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, seen: Observation, k
     paused = {tp: pause for tp in _partitions(found.topics) | records.keys() if (pause := found.decisions.pause(tp)) is not None}
     left_out = source_partitions(source, found.topics, [tp for tp in paused if tp.topic in found.topics], _committed(flow), refused)
     partitions = {**found.source, **left_out}
-    starts = {each.topic_partition: each.start for each in found.plan.ranges if each.reason == FIRST_SIGHT}
-    positions = starts | {tp: record.watermark for tp, record in records.items()}
+    starts = {each.topic_partition: each.start for each in found.plan.ranges if each.reason == FIRST_SIGHT or each.decisions}
+    positions = {tp: record.watermark for tp, record in records.items()} | starts
     oldest = oldest_records(flow, [(partitions[tp], position) for tp, position in positions.items() if tp in partitions], refused, known)
     decided = {each.topic_partition: "; ".join(map(str, each.decisions)) for each in found.plan.ranges if each.decisions}
     remotes = remote_errors(flow, target, found.source.keys() - decided.keys(), records)

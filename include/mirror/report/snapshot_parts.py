@@ -20,7 +20,7 @@ def sample_of(seen: Observation) -> Sample:
     """The running totals at the moment of an observation."""
     source = seen.source or {}
     totals = {
-        tp: Totals(record.records, record.bytes, record.watermark, source[tp].end if tp in source else None)
+        tp: Totals(record.records, record.bytes, seen.starts.get(tp, record.watermark), source[tp].end if tp in source else None)
         for tp, record in (seen.ledger or {}).items()
     }
     return Sample(seen.time.timestamp(), totals)
@@ -112,7 +112,8 @@ def catch_up_of(status: Status, samples: Sequence[Sample], interval: float) -> C
     """When the partitions that need nobody's help will be copied to their end; those that do are counted."""
     moving = [each for each in status.partitions if each.state in PROGRESSING]
     waiting = sum(each.state not in PROGRESSING and each.state != PAUSED for each in status.partitions)
-    return catch_up(samples, {each.topic_partition for each in moving}, total(each.lag for each in moving), interval, waiting)
+    lag = None if status.unknown else total(each.lag for each in moving)
+    return catch_up(samples, {each.topic_partition for each in moving}, lag, interval, waiting)
 
 
 def bytes_of(partitions: Iterable[PartitionSnapshot]) -> int | None:

@@ -23,7 +23,7 @@ from mirror.report.status import Observation, status_of
 from mirror.report.throughput import WINDOW_SECONDS, Samples, throughput
 
 GROUPS_EVERY_SECONDS = 60.0
-_GROUPS_SHARE = 10
+GROUPS_SHARE = 10
 """Groups are looked at so rarely that it takes no more than this part of the time."""
 _RUNS_IN_WINDOW = 3
 
@@ -61,7 +61,7 @@ class FlowTaking:
         except MirrorError as error:
             self._groups = replace(self._groups, errors=(error.report().of_flow(self.flow.name),))
         seconds = time.monotonic() - started
-        self._groups_due = time.monotonic() + max(GROUPS_EVERY_SECONDS, _GROUPS_SHARE * seconds)
+        self._groups_due = time.monotonic() + max(GROUPS_EVERY_SECONDS, GROUPS_SHARE * seconds)
         return replace(snapshot, groups=self._groups)
 
     def _made(self, seen: Observation, taken: datetime) -> FlowSnapshot:

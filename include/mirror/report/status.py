@@ -25,6 +25,7 @@ NO_REMOTE = "no remote partition"
 NO_LEADER = "no leader"
 GONE = "gone from the source"
 UNKNOWN = "unknown"
+TARGET_UNAVAILABLE = "target unavailable"
 BLOCKED = "blocked"
 LEDGER_UNREADABLE = "ledger unreadable"
 FAILED = "failed"
@@ -40,7 +41,7 @@ STATES_OF_ERRORS = {
     "AuthorizationRefused": "not allowed",
     "SourceUnreadable": "unreadable",
     "TargetMissing": NO_REMOTE,
-    "TargetUnavailable": "target unavailable",
+    "TargetUnavailable": TARGET_UNAVAILABLE,
     "TargetRecreated": "target recreated",
     "TargetLostRecords": "target lost records",
     "UnexplainedTarget": "unexplained target",
@@ -53,11 +54,11 @@ class Observation:
     """What both clusters showed at one moment.
 
     `ledger` is None if it could not be read, `source` if the source could not be asked, and the two are `comparable` only if a run
-    could plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions without a ledger record
-    would begin now, `oldest` the timestamps (Unix milliseconds) of the oldest records that are not copied, `errors` what concerns a
-    partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are unreadable in the ledger, `silent` the
-    errors of clusters that did not answer at all, by alias, `paused` the partitions that a person took out and `decided` those about
-    which the next run acts on a decision, with the words that say so.
+    could plan with them. `topics` are the source's mirrored topics, `starts` the offsets at which partitions would begin now that have no
+    ledger record, or about which the next run acts on a decision, `oldest` the timestamps (Unix milliseconds) of the oldest records that
+    are not copied, `errors` what concerns a partition, a topic (partition None) or the flow (topic None), `lanes` the lanes that are
+    unreadable in the ledger, `silent` the errors of clusters that did not answer at all, by alias, `paused` the partitions that a person
+    took out and `decided` those with a decision to act on, with the words that say so.
     """
 
     flow: str
@@ -84,6 +85,7 @@ class PartitionStatus:
     """One source partition. What could not be found out is None.
 
     `lag` counts the offsets between watermark and end: an upper bound of the records that are not copied yet, open transactions included.
+    Where the next run acts on a decision, it counts from where that leads: the watermark may be of another log.
     `oldest_seconds` is how long ago the oldest record that is not copied was stamped: the age of what is missing on the target. The
     stamp is the producer's unless the topic has LogAppendTime, so it is as right as the producer's clock.
     """
@@ -130,6 +132,11 @@ class Status:
     def behind(self) -> tuple[PartitionStatus, ...]:
         """The partitions with something to copy."""
         return tuple(each for each in self.partitions if each.is_behind)
+
+    @property
+    def unknown(self) -> tuple[PartitionStatus, ...]:
+        """The partitions that the next run serves, and of which nobody knows how far they are behind."""
+        return tuple(each for each in self.partitions if each.lag is None and each.state in PROGRESSING)
 
     @property
     def lag(self) -> int | None:
@@ -200,10 +207,9 @@ def _partition(tp: TopicPartition, seen: Observation, errors: Mapping[tuple[str 
 
 
 def _lag(found: SourcePartition | None, record: LedgerRecord | None, start: int | None) -> int | None:
-    if found is None or (record is not None and found.topic_id != record.source_topic_id):
-        return None
-    position = record.watermark if record is not None else start
-    return None if position is None else max(found.end - position, 0)
+    if start is None and record is not None and found is not None and found.topic_id == record.source_topic_id:
+        start = record.watermark
+    return None if found is None or start is None else max(found.end - start, 0)
 
 
 def _state(

@@ -13,7 +13,7 @@ _SAMPLES = 6
 _INTERVALS = 2
 """A flow keeps up if what the source had so many copy intervals ago is copied; less is no time to judge by."""
 
-UNKNOWN_LAG = "how much is missing is unknown"
+UNKNOWN_LAG = "unknown, as is how much is missing"
 NOT_YET_MEASURED = "not measured yet"
 NEXT_RUN = "the flow keeps up: the next run copies it"
 NOTHING_COPIED = "nothing was copied in the last {seconds:.0f} s"
@@ -21,7 +21,8 @@ TOO_SLOW = "the source grows at least as fast as the flow copies"
 
 
 class Totals(NamedTuple):
-    """The running totals of one partition: records and bytes copied, the watermark, and the source's end (None: unknown)."""
+    """The running totals of one partition: records and bytes copied, the watermark (or where a decision leads that the next run acts on),
+    and the source's end (None: unknown)."""
 
     records: int
     bytes: int
@@ -46,8 +47,8 @@ class Samples:
 
     def add(self, sample: Sample) -> None:
         """Keeps the sample, in place of the newest one if that is not old enough to stand for itself. One of an earlier time (a clock that
-        was set back) begins anew."""
-        if self.kept and sample.time <= self.kept[-1].time:
+        was set back) begins anew, and so does one with an earlier watermark (somebody let a partition be copied again)."""
+        if self.kept and (sample.time <= self.kept[-1].time or _went_back(self.kept[-1].totals, sample.totals)):
             self.kept = []
         if len(self.kept) > 1 and sample.time - self.kept[-2].time < self.window / (_SAMPLES - 1):
             self.kept.pop()
@@ -142,6 +143,10 @@ def _keeps_up(samples: Sequence[Sample], moving: Collection[TopicPartition], int
         for tp in moving
         if tp in now.totals and (end := before[tp].end if tp in before else now.totals[tp].end) is not None
     )
+
+
+def _went_back(before: Mapping[TopicPartition, Totals], now: Mapping[TopicPartition, Totals]) -> bool:
+    return any(tp in before and each.watermark < before[tp].watermark for tp, each in now.items())
 
 
 def _advance(samples: Sequence[Sample], moving: Collection[TopicPartition]) -> int:

@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mirror.errors import ErrorReport, GroupOffsetsRefused, MirrorError
+from mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import AT_ONCE, Committed, Group, Groups
 from mirror.offsets.group_offset_rules import ToCommit, to_commit
 from mirror.offsets.partition import TopicPartition
+from mirror.offsets.translation import none
 from mirror.sync.group_clusters import group_clusters
 from mirror.sync.group_work import GroupWork
 from mirror.sync.groups import with_offsets
 from mirror.sync.step import Done
-from mirror.sync.translated_groups import GroupOffset, translate_groups
+from mirror.sync.translated_groups import NOT_MIRRORED, GroupOffset, translate_groups
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -106,18 +107,29 @@ class _Target:
 
     def sync(self, offsets: Iterable[GroupOffset]) -> Synced:
         """Some hundred groups at a time, so that little time lies between the look and the commit."""
-        wanted = _by_group(offsets)
-        logs = self._logs({tp for each in wanted.values() for tp in each.positions})
-        names, synced = sorted(wanted), Synced()
+        offsets = list(offsets)
+        logs, leaderless = self._logs({each.remote for each in offsets if each.translated.target is not None})
+        wanted = _by_group(offsets, leaderless)
+        names, synced = sorted(wanted), Synced(errors=tuple(self._without_leader(tp).report() for tp in sorted(leaderless)))
         for first in range(0, len(names), AT_ONCE):
             synced += self._sync({name: wanted[name] for name in names[first : first + AT_ONCE]}, logs)
         return synced
 
-    def _logs(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+    def _logs(self, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[int, int]], set[TopicPartition]]:
+        """Log start and end of each partition that is there and has a leader, and those that are there without one."""
         topics = self._cluster.topics({tp.topic for tp in partitions})
         there = [tp for tp in partitions if tp.topic in topics and tp.partition < len(topics[tp.topic].partitions)]
         starts, ends = self._cluster.offsets(there, "earliest"), self._cluster.offsets(there, "latest")
-        return {tp: (starts[tp], ends[tp]) for tp in there if tp in starts and tp in ends}
+        logs = {tp: (starts[tp], ends[tp]) for tp in there if tp in starts and tp in ends}
+        return logs, set(there) - logs.keys()
+
+    def _without_leader(self, tp: TopicPartition) -> KafkaFailure:
+        return KafkaFailure(
+            f"Cluster '{self._cluster.alias}': {tp} has no leader, so nobody knows which offsets it has. None was committed for it.",
+            topic=tp.topic,
+            partition=tp.partition,
+            next="Bring the target's brokers back; the next run goes on by itself.",
+        )
 
     def _sync(self, wanted: Mapping[str, _Wanted], logs: Mapping[TopicPartition, tuple[int, int]]) -> Synced:
         # The state first: whoever joins and commits after it is found by the look at the offsets, or refused by the broker.
@@ -156,12 +168,14 @@ class _Target:
         return self._groups.commit(writes, errors)
 
 
-def _by_group(offsets: Iterable[GroupOffset]) -> dict[str, _Wanted]:
+def _by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicPartition]) -> dict[str, _Wanted]:
     wanted: dict[str, _Wanted] = {}
     for each in offsets:
         group = wanted.setdefault(each.group, _Wanted())
         if each.translated.target is None:
             group.unanswered.append(each)
+        elif each.remote in leaderless:
+            group.unanswered.append(replace(each, translated=none("the remote partition has no leader")))
         else:
             group.positions[each.remote] = each.translated.target
             group.metadata[each.remote] = each.committed.metadata
@@ -190,7 +204,8 @@ def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[Top
         f"and {len(wanted.unanswered) - 3} more without an answer" if len(wanted.unanswered) > 3 else "",
     ]
     synced = len(decided.write) - len(refused)
-    state = FAILED if other else SYNCED if synced else UP_TO_DATE if decided.there and not alive else SKIPPED
+    waits = alive or gone or any(each.translated.reason != NOT_MIRRORED for each in wanted.unanswered)
+    state = FAILED if other else SYNCED if synced else UP_TO_DATE if decided.there and not waits else SKIPPED
     return GroupOutcome(name, state, synced, "; ".join(filter(None, reasons)))
 
 

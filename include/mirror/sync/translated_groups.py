@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mirror.errors import ErrorReport, MirrorError
+from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed
@@ -18,6 +18,10 @@ from mirror.sync.group_work import GroupWork
 
 Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 Records = Mapping[TopicPartition, LedgerRecord]
+
+NOT_MIRRORED = "the flow does not mirror the topic"
+"""The one reason for no answer that is nobody's to mend."""
+_NO_LEADER = "the partition has no leader on the source"
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def translate_groups(work: GroupWork, offsets: Offsets, source: Cluster, target:
     """Translates what the groups committed. It is read before: the ledger that is read here then knows no less than the groups do.
 
     Topics that the topic filter leaves out are not among the answers, as in MirrorMaker 2. A part of the ledger that cannot be read is an
-    error, and no answer for its partitions. Raises what concerns a whole cluster.
+    error, and no answer for its partitions; so is a partition without leader on the source. Raises what concerns a whole cluster.
     """
     takes = work.selection.topic_filter.should_replicate
     topics = {topic: takes(topic) for topic in {tp.topic for each in offsets.values() for tp in each}}
@@ -86,12 +90,17 @@ class _Sides:
         self._ledger = self._read(target, work.policy.ledger_topic(work.source), work.target_consumer, self._mirrored, work.lanes)
         self._back = self._read(source, work.policy.ledger_topic(work.target), work.source_consumer, self._upstream, None)
         hidden: dict[str, MirrorError] = {}
-        self._source_ids = {name: topic.id for name, topic in source.topics(names, hidden).items()}
+        there = source.topics(names, hidden)
+        self._source_ids = {name: topic.id for name, topic in there.items()}
         self._target_ids = {
             name: topic.id for name, topic in target.topics({*self._remote.values(), *self._upstream.values()}, hidden).items()
         }
-        self._ends = source.ends([tp for tp in wanted if tp.topic in self._source_ids], hidden)
-        self.errors += hidden.values()
+        answered = [tp for tp in wanted if tp.topic in there and (tp.topic in self._mirrored or tp.topic in self._upstream)]
+        asked = [tp for tp in answered if tp.partition < len(there[tp.topic].partitions)]
+        unlisted: dict[str, MirrorError] = {}
+        self._ends = source.ends(asked, unlisted)
+        self._leaderless = {tp for tp in asked if tp not in self._ends and tp.topic not in unlisted}
+        self.errors += [*hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
 
     def translated(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         """One answer."""
@@ -100,11 +109,13 @@ class _Sides:
         remote = self._remote[tp.topic]
         record = self._ledger.records.get(tp)
         if tp.topic not in self._mirrored:
-            found = none("the flow does not mirror the topic")
+            found = none(NOT_MIRRORED)
         elif self._ledger.hides(tp):
             found = none("the ledger cannot be read")
         elif record is not None and record.is_handed_back:
             found = none("the flow was handed back to MirrorMaker 2, which translates offsets since")
+        elif tp in self._leaderless:
+            found = none(_NO_LEADER)
         else:
             side, epoch = self._source_partition(tp), committed.leader_epoch
             sync = self._sync(tp) if _asks_syncs(committed.offset, record) else None
@@ -116,6 +127,8 @@ class _Sides:
         record = self._back.records.get(upstream)
         if self._back.hides(upstream):
             found = none("the ledger of the other direction, on the source, cannot be read")
+        elif tp in self._leaderless:
+            found = none(_NO_LEADER)
         else:
             ids = self._target_ids.get(upstream.topic)
             found = translate_back(committed.offset, record, self._source_partition(tp), ids, leader_epoch=committed.leader_epoch)
@@ -149,6 +162,15 @@ class _Sides:
             store.sync(each)
         store.read_to_end()
         return store
+
+
+def _without_leader(tp: TopicPartition) -> SourceUnreadable:
+    return SourceUnreadable(
+        f"{tp}: it has no leader on the source, so nobody knows whether what groups committed is in it. No offset of it was translated.",
+        topic=tp.topic,
+        partition=tp.partition,
+        next="Bring the source's brokers back; the next run goes on by itself.",
+    )
 
 
 def _asks_syncs(offset: int, record: LedgerRecord | None) -> bool:

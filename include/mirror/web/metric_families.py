@@ -1,13 +1,14 @@
 """The metrics of a few flows, from their snapshots, as prometheus_client renders them. Asks nobody anything."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from mirror.report.snapshot import FlowSnapshot, PartitionSnapshot
+from mirror.report.snapshot_taking import GROUPS_SHARE
 from mirror.report.status import PAUSED, PROGRESSING
 from mirror.report.throughput import Throughput
 from mirror.web import metric_names as names
@@ -117,7 +118,9 @@ class _Rendering:
 
     def _groups(self) -> None:
         found = self._snapshot.groups
-        if found.taken is None:
+        # While nobody can look at groups, the last good look stays beside its error; after two pauses it is none of now.
+        longest = timedelta(seconds=max(TOO_OLD_SECONDS, 2 * GROUPS_SHARE * found.seconds))
+        if found.taken is None or self._now - found.taken > longest:
             return
         self._set(names.GROUPS, len(found.groups) + found.left_out)
         self._set(names.GROUPS_INEXACT, sum(not each.is_exact for each in found.groups))

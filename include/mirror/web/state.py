@@ -1,12 +1,13 @@
 """How a flow stands, in one sentence for somebody who was woken up: fine, behind and catching up, or stuck, why, and what to do."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mirror.errors import ErrorReport
 from mirror.report.snapshot import FlowSnapshot
-from mirror.report.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, Status
+from mirror.report.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, PartitionStatus, Status
 from mirror.report.throughput import CatchUp
 from mirror.web.access import AirflowView
 from mirror.web.causes import Cause, alerts_of, causes
@@ -99,10 +100,18 @@ def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
     if (apart := _apart(snapshot.status)) is not None:
         return apart
     if not snapshot.status.lag:
-        return State(FINE, "Fine", f"everything is copied, in all {plural(len(snapshot.status.partitions), 'partition')}.")
+        return _copied(snapshot.status)
     if snapshot.catch_up.seconds == 0:
         return State(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
     return _catching_up(snapshot.catch_up, behind, now)
+
+
+def _copied(status: Status) -> State:
+    """Nothing is behind, as far as it could be seen."""
+    count = plural(len(status.partitions), "partition")
+    if status.unknown:
+        return State(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(len(status.unknown))} of {count}.")
+    return State(FINE, "Fine", f"everything is copied, in all {count}.")
 
 
 def _seen_in_part(error: ErrorReport, behind: str) -> State:
@@ -127,7 +136,7 @@ def _apart(status: Status) -> State | None:
     """Partitions that no run copies just now though nothing is wrong with them, if all the others are up to date: paused ones, gone ones,
     and those that wait for a producer, a broker or `refresh-topics`."""
     apart = {state: count for state, count in status.states.items() if state not in PROGRESSING}
-    if not apart or any(each.lag for each in status.partitions if each.state in PROGRESSING):
+    if not apart or any(each.lag != 0 for each in status.partitions if each.state in PROGRESSING):
         return None
     counted = sorted(apart.items(), key=lambda pair: -pair[1])
     words = ", ".join(f"{number(count)} {state}" for state, count in counted) if len(counted) > 1 else counted[0][0]
@@ -159,7 +168,7 @@ def _distance(snapshot: FlowSnapshot) -> str:
     if status is None or status.lag is None:
         return "how far it is behind is not known"
     if not status.lag:
-        return "nothing is behind"
+        return "nothing is known to be behind" if _is_unknown_of_any(status.partitions) else "nothing is behind"
     size_of = f" ({size(snapshot.bytes_behind)})" if snapshot.bytes_behind else ""
     oldest = f", the oldest {seconds(status.oldest_seconds)} old" if status.oldest_seconds is not None else ""
     noun = "record is" if status.lag == 1 else "records are"
@@ -173,4 +182,11 @@ def _rest(snapshot: FlowSnapshot) -> str:
     lag = sum(each.lag or 0 for each in moving)
     if not moving:
         return NOT_KNOWN
-    return f"behind by at most {number(lag)} records" if lag else "up to date"
+    if lag:
+        return f"behind by at most {number(lag)} records"
+    return "not known to be behind" if _is_unknown_of_any(moving) else "up to date"
+
+
+def _is_unknown_of_any(partitions: Iterable[PartitionStatus]) -> bool:
+    """Whether any of them may be behind without anybody having seen it."""
+    return any(each.lag is None and each.state not in _MEANT for each in partitions)

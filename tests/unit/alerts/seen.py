@@ -7,7 +7,7 @@ from typing import Any
 from mirror.alerts.seen import Beats, Seen
 from mirror.errors import ErrorReport
 from mirror.formats.ledger import Writer
-from mirror.report.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
+from mirror.report.status import BEHIND, NO_LEADER, UP_TO_DATE, PartitionStatus, Status
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -24,6 +24,11 @@ def partition(watermark: int | None, end: int, number: int = 0, topic: str = "or
     age = 1e9 if begin < end else None
     known: dict[str, Any] = {"state": state, "last_stable": end, "end": end, "lag": end - begin, "oldest_seconds": age}
     return PartitionStatus(topic, number, watermark=watermark, **{**known, **fields})
+
+
+def hidden(number: int = 0, topic: str = "orders", state: str = NO_LEADER) -> PartitionStatus:
+    """A partition whose source could not be read."""
+    return PartitionStatus(topic, number, state, watermark=5)
 
 
 def seen(seconds: float, *partitions: PartitionStatus, errors: Iterable[ErrorReport] = (), **fields: Any) -> Seen:

@@ -7,7 +7,7 @@ from mirror.alerts.audits import COUNTED, KEPT, Audits
 from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from mirror.offsets.partition import TopicPartition
 from mirror.report.status import GONE, PartitionStatus
-from tests.unit.alerts.seen import at, partition, seen
+from tests.unit.alerts.seen import at, hidden, partition, seen
 
 
 def audited(minute: int, *partitions: tuple[int, str, tuple[int, int], int | None], topic: str = "orders") -> dict[str, Any]:
@@ -64,6 +64,13 @@ def test_what_the_source_has_no_more_or_the_flow_does_not_mirror_any_more_is_ove
     assert left(mirrored[0], partition(20, 20, 2, state=GONE)) == {("orders", 1)}
     assert left(starts=(7, 7), comparable=False) == {("orders", 1), ("orders", 2)}, "nothing is known"
     assert places(audits.still_there(seen(0, *mirrored))) == {("orders", 1), ("orders", 2)}, "no log start could be seen"
+
+
+def test_a_mismatch_of_a_log_that_was_created_anew_and_does_not_reach_so_far_is_over() -> None:
+    audits = Audits().plus("run", audited(0, (1, DIFFERENT, (0, 9000), 5000), (2, DIFFERENT, (0, 9000), None)))
+    assert places(audits.still_there(seen(0, partition(20, 20, 1), partition(9000, 9000, 2)))) == {("orders", 2)}
+    assert places(audits.still_there(seen(0, partition(5001, 5001, 1), partition(20, 20, 2)))) == {("orders", 1)}
+    assert places(audits.still_there(seen(0, hidden(1), hidden(2)))) == {("orders", 1), ("orders", 2)}, "no end could be seen"
 
 
 def test_very_many_mismatches_do_not_grow_without_end() -> None:

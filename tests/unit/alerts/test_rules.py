@@ -5,8 +5,19 @@ from mirror.alerts.limits import Limits
 from mirror.alerts.problems import TOPICS_ALONE, Judgement
 from mirror.alerts.rules import judge
 from mirror.alerts.seen import Seen
-from mirror.report.status import FAILED, FIRST_SIGHT, OPEN_TRANSACTION, PAUSED, UNKNOWN
-from tests.unit.alerts.seen import beats, error, partition, seen, written
+from mirror.report.status import (
+    DECIDED,
+    FAILED,
+    FIRST_SIGHT,
+    GONE,
+    LEDGER_UNREADABLE,
+    OPEN_TRANSACTION,
+    PAUSED,
+    TARGET_UNAVAILABLE,
+    UNKNOWN,
+    PartitionStatus,
+)
+from tests.unit.alerts.seen import beats, error, hidden, partition, seen, written
 
 LIMITS = Limits(lag=100, lag_records=None, progress=200, copy=300, heartbeats=150, unreachable=250)
 
@@ -197,6 +208,69 @@ def test_a_cluster_that_refuses_us_is_told_sooner_than_one_that_is_silent() -> N
     refused = error("AuthenticationFailed")
     [problem] = judgement(seen(0, comparable=False, errors=[refused], silent={"west": refused})).problems
     assert (problem.what, problem.patience, problem.summary) == ("west", LIMITS.lasting, "Cluster west refuses the connection.")
+
+
+def test_a_partition_without_leader_is_a_problem_of_its_topic_after_its_time() -> None:
+    checked = seen(0, hidden(0), hidden(4), hidden(1, "bills"), partition(5, 5, 1))
+    problems = [each for each in judgement(checked).problems if each.opens]
+    assert [(each.kind, each.what, each.partition, each.patience, each.summary) for each in problems] == [
+        ("NoLeader", "bills", 1, 250, "No leader on the source: bills-1"),
+        ("NoLeader", "orders", None, 250, "No leader on the source: 2 partitions of orders"),
+    ]
+    assert problems[0].next
+    assert judgement(checked, limits=Limits(unreachable=None)).problems == ()
+
+
+def test_what_a_decision_leads_to_is_late_when_it_is_not_copied_however_far_the_watermark_that_it_leaves_behind() -> None:
+    def restarted(seconds: float, **fields: int) -> PartitionStatus:
+        return partition(100, fields["end"], lag=fields["end"], state=DECIDED, oldest_seconds=3e7, written=written(seconds))
+
+    for end in (50, 100, 5000):
+        still = restarted(0, end=end)
+        assert opened(judgement(seen(0, still), seen(310, still))) == {"NotCopying": None}
+        busy = [seen(0, still, partition(0, 9, 1)), seen(210, still, partition(9, 9, 1, written=written(210)))]
+        assert opened(judgement(*busy)) == {"NoProgress": "orders"}
+
+
+def test_of_places_that_were_not_seen_it_is_not_known_whether_a_problem_is_over() -> None:
+    def unseen(*partitions: PartitionStatus) -> set[tuple[str, int | None]]:
+        return set(judgement(seen(0, *partitions)).unseen)
+
+    assert unseen(hidden(0), partition(5, 9, 1)) == {("orders", 0)}
+    assert unseen(hidden(0)) == {("orders", 0), ("orders", None)}, "nothing of the topic was seen"
+    assert unseen(partition(None, 9, state=LEDGER_UNREADABLE, lag=None), partition(5, 5, 1)) == {("orders", 0)}
+    assert unseen(partition(5, 9, state=TARGET_UNAVAILABLE), partition(5, 5, 1)) == {("orders", 0)}
+    assert unseen(partition(None, 9, state=FIRST_SIGHT, lag=None), partition(5, 5, 1)) == {("orders", 0)}
+    assert unseen(*(hidden(state=state) for state in (GONE, PAUSED))) == set()
+    assert unseen(partition(5, 9, state="recreated", lag=None)) == set()
+
+
+def test_every_problem_of_places_says_which_they_are() -> None:
+    late = partition(0, 9, written=written(0))
+    gap, refused, later = error("SourceGap", "orders", 0), error("AuthorizationRefused", "bills"), error("X", "orders", 3, retriable=True)
+    checks = [seen(0, late), seen(210, late, partition(5, 5, 1, written=written(210)), hidden(2), errors=[gap, refused, later])]
+    found = {(each.kind, each.what): set(each.places) for each in judgement(*checks).problems}
+    assert found == {
+        ("NoProgress", "orders"): {("orders", 0)},
+        ("NoProgress", None): {("orders", 0)},
+        ("Behind", None): {("orders", 0)},
+        ("SourceGap", "orders"): {("orders", 0)},
+        ("SourceGap", None): {("orders", 0)},
+        ("AuthorizationRefused", "bills"): {("bills", None)},
+        ("AuthorizationRefused", None): {("bills", None)},
+        ("X", None): {("orders", 3)},
+        ("NoLeader", "orders"): {("orders", 2)},
+        ("NoLeader", None): {("orders", 2)},
+    }
+    assert judgement(seen(0, errors=[error("OtherCluster")])).problems[0].places == frozenset()
+
+
+def test_that_nothing_is_copied_is_over_with_a_copy_and_not_because_what_waited_cannot_be_seen() -> None:
+    assert not judgement(seen(1000, hidden(0))).judged("NotCopying")
+    assert judgement(seen(1000, partition(5, 5))).judged("NotCopying")
+    assert judgement(seen(1000, hidden(0), partition(5, 5, 1, written=written(800)))).judged("NotCopying")
+    assert not judgement(seen(1000, hidden(0), partition(5, 5, 1, written=written(600)))).judged("NotCopying")
+    assert judgement(seen(1000, hidden(0)), limits=Limits(copy=None)).judged("NotCopying")
 
 
 def test_heartbeats_that_stopped_are_told_by_their_way() -> None:

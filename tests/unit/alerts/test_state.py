@@ -1,6 +1,7 @@
 """What is remembered survives as JSON, and what cannot be read is told apart from what is not there."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,8 @@ from mirror.alerts.state import State, from_document
 from mirror.audit.model import DIFFERENT, EQUAL
 from mirror.config import Flow
 from mirror.errors import NotificationFailed
-from tests.unit.alerts.seen import at, error, partition, seen, written
+from mirror.report.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
+from tests.unit.alerts.seen import at, error, hidden, partition, seen, written
 from tests.unit.alerts.test_audits import audited
 
 
@@ -95,6 +97,34 @@ def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) ->
     for minute in (2, 3):
         then = check(flow, replace(down, status=replace(down.status, time=at(60 * minute))), then.state, audits)
     assert {each.kind for each in then.alerts} == set()
+
+
+@pytest.mark.parametrize("why", [NO_LEADER, LEDGER_UNREADABLE])
+def test_an_alert_about_a_partition_is_not_over_because_that_cannot_be_looked_at(make_flow: Callable[..., Flow], why: str) -> None:
+    flow = make_flow("mirror.alert.connections = mail", "mirror.deadline.lag.seconds = 100", "mirror.deadline.progress.seconds = -1")
+    state, other = State(), partition(9, 9, 1, written=written(0))
+    late, unseen = partition(5, 500, written=written(0)), hidden(state=why)
+    told: list[tuple[int, bool, str]] = []
+
+    def minute(number: int, *partitions: PartitionStatus, gap: bool) -> None:
+        nonlocal state
+        looked = seen(60 * number, *partitions, errors=[error("SourceGap", "orders", 0)] if gap else [])
+        checked = check(flow, looked, from_document(json.loads(json.dumps(state.as_document()))))
+        told.extend((number, each.cleared, each.alert.kind) for each in checked.state.outbox[len(state.outbox) :])
+        state = checked.state
+
+    for number in range(5):
+        minute(number, late, replace(other, written=written(60 * number)), gap=True)
+    assert told == [(1, False, "SourceGap"), (3, False, "Behind")]
+    for number in range(5, 20):
+        minute(number, unseen, replace(other, written=written(60 * number)), gap=False)
+    assert told[2:] == ([(10, False, "NoLeader")] if why == NO_LEADER else [])
+    for number in range(20, 23):
+        minute(number, late, replace(other, written=written(60 * number)), gap=True)
+    assert [each[1:] for each in told[2:] if each[2] != "NoLeader"] == [], "they are told once"
+    for number in range(23, 25):
+        minute(number, partition(500, 500), replace(other, written=written(60 * number)), gap=False)
+    assert {each[1:] for each in told[-2:]} == {(True, "SourceGap"), (True, "Behind")}
 
 
 def test_that_nothing_is_remembered_of_partitions_is_not_the_same_as_that_none_had_work() -> None:

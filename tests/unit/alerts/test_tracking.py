@@ -1,5 +1,6 @@
 """Whatever checks see, in whatever order: an alert is told once when it begins and once when it is over."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -29,13 +30,13 @@ class Told:
         self.connections = connections
         self._lasting, self._repeat, self._growth = lasting, repeat, growth
 
-    def check(self, seconds: float, *problems: Problem, judged: bool = True) -> list[str]:
+    def check(self, seconds: float, *problems: Problem, judged: bool = True, unseen: Collection[tuple[str, int | None]] = ()) -> list[str]:
         """What is told: `+mail` and `-mail`."""
         # As from JSON: nothing may depend on what is not kept.
         before = {key: Tracked.from_document(each.as_document()) for key, each in self.tracking.items()}
         self.tracking, telling = track(
             before,
-            Judgement(problems, lambda _kind: judged),
+            Judgement(problems, lambda _kind: judged, frozenset(unseen)),
             flow="east->west",
             now=at(seconds),
             lasting=self._lasting,
@@ -96,6 +97,35 @@ def test_what_cannot_be_judged_neither_begins_nor_ends() -> None:
     assert told.check(820, judged=False) == []
     assert told.check(880) == [], "it is seen to be gone for the first time again"
     assert told.check(940) == ["-mail"]
+
+
+FIRST, SECOND = ("orders", 0), ("orders", 1)
+
+
+def at_places(*places: tuple[str, int | None], patience: float = 30) -> Problem:
+    return problem(patience, places=frozenset(places))
+
+
+def test_an_alert_stays_as_it_is_while_its_place_cannot_be_seen_and_is_over_when_it_was_seen_without_it() -> None:
+    told = Told()
+    assert told.check(0, at_places(FIRST)) + told.check(60, at_places(FIRST)) == ["+mail"]
+    assert [told.check(120 + 60 * minute, unseen={FIRST}) for minute in range(9)] == [[]] * 9
+    assert told.check(700, at_places(FIRST)) + told.check(760, unseen={FIRST}) == []
+    assert told.check(820, unseen={SECOND}) + told.check(880, unseen={SECOND}) == ["-mail"]
+
+
+def test_an_alert_of_several_places_lasts_until_each_was_seen_without_it() -> None:
+    told = Told()
+    assert told.check(0, at_places(FIRST, SECOND)) + told.check(60, at_places(FIRST, SECOND)) == ["+mail"]
+    assert told.check(120, at_places(SECOND), unseen={FIRST}) == []
+    assert told.check(180, unseen={FIRST}) + told.check(240, unseen={FIRST}) == [], "the first one was not seen since"
+    assert told.check(300, at_places(SECOND)) + told.check(360) + told.check(420) == ["-mail"]
+
+
+def test_what_has_no_place_is_over_whatever_else_cannot_be_seen() -> None:
+    told = Told()
+    assert told.check(0, problem()) + told.check(60, problem()) == ["+mail"]
+    assert told.check(120, unseen={FIRST}) + told.check(180, unseen={FIRST}) == ["-mail"]
 
 
 def test_a_consequence_keeps_an_alert_open_and_begins_none() -> None:
@@ -207,6 +237,33 @@ def test_beginning_and_end_alternate_for_any_series_of_checks(steps: list[tuple[
     assert told.check(now, problem(patience)) + told.check(now + 300, problem(patience)) == ([] if len(signs) % 2 else ["+mail"])
     assert told.check(now + 600) + told.check(now + 900) == ["-mail"]
     assert told.tracking == {}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([FIRST, SECOND]), unique=True),
+            st.sampled_from([(), (FIRST,), (SECOND,), (FIRST, SECOND)]),
+        ),
+        max_size=40,
+    ),
+    st.sampled_from([0.0, 30.0, 90.0]),
+)
+def test_an_alert_is_over_only_when_each_place_that_had_it_was_seen_since(
+    steps: list[tuple[list[tuple[str, int]], tuple[tuple[str, int], ...]]], lasting: float
+) -> None:
+    told, had = Told(lasting=lasting), set[tuple[str, int]]()
+    for minute, (there, unseen) in enumerate(steps):
+        visible = set(there) - set(unseen)
+        had = (had & set(unseen)) | visible
+        now = told.check(60 * minute, *([at_places(*visible, patience=lasting)] if visible else []), unseen=unseen)
+        assert not (had and "-mail" in now)
+    signs = [each.cleared for _, each in told.told]
+    assert signs == [bool(place % 2) for place in range(len(signs))]
+    # However it went: what is seen everywhere, and is nowhere, is over.
+    told.check(60 * len(steps))
+    told.check(60 * len(steps) + 300)
+    assert not told.open
 
 
 @pytest.mark.parametrize("lost", range(1, 5))

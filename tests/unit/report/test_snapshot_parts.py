@@ -31,7 +31,7 @@ from mirror.report.snapshot_parts import (
 )
 from mirror.report.snapshot_taking import positions_of
 from mirror.report.status import Observation, status_of
-from mirror.report.throughput import Totals
+from mirror.report.throughput import UNKNOWN_LAG, CatchUp, Totals
 from mirror.sync.translated_groups import GroupOffset
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
@@ -142,6 +142,22 @@ def test_a_sample_has_every_partition_of_the_ledger():
         TopicPartition("orders", 0): Totals(100, 1000, 100, 150),
         TopicPartition("orders", 1): Totals(100, 5000, 100, 100),
     }
+
+
+def test_a_decided_partition_stands_where_the_decision_leads_and_not_at_the_watermark_that_it_leaves_behind():
+    tp = TopicPartition("orders", 1)
+    restarted = replace(SEEN, decided={tp: "restart by ana"}, starts={**SEEN.starts, tp: 0})
+    assert sample_of(restarted).totals[tp] == Totals(100, 5000, 0, 100)
+    decided = next(each for each in partitions(restarted) if each.status.topic_partition == tp)
+    assert (decided.status.lag, decided.bytes_behind) == (100, 5000)
+
+
+def test_nobody_knows_when_all_will_be_copied_while_one_partition_may_be_behind_by_any_number():
+    copied = {("orders", 0): ledger_record(watermark=150), ("orders", 1): ledger_record(watermark=100)}
+    found = seen({("orders", 0): 150, ("orders", 1): 100}, copied)
+    assert catch_up_of(status_of(found), [], 60).seconds == 0
+    unknown = seen({("orders", 0): 150, ("orders", 1): 100}, {("orders", 0): copied["orders", 0]})
+    assert catch_up_of(status_of(unknown), [], 60) == CatchUp(None, UNKNOWN_LAG)
 
 
 def test_partitions_that_wait_for_a_person_are_counted_and_paused_ones_are_not():

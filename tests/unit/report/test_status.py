@@ -67,7 +67,9 @@ def stuck(offset=50):
         ({"errors": (ErrorReport("SomethingNew", "no", "orders", 0),)}, "failed", 0),
         ({"errors": (ErrorReport("SomethingNew", "of another one", "orders", 1), ErrorReport("Flow", "all"))}, "up to date", 0),
         ({"ledger": at(60), "paused": {TP: "by hand"}}, "paused", 40),
-        ({"ledger": stuck(), "decided": {TP: "skip-record by me"}}, "decided", 50),
+        ({"ledger": stuck(), "decided": {TP: "skip-record by me"}, "starts": {TP: 51}}, "decided", 49),
+        ({"ledger": at(100), "decided": {TP: "restart by me"}, "starts": {TP: 10}}, "decided", 90),
+        ({"ledger": at(100, source_topic_id="another"), "decided": {TP: "restart by me"}, "starts": {TP: 10}}, "decided", 90),
         ({"ledger": at(60, source_topic_id="another")}, "behind", None),
         ({"source": {}}, "no leader", None),
         ({"source": {}, "ledger": {}}, "no remote partition", None),
@@ -151,11 +153,19 @@ def test_the_flow_adds_up_its_partitions_and_knows_the_last_writer():
             "1 partition; how far they are behind is unknown; last written 07:59:00 UTC by host (run)",
         ),
         ({"source": {}, "topics": {}, "ledger": {}}, "No partition is mirrored yet."),
+        ({"ledger": {}}, "1 partition; how far they are behind is unknown; nothing written yet"),
         ({"source": {}, "topics": {}, "ledger": {}, "errors": (ErrorReport("Down", "down"),)}, "Nothing is known of any partition."),
     ],
 )
 def test_the_summary_is_one_line(changes, says):
     assert summary(status_of(replace(SEEN, **changes))) == says
+
+
+def test_a_partition_of_which_nobody_knows_how_far_it_is_behind_is_said_beside_those_that_are_copied():
+    other = TopicPartition("orders", 1)
+    status = status_of(replace(SEEN, source={TP: FOUND, other: replace(FOUND, tp=other)}))
+    assert (status.lag, [each.topic_partition for each in status.unknown]) == (0, [other])
+    assert summary(status).startswith("2 partitions, none behind; of 1 it is unknown; last written ")
 
 
 @pytest.mark.parametrize(

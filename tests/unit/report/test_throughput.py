@@ -93,6 +93,24 @@ def test_a_clock_that_was_set_back_begins_anew():
     assert [each.time for each in samples.kept] == [90]
 
 
+def test_a_partition_that_begins_anew_is_measured_from_there():
+    samples = Samples()
+    for each in (sample(0, 1000, 1000), sample(60, 1000, 1000), sample(120, 0, 1000), sample(180, 50, 1000)):
+        samples.add(each)
+    assert catch_up(samples.kept, {A}, 950, 60) == CatchUp(950 * 60 / 50, "")
+
+
+def test_one_that_begins_anew_and_stays_there_does_not_keep_up_with_its_source():
+    samples = Samples()
+    samples.add(sample(0, 1000, 1000))
+    found = []
+    for minute in range(1, 5):
+        samples.add(sample(60 * minute, 0, 1000))
+        found.append(catch_up(samples.kept, {A}, 1000, 60))
+    assert [each.seconds for each in found] == [None, None, math.inf, math.inf]
+    assert (found[0].reason, found[-1].reason) == (NOT_YET_MEASURED, "nothing was copied in the last 180 s")
+
+
 # ---------------------------------------------------------------- catching up
 
 

@@ -113,6 +113,20 @@ def test_figures_of_long_ago_are_not_shown_as_those_of_now():
     assert value("mirror_snapshot_age_seconds") >= 400
 
 
+@pytest.mark.parametrize(("age", "seconds", "shown"), [(290, 1, 2), (310, 1, None), (310, 20, 2), (410, 20, None)])
+def test_groups_at_which_nobody_could_look_for_long_are_not_shown_as_those_of_now(age, seconds, shown):
+    """A look that took 20 s is followed by a pause of 200."""
+    refused = ErrorReport("AuthorizationRefused", "no groups")
+    groups = replace(BUSY["groups"], taken=now() - timedelta(seconds=age), seconds=seconds, errors=(refused,))
+    value = samples(flow(**{**BUSY, "groups": groups}))
+    assert (value("mirror_up"), value("mirror_problems", code="AuthorizationRefused")) == (1, 1)
+    assert value("mirror_groups") == shown
+    assert value("mirror_groups_inexact") == (shown and 1)
+    assert value("mirror_series_left_out", kind="group") == (None if shown is None else 0)
+    for name in ("exact", "reread_records", "ahead_offsets", "partitions_unanswered"):
+        assert (value(f"mirror_group_{name}", group="billing") is None) == (shown is None)
+
+
 def test_counters_bear_the_time_of_their_snapshot_so_that_an_older_one_of_another_worker_is_no_new_beginning():
     taken = now() - timedelta(seconds=20)
     for accept, read in (("text/plain", parser), (OPENMETRICS, openmetrics_parser)):

@@ -10,7 +10,7 @@ import pytest
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from mirror.errors import ErrorReport
 from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot
-from mirror.report.throughput import CatchUp
+from mirror.report.throughput import UNKNOWN_LAG, CatchUp
 from mirror.web.access import AirflowView, Dag, Run
 from mirror.web.causes import FRESHNESS_OLD_SECONDS, alerts_of, causes
 from mirror.web.history import History
@@ -63,6 +63,34 @@ def with_alert(**fields: Any) -> AirflowView:
         (replace(BUSY, catch_up=CatchUp()), HEALTHY, "behind", "Behind", "when it will have caught up is not measured yet."),
         (snapshot(), HEALTHY, "fine", "Nothing to mirror", "no topic"),
         (snapshot(topic("a", None)), HEALTHY, "unknown", "Not known", "could not be seen"),
+        (
+            snapshot(topic("a", 0, 0), topic_of("b", [partition("b", 0, None, state="first sight")]), catch_up=CatchUp(None, UNKNOWN_LAG)),
+            HEALTHY,
+            *("unknown", "Not known", "how far it is behind could not be seen in 1 of 3 partitions."),
+        ),
+        (
+            snapshot(
+                topic_of("a", [partition("a", 0, 0, state="paused"), partition("a", 1, None, state="first sight")]),
+                catch_up=CatchUp(None, UNKNOWN_LAG),
+            ),
+            HEALTHY,
+            *("unknown", "Not known", "in 1 of 2 partitions."),
+        ),
+        (
+            snapshot(topic_of("b", [partition("b", 0, 7), partition("b", 1, None, state="decided")]), catch_up=CatchUp(None, UNKNOWN_LAG)),
+            HEALTHY,
+            *("behind", "Behind", "7 records are behind (70 B), the oldest 7 s old; when it will have caught up is unknown, as is"),
+        ),
+        (
+            snapshot(topic_of("b", [partition("b", 0, 0), partition("b", 1, None, state="no leader")])),
+            paused(),
+            *("stuck", "Not running", "is paused. Nothing is known to be behind."),
+        ),
+        (
+            with_gap(snapshot(topic("orders", 0, 0, 5), topic_of("b", [partition("b", 0, None, state="no leader")]))),
+            HEALTHY,
+            *("stuck", "Stuck in part", "offsets are gone. The rest is not known to be behind."),
+        ),
         (
             snapshot(topic("a", 0), topic_of("b", [partition("b", 0, 9, state="paused")])),
             HEALTHY,
