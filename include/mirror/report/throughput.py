@@ -134,14 +134,14 @@ def estimated_bytes(offsets: int | None, *totals: tuple[int, int]) -> int | None
 
 
 def _keeps_up(samples: Sequence[Sample], moving: Collection[TopicPartition], interval: float) -> bool:
-    """Whether all that the source had two intervals ago (or when it was looked at before, if that is longer ago) is copied."""
+    """Whether all that the source had two intervals ago (or when it was looked at before, if that is longer ago) is copied. A flow that
+    never copied does not keep up."""
     now = samples[-1]
     recent = [each for each in samples[:-1] if now.time - each.time <= _INTERVALS * interval]
     before = (recent[0] if recent else samples[-2]).totals
-    return all(
-        now.totals[tp].watermark >= (end or 0)
-        for tp in moving
-        if tp in now.totals and (end := before[tp].end if tp in before else now.totals[tp].end) is not None
+    begun = [tp for tp in moving if tp in now.totals]
+    return bool(begun) and all(
+        now.totals[tp].watermark >= end for tp in begun if (end := before[tp].end if tp in before else now.totals[tp].end) is not None
     )
 
 

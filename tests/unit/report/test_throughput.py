@@ -11,6 +11,7 @@ from mirror.report.throughput import (
     NEXT_RUN,
     NOT_MEASURED,
     NOT_YET_MEASURED,
+    NOTHING_COPIED,
     TOO_SLOW,
     UNKNOWN_LAG,
     WINDOW_SECONDS,
@@ -142,6 +143,12 @@ def test_a_flow_that_is_slower_than_its_source_never_catches_up():
 def test_a_flow_that_copies_nothing_never_catches_up_and_the_reason_says_since_when():
     found = catch_up([sample(0, 5, 100), sample(200, 5, 100)], {A}, 95, 60)
     assert (found.seconds, found.reason) == (math.inf, "nothing was copied in the last 200 s")
+
+
+def test_a_flow_that_never_copied_does_not_keep_up():
+    never = [Sample(time, {}) for time in (0, 60, 130)]
+    assert catch_up(never[:2], {A}, 500, 60).reason == NOT_YET_MEASURED
+    assert catch_up(never, {A}, 500, 60) == CatchUp(math.inf, NOTHING_COPIED.format(seconds=130), 0)
 
 
 def test_between_two_runs_nothing_is_judged_yet():
