@@ -52,8 +52,8 @@ OWN_TOPICS = (
 )
 
 
-SYNCS_BY_THE_HOUR = {"segment.ms": "3600000"}
-"""What only this mirror sets for the offset syncs topic, so that it is compacted sooner."""
+BY_THE_HOUR = {"segment.ms": "3600000"}
+"""What only this mirror sets for the topics of offset syncs and checkpoints, so that they are compacted sooner."""
 
 
 def acl(name, user, operation, permission="ALLOW", pattern="LITERAL"):
@@ -74,10 +74,9 @@ def topics(oracle, target, pair):
     """Every topic of this flow but those in which each mirror keeps its state: partitions, and what was set for the topic itself."""
     ours = {name: each for name, each in oracle.topics(target).items() if pair.mark in name or name == "heartbeats"}
     found = {name: each for name, each in ours.items() if not any(own.fullmatch(name) for own in OWN_TOPICS)}
-    syncs = f"mm2-offset-syncs.{pair.source}.internal"
-    if syncs in found:
-        meant = {name: value for name, value in found[syncs].configs.items() if (name, value) not in SYNCS_BY_THE_HOUR.items()}
-        found[syncs] = replace(found[syncs], configs=meant)
+    for name in {f"mm2-offset-syncs.{pair.source}.internal", f"{pair.source}.checkpoints.internal"} & found.keys():
+        meant = {key: value for key, value in found[name].configs.items() if (key, value) not in BY_THE_HOUR.items()}
+        found[name] = replace(found[name], configs=meant)
     return found
 
 

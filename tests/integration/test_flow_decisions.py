@@ -41,6 +41,15 @@ def test_a_paused_topic_is_left_out_until_it_is_resumed_and_the_newer_decision_c
     mirroring.assert_mirrored(topic)
 
 
+def test_a_paused_topic_is_resumed_also_after_its_first_partition_was_resumed_alone(mirroring, make_topic, decide):
+    topic = make_topic("orders", 2)
+    flow = ("--flow", mirroring.pair.flow, "--reason", WHY, "--topic", topic)
+    for word, more in (("pause", ()), ("resume", ("--partition", "0")), ("resume", ())):
+        assert decide(word, *flow, *more)[0] == 0, (word, more)
+    assert mirroring.copy().records == 100
+    assert decide("resume", *flow)[0] == 1, "nothing is paused any more"
+
+
 def test_a_decision_is_written_though_somebody_whose_clock_is_behind_decides_in_the_same_moment(mirroring, make_topic, monkeypatch):
     topic = make_topic("orders")
     mirroring.copy()

@@ -6,6 +6,7 @@ topics, neither knows the other's again, and what was mirrored is mirrored back.
 
 from collections.abc import Iterable, Iterator
 
+from mirror.config.catalogue_connectors import DEFAULT_POLICY
 from mirror.config.flow import Flow
 from mirror.config.overlap import Choice, may_share
 from mirror.config.setting import DEFAULT
@@ -30,6 +31,22 @@ def naming_disagreements(flows: Iterable[Flow]) -> Iterator[tuple[Flow, Flow, st
                 "and records may go round for ever, in MirrorMaker 2 too. Set replication.policy.* alike for both, or let them mirror "
                 "different topics.",
             )
+
+
+def unseen_circles(flows: Iterable[Flow]) -> dict[str, str]:
+    """Name of each flow whose topics come back to it unseen -> why. The DefaultReplicationPolicy tells where a topic came from by what
+    stands before the first separator, which is no alias if an alias has a separator itself."""
+    plain = {(flow.source, flow.target): flow for flow in flows if flow.value(_NAMING[0]) == DEFAULT_POLICY}
+    found = {}
+    for (source, target), one in plain.items():
+        separator, other = one.value(_NAMING[1]), plain.get((target, source))
+        unclear = [alias for alias in (source, target) if separator in alias]
+        if other is not None and unclear and may_share([Choice.of(one), Choice.of(other)]):
+            found[one.name] = (
+                f"the alias '{unclear[0]}' has the separator '{separator}' in it, so nobody can tell by a topic's name that it came from "
+                f"there, and {one.name} and {other.name} would mirror each other's remote topics"
+            )
+    return found
 
 
 def _shown(flow: Flow, name: str) -> str:

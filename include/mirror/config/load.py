@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mirror.config import flatten
-from mirror.config.agreement import naming_disagreements
+from mirror.config.agreement import naming_disagreements, unseen_circles
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
 from mirror.config.file import ConfigurationFile, Pair, beating_pairs, enabled_pairs, read
 from mirror.config.flow import Configuration, Flow, InvalidFlow
@@ -150,12 +150,24 @@ def _between_flows(found: Sequence[_Found]) -> None:
         for each in found:
             if each.flow in (one, other):
                 each.flow = replace(each.flow, notices=(*each.flow.notices, notice))
-    cycles = identity_cycles(each.flow for each in found if each.flow and not each.problems)
+    _refuse_circles(found)
+
+
+def _refuse_circles(found: Sequence[_Found]) -> None:
+    """Flows between which records would go round for ever."""
+    sound = [each.flow for each in found if each.flow and not each.problems]
+    unseen, kept = unseen_circles(sound), identity_cycles(sound)
     for each in found:
-        if each.flow and each.name.name in cycles:
+        if each.flow and each.name.name in unseen:
+            each.refuse(
+                f"{each.name.name}.enabled",
+                f"{unseen[each.name.name]}, in MirrorMaker 2 too; rename the alias, set another replication.policy.separator, or let the "
+                "flows mirror different topics (topics, topics.exclude)",
+            )
+        if each.flow and each.name.name in kept:
             each.refuse(
                 each.flow.connector["replication.policy.class"].origin,
-                f"with the IdentityReplicationPolicy records would go round for ever: {cycles[each.name.name]}; let the flows mirror "
+                f"with the IdentityReplicationPolicy records would go round for ever: {kept[each.name.name]}; let the flows mirror "
                 "different topics (topics, topics.exclude), or use the DefaultReplicationPolicy",
             )
 

@@ -19,6 +19,9 @@ from mirror.plan.decisions import Decisions
 from mirror.plan.own_topics import read_decisions, read_ledger, renamed_ledger
 from mirror.policy import topic_selection
 
+_ANY_OTHER = -1
+"""The number of no partition, so that nobody decides about it."""
+
 
 def decide(flow: Flow, request: Request, dry_run: bool = False) -> list[Made]:
     """Takes the decision for everything that it applies to, and gives what was decided. With `dry_run` nothing is written.
@@ -111,10 +114,11 @@ class _Deciding:
         return [Made(made, f"{what} is copied again, from where it was left")]
 
     def _numbers(self, decisions: Decisions, topic: str) -> set[int]:
-        """The partitions to which pauses may apply: the one that is asked for, or those somebody decided about and any other one."""
+        """The partitions to which pauses may apply: the one that is asked for, or those somebody decided about and one that stands for all
+        others."""
         if self._request.partition is not None:
             return {self._request.partition}
-        return {0} | {each.partition for each in decisions.all if each.topic == topic and each.partition is not None}
+        return {_ANY_OTHER} | {each.partition for each in decisions.all if each.topic == topic and each.partition is not None}
 
     def _when(self, decisions: Decisions, *others: datetime) -> datetime:
         """Now, to the millisecond; later than everything decided before, whatever the clock of whoever did that: the newer one counts."""

@@ -8,6 +8,8 @@ from mirror.kafka.creating import create_topic
 from mirror.kafka.model import NewTopic
 
 CONFIGS = {"cleanup.policy": "compact"}
+BY_THE_HOUR = {"segment.ms": str(60 * 60 * 1000)}
+"""For topics of which all is read again and again: by default a week of records, or a gigabyte, would stand uncompacted."""
 _FEWER_REPLICAS = (
     "Set its replication factor (heartbeats.topic.replication.factor, and likewise checkpoints.… and offset-syncs.…) to no more than the "
     "number of brokers, or to -1 for their default."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
 from mirror.formats.checkpoint import Checkpoint
 from mirror.kafka.checkpoints import read_stored, write_checkpoints
-from mirror.kafka.internal_topics import ensure
+from mirror.kafka.internal_topics import BY_THE_HOUR, ensure
 from mirror.offsets.checkpoint_rules import Candidate, due
 from mirror.offsets.translation import NONE
 from mirror.sync.group_clusters import group_clusters
@@ -64,7 +64,7 @@ def emit(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Emit
         candidates, refused = _candidates(translated.offsets)
         new = due(candidates, stored)
         if not dry_run:
-            ensure(target, work.checkpoints_topic, work.checkpoints_replication_factor)
+            ensure(target, work.checkpoints_topic, work.checkpoints_replication_factor, BY_THE_HOUR)
             if new:
                 write_checkpoints(work.target, work.target_producer, work.checkpoints_topic, new, began, work.seconds)
     problems = [error.report() for error in (*damaged, *refused)]

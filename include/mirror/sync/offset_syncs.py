@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.offset_sync import OffsetSync
-from mirror.kafka.internal_topics import ensure
+from mirror.kafka.internal_topics import BY_THE_HOUR, ensure
 from mirror.kafka.mm2_topics import newest_offset_syncs
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.config.flow import Side
     from mirror.kafka.cluster import Cluster
-
-CONFIGS = {"segment.ms": str(60 * 60 * 1000)}
-"""Beyond what MirrorMaker 2 gives its topic: by default a week of pairs would stand uncompacted, and be read to find an old one."""
 
 MANY_READ = 500_000
 """From so many records on a run says that reading them back takes its time."""
@@ -83,14 +80,14 @@ def _emit(
     syncs = [OffsetSync(*tp, *pair) for tp, pairs in due.items() for pair in pairs]
     if syncs:
         if found is None:
-            ensure(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), CONFIGS)
+            ensure(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), BY_THE_HOUR)
         writer = RecordWriter(cluster.alias, flow.client(side, "producer"), cluster.timeout)
         writer.write((Outgoing(topic, sync.key, sync.value) for sync in syncs), "the offset syncs")
     notices = [str(each) for each in found.damaged] if found else []
     if found and found.read >= MANY_READ:
         notices.append(
             f"{found.read} records of {topic} on '{cluster.alias}' were read to find the newest pair of every partition. To have the "
-            f"topic compacted more often: kafka-configs.sh --alter --topic {topic} --add-config segment.ms={CONFIGS['segment.ms']}"
+            f"topic compacted more often: kafka-configs.sh --alter --topic {topic} --add-config segment.ms={BY_THE_HOUR['segment.ms']}"
         )
     return Emitted(len(syncs), sum(map(bool, due.values())), tuple(notices))
 

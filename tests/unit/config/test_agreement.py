@@ -53,6 +53,28 @@ def test_flows_that_do_not_lead_back_may_name_as_they_like(configuration):
     assert [flow.notices for flow in configuration(text).flows] == [(), ()]
 
 
+DOTTED = (
+    "clusters = dc1.a, b\ndc1.a.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\ndc1.a->b.enabled = true\nb->dc1.a.enabled = {back}\n"
+)
+
+
+def test_flows_that_lead_back_are_refused_where_an_alias_has_the_separator_in_it(configuration):
+    found = configuration(DOTTED.format(back="true"))
+    assert {each.name for each in found.invalid} == {"dc1.a->b", "b->dc1.a"}
+    for each in found.invalid:
+        assert "the alias 'dc1.a' has the separator '.' in it" in str(each.error)
+        assert "rename the alias" in str(each.error)
+
+
+@pytest.mark.parametrize("lines", ["replication.policy.separator = _\n", "dc1.a->b.topics = orders\nb->dc1.a.topics = clicks\n"])
+def test_another_separator_or_other_topics_make_such_an_alias_harmless(configuration, lines):
+    assert not configuration(DOTTED.format(back="true") + lines).invalid
+
+
+def test_one_way_an_alias_may_have_the_separator_in_it(configuration):
+    assert not configuration(DOTTED.format(back="false")).invalid
+
+
 AGREED = (
     *("topics", "topics.exclude", "topic.filter.class", "offset-syncs.topic.location", "emit.offset-syncs.enabled"),
     *("replication.policy.class", "replication.policy.separator", "replication.policy.internal.topic.separator.enabled"),

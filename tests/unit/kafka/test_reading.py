@@ -39,7 +39,7 @@ class FakeMessage:
 def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Reads the given ranges while the consumer hands out these batches: the offsets per partition, in order."""
 
-    def run(ranges: dict[TopicPartition, tuple[int, int]], batches: Sequence[Sequence[FakeMessage]], seconds: float = 30) -> Any:
+    def run(ranges: Any, batches: Sequence[Sequence[FakeMessage]], seconds: float = 30, in_all: bool = False) -> Any:
         left = list(batches)
 
         class FakeConsumer:
@@ -60,7 +60,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(reading, "Consumer", FakeConsumer)
         found: dict[TopicPartition, list[int]] = {tp: [] for tp in ranges}
-        for message in BoundedReader("west", {}).read(ranges, seconds):
+        for message in BoundedReader("west", {}).read(ranges, seconds, in_all=in_all):
             found[TopicPartition(str(message.topic()), int(message.partition() or 0))].append(int(message.offset() or 0))
         return found
 
@@ -87,6 +87,15 @@ def test_the_end_of_one_partition_is_not_that_of_another(read: Any) -> None:
 
 def test_what_stands_behind_the_wanted_end_is_not_given_and_ends_the_range(read: Any) -> None:
     assert read({TP: (0, 3)}, [[FakeMessage(TP, 1), FakeMessage(TP, 5)]]) == {TP: [1]}
+
+
+def test_a_range_that_is_read_on_and_on_is_not_late_unless_all_of_it_has_its_time(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(reading.time, "monotonic", lambda: float(next(clock)))
+    batches = [[FakeMessage(TP, offset)] for offset in range(20)]
+    assert read({TP: (0, 20)}, list(batches), seconds=3) == {TP: list(range(20))}
+    with pytest.raises(DeadlineExceeded, match=r"ledger-0@20 was not reached"):
+        read({TP: (0, 20)}, list(batches), seconds=3, in_all=True)
 
 
 def test_an_end_that_never_comes_is_an_error_that_names_it(read: Any) -> None:
