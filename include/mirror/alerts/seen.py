@@ -7,7 +7,7 @@ from datetime import datetime
 from mirror.alerts.problems import Where
 from mirror.errors import ErrorReport
 from mirror.offsets.partition import TopicPartition
-from mirror.report.status import GONE, LEDGER_UNREADABLE, PAUSED, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
+from mirror.report.status import GONE, LEDGER_UNREADABLE, NO_REMOTE, PAUSED, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Seen:
 
 
 def _is_unseen(each: PartitionStatus) -> bool:
-    if each.state in (PAUSED, GONE):
+    # Of what waits for refresh-topics everything is known: no run serves it, and nothing of it was ever copied.
+    if each.state in (PAUSED, GONE) or (each.state == NO_REMOTE and each.watermark is None):
         return False
     if each.end is None or each.state in (LEDGER_UNREADABLE, TARGET_UNAVAILABLE):
         return True

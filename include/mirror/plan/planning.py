@@ -136,22 +136,22 @@ class Planning:
         )
 
     def _start(self, partition: SourcePartition) -> StartPosition:
-        """Where a partition begins that the ledger does not know: where it is configured, unless it was added to a topic that is mirrored,
-        for then it has no records that were meant to be left out.
+        """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already.
 
-        Partitions are added with higher numbers. One among those that are known is as old as they are, and where it was to begin did not
-        come to be committed. A start that moves with the time is another place now, and what came since is not left out.
+        One that was added since has no records that were meant to be left out; nor can it be told from one whose beginning did not come to
+        be committed. So both begin at their earliest record: too much may be copied, but nothing is left out. Where somebody accepted
+        what stands on the target, a start that does not move with the time is what is meant.
         """
         tp = partition.tp
         start: StartPosition = self._flow.per_topic("mirror.start", tp.topic)
         known = self._last_known.get(tp.topic)
-        if known is None or self._has_accepted_records(partition):
+        if known is None or (start.is_fixed and self._has_accepted_records(partition)):
             return start
-        if tp.partition < known and not start.is_fixed:
+        if start != EARLIEST and tp.partition < known:
             self.notices.append(
                 f"{tp} is copied from its beginning: where it was to begin when its topic was first seen is not known any more."
             )
-        return start if tp.partition < known and start.is_fixed else EARLIEST
+        return EARLIEST
 
     def _report_open_transactions(self, found: Mapping[TopicPartition, SourcePartition], refused: dict[str, MirrorError]) -> None:
         """Work that is owed and cannot be read. A partition that still has something readable is copied first."""

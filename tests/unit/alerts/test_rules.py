@@ -1,5 +1,7 @@
 """What is a problem, what is none, and what is only the consequence of another one."""
 
+from dataclasses import replace
+
 from mirror.alerts.lateness import late_partitions, memory_after
 from mirror.alerts.limits import Limits
 from mirror.alerts.problems import TOPICS_ALONE, Judgement
@@ -11,6 +13,7 @@ from mirror.report.status import (
     FIRST_SIGHT,
     GONE,
     LEDGER_UNREADABLE,
+    NO_REMOTE,
     OPEN_TRANSACTION,
     PAUSED,
     TARGET_UNAVAILABLE,
@@ -242,6 +245,8 @@ def test_of_places_that_were_not_seen_it_is_not_known_whether_a_problem_is_over(
     assert unseen(partition(5, 9, state=TARGET_UNAVAILABLE), partition(5, 5, 1)) == {("orders", 0)}
     assert unseen(partition(None, 9, state=FIRST_SIGHT, lag=None), partition(5, 5, 1)) == {("orders", 0)}
     assert unseen(*(hidden(state=state) for state in (GONE, PAUSED))) == set()
+    assert unseen(replace(hidden(state=NO_REMOTE), watermark=None)) == set(), "nothing of it was ever copied, and why is known"
+    assert ("orders", 0) in unseen(hidden(state=NO_REMOTE))
     assert unseen(partition(5, 9, state="recreated", lag=None)) == set()
 
 
