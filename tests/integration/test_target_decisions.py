@@ -141,6 +141,26 @@ def test_a_recreated_remote_topic_that_somebody_filled_needs_both_decisions(mirr
     assert mirrored(mirroring, topic) == [(b"foreign", b"v"), *values(mirroring, mirroring.source, topic)]
 
 
+def test_records_that_the_target_lost_under_aborted_ones_are_copied_again_once_somebody_says_so(mirroring, make_topic, decide, answer):
+    topic = make_topic("orders")
+    mirroring.copy()
+    mirroring.oracle.produce(mirroring.source, topic, 20, seed=5)
+    transaction = f"over-the-hole-{mirroring.pair.mark}"
+    mirroring.oracle.open_transaction(mirroring.target, mirroring.pair.remote(topic), transaction, [Record(b"k", b"v")] * 5)
+    mirroring.oracle.end_transaction(transaction, "abort")
+    # As if three of our records had stood where the aborted ones stand now.
+    known = OffsetMap((Run(0, 0, 100), Run(100, 101, 3)))
+    write_ledger(mirroring, topic, watermark=103, covered=((0, 103),), target_next=104, offset_map=known, records=103)
+    for _ in range(2):
+        error = errors_of(mirroring.copy(), "TargetLostRecords")[TopicPartition(topic, 0)]
+        assert "lost what was committed in [100, 104)" in error.message
+        assert mirrored(mirroring, topic) == values(mirroring, mirroring.source, topic)[:100]
+    answer(error)
+    assert mirroring.copy().records == 20
+    mirroring.assert_mirrored(topic)
+    used_up(decide, mirroring, "restart", "--topic", topic)
+
+
 def test_records_that_the_ledger_forgot_are_not_copied_twice_once_somebody_says_where_the_source_goes_on(
     mirroring, make_topic, decide, answer
 ):

@@ -157,21 +157,14 @@ class Attempt:
             if lost is not None:
                 self._unwritten.add(tp)
                 self._check_identities()  # a topic that was created anew begins at 0 too
-                self._keep_loss(tp, lost)
+                if isinstance(lost, TargetLostRecords):
+                    self._state.keep_loss(tp, self._records[tp], lost)
                 raise lost
             self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             self._skipped.extend((tp, skipped) for skipped in moved.skipped)
             if moved.poison is not None:
                 self._stick(tp, moved.next_offset, self._poison_error(tp, moved.poison))
-
-    def _keep_loss(self, tp: TopicPartition, lost: MirrorError) -> None:
-        """Lets the next attempt note in the ledger what the target lost of what was committed: the records that showed it are aborted, but
-        they take up the offsets, and nobody would see the hole any more."""
-        record = self._records[tp]
-        if isinstance(lost, TargetLostRecords) and lost.end < record.target_next:
-            first = record.offset_map.source_of(lost.end)
-            self._state.poisoned[tp] = (record.watermark if first is None else first, lost)
 
     def _poison_error(self, tp: TopicPartition, poison: PoisonRecord | MirrorError) -> MirrorError:
         if isinstance(poison, PoisonRecord):

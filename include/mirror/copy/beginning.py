@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from mirror.copy.checks import RemotePartition, availability, continuity, hidden, window
 from mirror.copy.history import not_writable, view
 from mirror.copy.lane_state import LaneState
+from mirror.copy.lost_records import can_be_seen, lost_from
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
 from mirror.copy.target_view import TargetView
@@ -23,6 +24,7 @@ from mirror.errors import (
     MirrorError,
     Overtaken,
     SourceRecreated,
+    TargetLostRecords,
     TargetMissing,
     UnexplainedTarget,
 )
@@ -96,6 +98,7 @@ class Beginning:
             if suspicious and tp.topic not in task.append_to:
                 windows[tp] = suspicious
             self._accept(planned, record, remote, starts.get(tp))
+        self._note_lost(windows.keys(), found)
         self._refuse_unexplained(windows, found, records, ledger)
 
     def _read(self, ledger: Ledger) -> dict[TopicPartition, LedgerRecord]:
@@ -188,6 +191,23 @@ class Beginning:
         else:
             self.records[tp] = record
 
+    def _note_lost(self, grown: Iterable[TopicPartition], found: Mapping[TopicPartition, RemotePartition]) -> None:
+        """What the target lost although it ends where it should: whoever wrote over the hole did not come to note it, or did not see it."""
+        asked = {
+            TopicPartition(found[tp].remote, tp.partition): tp
+            for tp in grown
+            if tp in self.records and can_be_seen(found[tp], self.records[tp]) and not self._view.limits(found[tp].remote).needs_key
+        }
+        stretches = {remote: (found[tp].log_start, self.records[tp].target_next) for remote, tp in asked.items()}
+        reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
+        for remote, end in lost_from(reader, stretches, self._task.request_seconds, {}).items():
+            tp = asked[remote]
+            lost = TargetLostRecords(tp.topic, tp.partition, remote.topic, self.records[tp].target_next, end)
+            if self._task.history:
+                self._refuse(tp, lost)
+            else:
+                self._state.keep_loss(tp, self.records[tp], lost)
+
     def _refuse_unexplained(
         self,
         windows: dict[TopicPartition, tuple[int, int]],
@@ -198,7 +218,8 @@ class Beginning:
         by_remote = {TopicPartition(found[tp].remote, tp.partition): tp for tp in windows}
         reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
         hidden: dict[str, MirrorError] = {}
-        visible = reader.first_visible({remote: windows[tp] for remote, tp in by_remote.items()}, self._task.request_seconds, hidden)
+        asked = {remote: windows[tp] for remote, tp in by_remote.items()}
+        visible = reader.first_visible(asked, self._task.request_seconds, hidden, in_all=False)
         for remote, tp in by_remote.items():
             if remote.topic in hidden:
                 self._refuse(tp, hidden[remote.topic])

@@ -87,11 +87,11 @@ def window(found: RemotePartition, record: LedgerRecord | None, accepted: int = 
     start = max(found.log_start, accepted) if record is None else max(found.log_start, record.target_next)
     if start >= found.last_stable:
         return None
-    only_our_marker = record is not None and _ends_with_ours(record) and found.last_stable == found.end == record.target_next + 1
+    only_our_marker = record is not None and ends_with_ours(record) and found.last_stable == found.end == record.target_next + 1
     return None if only_our_marker else (start, found.last_stable)
 
 
-def _ends_with_ours(record: LedgerRecord) -> bool:
+def ends_with_ours(record: LedgerRecord) -> bool:
     """Whether a record of ours stands right in front of `target_next`. After a person's decision somebody else's may, and of a partition
     that was taken over from MirrorMaker 2 we have written none yet."""
     runs = record.offset_map.runs

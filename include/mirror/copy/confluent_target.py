@@ -49,7 +49,7 @@ class Target:
     @property
     def age(self) -> float:
         """For how many seconds the transaction has been open; the target counts from the first record on."""
-        return time.monotonic() - self._begun if self._begun is not None else 0.0
+        return time.monotonic() - self._begun if self._begun is not None and self._sent else 0.0
 
     def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: object) -> None:
         """Puts one source record into the transaction: same partition number, key, value, headers and timestamp."""
@@ -80,6 +80,9 @@ class Target:
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Puts keyed records into the transaction and waits until they are acknowledged."""
         self.begin()
+        if not self._sent:
+            self._begun = time.monotonic()
+            self._sent = len(entries)
         failures: list[KafkaError] = []
 
         def report(error: KafkaError | None, _message: Message) -> None:

@@ -41,7 +41,7 @@ class LaneCopy:
         for ranges in _phases(self._task.ranges):
             if not self._until_done(ranges):
                 break
-        errors = [*state.errors.values(), *([self._lane_error] if self._lane_error else [])]
+        errors = [*state.errors.values(), *state.losses.values(), *([self._lane_error] if self._lane_error else [])]
         marks = [
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
             for tp, record in sorted(state.written.items())

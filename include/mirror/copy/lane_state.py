@@ -52,6 +52,19 @@ class LaneState:
         before = self.skipped.get(tp) or SkippedRecords(tp.topic, tp.partition, skipped.start, 0, skipped.reason)
         self.skipped[tp] = replace(before, records=before.records + skipped.offsets)
 
+    def keep_loss(self, tp: TopicPartition, record: LedgerRecord, lost: TargetLostRecords) -> None:
+        """Lets the next commit note in the ledger what the target lost of what was committed: aborted records take up its offsets, and
+        nobody would see the hole any more."""
+        if lost.end < record.target_next:
+            first = record.offset_map.source_of(lost.end)
+            self.poisoned[tp] = (record.watermark if first is None else first, lost)
+
+    @property
+    def losses(self) -> dict[TopicPartition, ErrorReport]:
+        """What was seen to be lost and is not noted in the ledger."""
+        found = {tp: error for tp, (_, error) in self.poisoned.items() if isinstance(error, TargetLostRecords) and tp not in self.errors}
+        return {tp: error.report() for tp, error in found.items()}
+
     def leave_out(self, error: MirrorError) -> bool:
         """Leaves out the partition, or the topic, that an error names. False if it names none of this lane's."""
         named = [

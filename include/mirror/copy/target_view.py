@@ -28,7 +28,7 @@ class TargetView:
     @property
     def smallest_message_limit(self) -> int:
         """The smallest max.message.bytes of the lane's remote topics and the ledger's usual one."""
-        return min((self.limits(name).max_message_bytes for name in self.topics), default=RecordLimits().max_message_bytes)
+        return min([RecordLimits().max_message_bytes, *(self.limits(name).max_message_bytes for name in self.topics)])
 
     def limits(self, remote: str) -> RecordLimits:
         """What the remote topic takes (LogValidator, KIP-937): only topics that keep the producer's time check timestamps."""

@@ -9,8 +9,9 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.errors import DeadlineExceeded, MirrorError
 from mirror.kafka.closing import close
-from mirror.kafka.consumer_settings import reader_settings
+from mirror.kafka.consumer_settings import STATISTICS_MS, reader_settings
 from mirror.kafka.failures import Complaints, Errors, concerns_reading, left_out, settings_with, translated
+from mirror.kafka.fetch_progress import FetchProgress
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
@@ -31,8 +32,8 @@ class BoundedReader:
         """Yields the visible records of all ranges, in order within each partition.
 
         An end-of-partition event ends a range only at or behind the range's end: right after a leader change a fetch may end early.
-        Raises DeadlineExceeded, naming what was not reached, when no record came for `seconds`, or with `in_all` when it takes longer: a
-        long topic that is read on and on is not late. A topic that may not be read is in `errors`, if that is given.
+        Raises DeadlineExceeded, naming what was not reached, when the client got no further for `seconds`, or with `in_all` when it takes
+        longer: a long topic that is read on and on is not late. A topic that may not be read is in `errors`, if that is given.
         """
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
         yield from self._read(ranges, open_ranges, seconds, errors, in_all=in_all)
@@ -44,16 +45,17 @@ class BoundedReader:
         errors: Errors,
         partial: bool = False,
         accept: Callable[[Message], bool] = lambda _message: True,
+        in_all: bool = True,
     ) -> dict[TopicPartition, Message]:
         """The first visible record of each range that has one; reads no further than that. A topic that may not be read is in `errors`.
         With `accept` the first one that it takes.
 
-        When time is up it raises DeadlineExceeded; with `partial` it gives what was found by then.
+        When time is up it raises DeadlineExceeded; with `partial` it gives what was found by then. `in_all` as in `read`.
         """
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
         found: dict[TopicPartition, Message] = {}
         try:
-            for message in self._read(ranges, open_ranges, seconds, errors, in_all=True):
+            for message in self._read(ranges, open_ranges, seconds, errors, in_all=in_all):
                 tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
                 if tp not in found and accept(message):
                     found[tp] = message
@@ -70,13 +72,14 @@ class BoundedReader:
     ) -> Iterator[Message]:
         if not open_ranges:
             return
-        deadline = time.monotonic() + seconds
-        consumer = Consumer(self._settings)
+        heard, progress = time.monotonic(), FetchProgress()
+        told = {} if in_all else {"statistics.interval.ms": STATISTICS_MS, "stats_cb": progress}
+        consumer = Consumer({**self._settings, **told})
         try:
             consumer.assign([ClientTopicPartition(tp.topic, tp.partition, ranges[tp][0]) for tp in open_ranges])
             fetched = set(open_ranges)
             while open_ranges:
-                if time.monotonic() > deadline:
+                if time.monotonic() > max(heard, progress.moved_at) + seconds:
                     raise self._late(open_ranges, seconds)
                 self._complaints.raise_refusal()
                 messages = consumer.consume(_BATCH, _POLL_SECONDS)
@@ -89,7 +92,7 @@ class BoundedReader:
                     elif _within(message, open_ranges):
                         yield message
                 if not in_all and any(message.error() is None for message in messages):
-                    deadline = time.monotonic() + seconds
+                    heard = time.monotonic()
                 # What lies behind the end of a range would be fetched as well, for as long as another range is open.
                 if done := fetched - open_ranges.keys():
                     consumer.pause([ClientTopicPartition(tp.topic, tp.partition) for tp in done])

@@ -1,6 +1,6 @@
 """A target, a source, a ledger and an engine that live in memory and write down in which order they are asked."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -34,6 +34,10 @@ class World:
     limits: list[TransactionLimits] = field(default_factory=list)
     happenings: dict[str, Callable[["MemoryEngine"], None]] = field(default_factory=dict)
     engines: int = 0
+    starts: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where remote partitions begin; unless it is given, at their end: nothing of ours is left to be looked at."""
+    kept: dict[TopicPartition, int] = field(default_factory=dict)
+    """In front of which offset the records of ours still stand."""
 
     def happens(self, step: str, engine: "MemoryEngine") -> None:
         self.log.append(step)
@@ -56,7 +60,8 @@ class MemoryCluster(QuietCluster):
         return super().topics(names, errors, operation)
 
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
-        return {tp: self.world.ends.get(tp, 0) for tp in partitions}
+        ends = {tp: self.world.ends.get(tp, 0) for tp in partitions}
+        return ends if at == "latest" else ends | {tp: start for tp, start in self.world.starts.items() if tp in ends}
 
 
 class MemoryLedger:
@@ -72,14 +77,32 @@ class MemoryLedger:
         return dict(self.world.ledger)
 
 
+@dataclass
+class Found:
+    """A record that was read."""
+
+    at: int
+
+    def offset(self) -> int:
+        return self.at
+
+
 class MemoryReader:
-    """Finds nothing that nobody knows of."""
+    """Finds the records of ours that are left, and none that nobody knows of."""
+
+    world: World
 
     def __init__(self, alias: str, settings: object) -> None:
         pass
 
-    def first_visible(self, ranges: object, seconds: float, errors: object) -> dict[TopicPartition, object]:
-        return {}
+    def first_visible(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float, errors: object, in_all: bool = True
+    ) -> dict[TopicPartition, Found]:
+        return {remote: Found(start) for remote, (start, end) in ranges.items() if start < min(end, self.world.kept.get(remote, 0))}
+
+    def read(self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> Iterator[Found]:
+        for remote, (start, end) in ranges.items():
+            yield from (Found(offset) for offset in range(start, min(end, self.world.kept.get(remote, 0))))
 
 
 class MemoryEngine:
@@ -127,7 +150,7 @@ class MemoryEngine:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """What the lane of this test finds; no waiting between attempts."""
     made = World()
-    for fake in (MemoryCluster, MemoryLedger):
+    for fake in (MemoryCluster, MemoryLedger, MemoryReader):
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(attempt, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane, "Cluster", MemoryCluster)

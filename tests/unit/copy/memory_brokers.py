@@ -4,7 +4,7 @@ Between any two steps of a lane something may happen: it fails, it is killed wit
 runs in its place. `script` says what; when it is used up, nothing happens any more.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,13 +138,17 @@ class MemoryReader:
         pass
 
     def first_visible(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float, errors: object
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float, errors: object, in_all: bool = True
     ) -> dict[TopicPartition, Found]:
         found = {}
         for remote, (start, end) in ranges.items():
             inside = [offset for _, offset in self.brokers.visible(remote) if start <= offset < end]
             found |= {remote: Found(inside[0])} if inside else {}
         return found
+
+    def read(self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> Iterator[Found]:
+        for remote, (start, end) in ranges.items():
+            yield from (Found(offset) for _, offset in self.brokers.visible(remote) if start <= offset < end)
 
 
 class MemoryEngine:

@@ -207,6 +207,43 @@ def test_what_the_target_lost_while_it_was_written_is_noted_though_aborted_recor
     assert world.ledger[ORDERS] == noted, "who tries again with an older plan does not take the note away"
 
 
+@pytest.mark.parametrize("when", ["the transaction over the hole fails", "the note cannot be committed"])
+def test_a_hole_that_nobody_came_to_note_is_found_by_what_can_be_read(copy, world, known, when):
+    known("orders", 7)
+    remote = TopicPartition("east.orders", 0)
+    world.starts[remote], world.ends[remote], world.kept[remote] = 0, 8, 7
+
+    def lose(_engine):
+        if world.engines == 1:
+            world.kept[remote] = 4
+            world.ends[remote] = 20 if when.startswith("the transaction") else 4
+            if when.startswith("the transaction"):
+                raise ClusterUnreachable("west", "west:9092", 30)
+
+    def fence(_engine):
+        if world.engines > 1 and when.startswith("the note"):
+            world.ends[remote] = 20  # the aborted records of the attempt before
+            if world.engines < 6:
+                raise ClusterUnreachable("west", "west:9092", 30)
+
+    world.happenings.update(copy=lose, fence=fence)
+    first = copy()
+    assert ("TargetLostRecords", "orders", 4) in {(error.code, error.topic, error.offset) for error in first.errors}
+    world.happenings.clear()
+    again = copy()
+    assert [(error.code, error.topic, error.offset) for error in again.errors] == [("TargetLostRecords", "orders", 4)]
+    noted = world.ledger[ORDERS]
+    assert (noted.watermark, noted.blocked.code, noted.blocked.offset) == (7, "TargetLostRecords", 4)
+
+
+def test_a_remote_partition_that_has_grown_with_our_last_record_in_place_is_copied_to(copy, world, known):
+    known("orders", 7)
+    remote = TopicPartition("east.orders", 0)
+    world.starts[remote], world.ends[remote], world.kept[remote] = 0, 20, 7
+    assert copy().errors == ()
+    assert world.ledger[ORDERS].watermark == 10
+
+
 # ---------------------------------------------------------------- the budget
 
 

@@ -46,6 +46,8 @@ def flow(name="east->west", topics=None, **fields):
     topics = topics or (topic_of("orders", first, partition(1, state="gap", lag=0)),)
     partitions = tuple(each.status for topic in topics for each in topic.partitions)
     status = Status(name, now(), partitions, fields.pop("errors", ()))
+    if fields.get("groups") is BUSY["groups"]:  # of the time when this module was imported: tests of a long run come late
+        fields["groups"] = replace(fields["groups"], taken=now())
     return FlowSnapshot(
         name, fields.pop("taken", now()), status, comparable=fields.pop("comparable", True), topics=topics, bytes_behind=4000, **fields
     )
