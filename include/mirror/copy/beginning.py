@@ -198,10 +198,16 @@ class Beginning:
             for tp in grown
             if tp in self.records and can_be_seen(found[tp], self.records[tp]) and not self._view.limits(found[tp].remote).needs_key
         }
+        if not asked:
+            return
         stretches = {remote: (found[tp].log_start, self.records[tp].target_next) for remote, tp in asked.items()}
         reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
-        for remote, end in lost_from(reader, stretches, self._task.request_seconds, {}).items():
+        ends = lost_from(reader, stretches, self._task.request_seconds, {})
+        starts = self._target.offsets(ends, "earliest")
+        for remote, end in ends.items():
             tp = asked[remote]
+            if starts.get(remote, self.records[tp].target_next) >= self.records[tp].target_next:
+                continue  # retention took it meanwhile, or nobody can tell
             lost = TargetLostRecords(tp.topic, tp.partition, remote.topic, self.records[tp].target_next, end)
             if self._task.history:
                 self._refuse(tp, lost)

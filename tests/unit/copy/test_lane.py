@@ -6,6 +6,7 @@ from mirror.copy.engine import NothingRead, WritingRefused
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, Overtaken, RecordNotCarried, TransactionTooSlow
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
+from tests.unit.copy.conftest import MemoryReader
 from tests.unit.copy.happenings import raising, watermarks
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
@@ -234,6 +235,21 @@ def test_a_hole_that_nobody_came_to_note_is_found_by_what_can_be_read(copy, worl
     assert [(error.code, error.topic, error.offset) for error in again.errors] == [("TargetLostRecords", "orders", 4)]
     noted = world.ledger[ORDERS]
     assert (noted.watermark, noted.blocked.code, noted.blocked.offset) == (7, "TargetLostRecords", 4)
+
+
+def test_a_record_that_retention_takes_while_it_is_looked_for_is_not_lost(copy, world, known, monkeypatch):
+    known("orders", 7)
+    remote = TopicPartition("east.orders", 0)
+    world.starts[remote], world.ends[remote], world.kept[remote] = 0, 20, 0
+    first_visible = MemoryReader.first_visible
+
+    def expire(reader, *arguments, **options):
+        world.starts[remote] = 7
+        return first_visible(reader, *arguments, **options)
+
+    monkeypatch.setattr(MemoryReader, "first_visible", expire)
+    assert copy().errors == ()
+    assert world.ledger[ORDERS].watermark == 10
 
 
 def test_a_remote_partition_that_has_grown_with_our_last_record_in_place_is_copied_to(copy, world, known):
