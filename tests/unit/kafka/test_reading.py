@@ -1,5 +1,6 @@
 """Reading a partition to an end, with a consumer whose fetches end early as they may after a leader change."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,6 +97,32 @@ def test_a_range_that_is_read_on_and_on_is_not_late_unless_all_of_it_has_its_tim
     assert read({TP: (0, 20)}, list(batches), seconds=3) == {TP: list(range(20))}
     with pytest.raises(DeadlineExceeded, match=r"ledger-0@20 was not reached"):
         read({TP: (0, 20)}, list(batches), seconds=3, in_all=True)
+
+
+def test_a_client_that_gets_on_through_aborted_records_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(reading.time, "monotonic", lambda: float(next(clock)))
+
+    class Consumer:
+        def __init__(self, settings: dict[str, Any]) -> None:
+            self.told, self.fetched = settings.get("stats_cb"), 0
+
+        def assign(self, partitions: object) -> None: ...
+
+        def pause(self, partitions: object) -> None: ...
+
+        def close(self) -> None: ...
+
+        def consume(self, number: int, timeout: float) -> Sequence[FakeMessage]:
+            self.fetched += 100
+            if self.told:
+                self.told(json.dumps({"topics": {TP.topic: {"partitions": {"0": {"next_offset": self.fetched}}}}}))
+            return [FakeMessage(TP, 5000, end=True)] if self.fetched >= 5000 else []
+
+    monkeypatch.setattr(reading, "Consumer", Consumer)
+    assert BoundedReader("west", {}).first_visible({TP: (0, 5000)}, 9, {}, in_all=False) == {}
+    with pytest.raises(DeadlineExceeded):
+        BoundedReader("west", {}).first_visible({TP: (0, 5000)}, 9, {})
 
 
 def test_an_end_that_never_comes_is_an_error_that_names_it(read: Any) -> None:
