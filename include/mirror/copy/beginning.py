@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from mirror.copy.checks import RemotePartition, availability, continuity, hidden, window
 from mirror.copy.history import not_writable, view
 from mirror.copy.lane_state import LaneState
-from mirror.copy.lost_records import can_be_seen, lost_from
+from mirror.copy.lost_records import losses
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
 from mirror.copy.target_view import TargetView
@@ -24,7 +24,6 @@ from mirror.errors import (
     MirrorError,
     Overtaken,
     SourceRecreated,
-    TargetLostRecords,
     TargetMissing,
     UnexplainedTarget,
 )
@@ -193,22 +192,11 @@ class Beginning:
 
     def _note_lost(self, grown: Iterable[TopicPartition], found: Mapping[TopicPartition, RemotePartition]) -> None:
         """What the target lost although it ends where it should: whoever wrote over the hole did not come to note it, or did not see it."""
-        asked = {
-            TopicPartition(found[tp].remote, tp.partition): tp
-            for tp in grown
-            if tp in self.records and can_be_seen(found[tp], self.records[tp]) and not self._view.limits(found[tp].remote).needs_key
+        looked_at = {
+            tp: (found[tp], self.records[tp]) for tp in grown if tp in self.records and not self._view.limits(found[tp].remote).needs_key
         }
-        if not asked:
-            return
-        stretches = {remote: (found[tp].log_start, self.records[tp].target_next) for remote, tp in asked.items()}
         reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
-        ends = lost_from(reader, stretches, self._task.request_seconds, {})
-        starts = self._target.offsets(ends, "earliest")
-        for remote, end in ends.items():
-            tp = asked[remote]
-            if starts.get(remote, self.records[tp].target_next) >= self.records[tp].target_next:
-                continue  # retention took it meanwhile, or nobody can tell
-            lost = TargetLostRecords(tp.topic, tp.partition, remote.topic, self.records[tp].target_next, end)
+        for tp, lost in losses(reader, self._target, looked_at, self._task.request_seconds).items():
             if self._task.history:
                 self._refuse(tp, lost)
             else:

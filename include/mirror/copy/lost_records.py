@@ -11,28 +11,43 @@ partition ends behind `target_next` as it should, and only a reader of committed
 from collections.abc import Mapping
 
 from mirror.copy.checks import RemotePartition, ends_with_ours
-from mirror.errors import MirrorError
+from mirror.errors import MirrorError, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 
 _FIRST_LOOK = 1000
 
 
-def can_be_seen(found: RemotePartition, record: LedgerRecord) -> bool:
-    """Whether a record of ours stood right in front of `target_next` that nothing but a loss can have removed, or the cleaner."""
-    return ends_with_ours(record) and 0 <= found.log_start < record.target_next
+def losses(
+    reader: BoundedReader, target: Cluster, looked_at: Mapping[TopicPartition, tuple[RemotePartition, LedgerRecord]], seconds: float
+) -> dict[TopicPartition, TargetLostRecords]:
+    """What was lost, by source partition, of the given remote partitions and their records in the ledger; none of them compacted.
 
-
-def lost_from(
-    reader: BoundedReader, asked: Mapping[TopicPartition, tuple[int, int]], seconds: float, errors: dict[str, MirrorError]
-) -> dict[TopicPartition, int]:
-    """Of remote partitions, given with log start and `target_next`, those whose last record of ours is gone, with the offset behind the
-    last one that is left. A topic that may not be read is in `errors`."""
-    last = {remote: (target_next - 1, target_next) for remote, (_, target_next) in asked.items()}
-    visible = reader.first_visible(last, seconds, errors, in_all=False)
-    gone = [remote for remote in asked if remote not in visible and remote.topic not in errors]
-    return {remote: _end_of_visible(reader, remote, *asked[remote], seconds) for remote in gone}
+    Looked at are those in which a record of ours stood right in front of `target_next`. A topic that may not be read is left to whoever
+    reads what stands behind that.
+    """
+    asked = {
+        TopicPartition(found.remote, tp.partition): tp
+        for tp, (found, record) in looked_at.items()
+        if ends_with_ours(record) and 0 <= found.log_start < record.target_next
+    }
+    if not asked:
+        return {}
+    nexts = {remote: looked_at[tp][1].target_next for remote, tp in asked.items()}
+    unread: dict[str, MirrorError] = {}
+    last = {remote: (target_next - 1, target_next) for remote, target_next in nexts.items()}
+    visible = reader.first_visible(last, seconds, unread, in_all=False)
+    gone = [remote for remote in asked if remote not in visible and remote.topic not in unread]
+    starts = target.offsets(gone, "earliest") if gone else {}
+    lost = {}
+    for remote in gone:
+        target_next = nexts[remote]
+        if starts.get(remote, target_next) < target_next:  # else retention took it meanwhile, or nobody can tell
+            end = _end_of_visible(reader, remote, starts[remote], target_next, seconds)
+            lost[asked[remote]] = TargetLostRecords(*asked[remote], remote.topic, target_next, end)
+    return lost
 
 
 def _end_of_visible(reader: BoundedReader, remote: TopicPartition, log_start: int, target_next: int, seconds: float) -> int:

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.tls import KEPT, explained, refuses_us
+from mirror.offsets.partition import TopicPartition
 
 # The client's background threads repeat each failed connection many times a second; what matters of it is in our errors. Whoever wants
 # the lines adds a handler to this logger.
@@ -185,3 +186,8 @@ def _timed_out(complaints: Complaints, step: str, seconds: float) -> MirrorError
 def _reason(error: KafkaError) -> str:
     """What the client says, without the address and the time that it puts around every reason."""
     return _FRAME.sub("", error.str()).strip().rstrip(".:?")
+
+
+def without_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
+    """The error of a partition that no broker leads, in the given sentence; it ends when `whose` brokers are back."""
+    return KafkaFailure(said, topic=tp.topic, partition=tp.partition, next=f"Bring {whose} brokers back; the next run goes on by itself.")

@@ -8,11 +8,12 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from mirror.errors import KafkaFailure, LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
+from mirror.errors import LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka import compacted
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.failures import without_leader
 from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -126,12 +127,7 @@ class Ledger:
         return record
 
     def _without_leader(self, tp: TopicPartition) -> MirrorError:
-        return KafkaFailure(
-            f"The ledger partition {tp} has no leader, so its lane copies nothing.",
-            topic=tp.topic,
-            partition=tp.partition,
-            next="Bring the target's brokers back; the next run goes on by itself.",
-        )
+        return without_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
 
     def _where(self, message: Message) -> str:
         return f"{message.topic()}-{message.partition()}@{message.offset()}"

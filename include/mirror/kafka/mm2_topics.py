@@ -9,12 +9,13 @@ from typing import Any, Generic, TypeVar
 
 from confluent_kafka import Message
 
-from mirror.errors import InternalRecordDamaged, KafkaFailure, MirrorError
+from mirror.errors import InternalRecordDamaged, MirrorError
 from mirror.formats import checkpoint, heartbeat, offset_sync
 from mirror.formats.checkpoint import Checkpoint
 from mirror.formats.heartbeat import Heartbeat
 from mirror.formats.offset_sync import OffsetSync
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.failures import without_leader
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair
@@ -99,12 +100,7 @@ def end_of(cluster: Cluster, topic: str) -> int | None:
         return None
     ends = cluster.offsets([partition], "latest")
     if partition not in ends:
-        raise KafkaFailure(
-            f"Cluster '{cluster.alias}': {partition} has no leader and cannot be read.",
-            topic=topic,
-            partition=0,
-            next="Bring the cluster's brokers back; the next run goes on by itself.",
-        )
+        raise without_leader(partition, f"Cluster '{cluster.alias}': {partition} has no leader and cannot be read.", "the cluster's")
     return ends[partition]
 
 

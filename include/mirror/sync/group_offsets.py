@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.failures import without_leader
 from mirror.kafka.groups import AT_ONCE, Committed, Group, Groups
 from mirror.offsets.group_offset_rules import ToCommit, to_commit
 from mirror.offsets.partition import TopicPartition
@@ -124,12 +125,8 @@ class _Target:
         return logs, set(there) - logs.keys()
 
     def _without_leader(self, tp: TopicPartition) -> KafkaFailure:
-        return KafkaFailure(
-            f"Cluster '{self._cluster.alias}': {tp} has no leader, so nobody knows which offsets it has. None was committed for it.",
-            topic=tp.topic,
-            partition=tp.partition,
-            next="Bring the target's brokers back; the next run goes on by itself.",
-        )
+        said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so nobody knows which offsets it has. None was committed for it."
+        return without_leader(tp, said)
 
     def _sync(self, wanted: Mapping[str, _Wanted], logs: Mapping[TopicPartition, tuple[int, int]]) -> Synced:
         # The state first: whoever joins and commits after it is found by the look at the offsets, or refused by the broker.
