@@ -48,6 +48,8 @@ def test_every_dag_says_what_it_is_for(configured: Callable[..., None], dags: Ca
         assert dag.tags == {"mirror", "east->west" if dag_id.startswith("east") else "west->east"}
         for heading in ("**When not to use it.**", "**When it is red**"):
             assert heading in dag.doc_md
+    configured(*TWO_WAYS, "west->east.mirror.lanes = banana")
+    assert "**When not to use it.**" in dags()["mirror.configuration"].doc_md
 
 
 def test_windows_follow_the_interval_and_begin_on_whole_ones(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
@@ -114,7 +116,7 @@ def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
 ) -> None:
     configured(*TWO_WAYS, "west->east.mirror.lanes = banana", "west->east.mirror.lane = 3")
     found = dags()
-    assert len(found) == 2 * len(KINDS)
+    assert set(found) == {"mirror.configuration", *(f"{flow}.{kind}" for flow in ("east-to-west", "west-to-east") for kind in KINDS)}
     assert "has to be" in found["west-to-east.copy"].doc_md
     for what in KINDS:
         assert run_dag(f"west-to-east.{what}").state == "failed"
@@ -131,7 +133,27 @@ def test_a_file_that_cannot_be_read_is_one_failing_dag(
     [(dag_id, dag)] = dags().items()
     assert dag_id == "mirror.configuration"
     assert "the file cannot be read: No such file or directory" in dag.doc_md
+    assert str(tmp_path / "none.properties") in dag.doc_md
     assert run_dag(dag_id).state == "failed"
+
+
+def test_only_the_alarm_comes_up_unpaused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, configured: Callable[..., None], dags: Callable[[], dict[str, Any]]
+) -> None:
+    configured(*TWO_WAYS, "west->east.mirror.lanes = banana")
+    monkeypatch.setenv("MIRROR_CONFIG", f"{tmp_path / 'none.properties'},{tmp_path / 'mm2.properties'}")
+    found = dags()
+    assert {dag_id for dag_id, dag in found.items() if dag.is_paused_upon_creation is False} == {"mirror.configuration"}
+    assert {dag.is_paused_upon_creation for dag_id, dag in found.items() if dag_id != "mirror.configuration"} == {None}
+    for named in (str(tmp_path / "none.properties"), str(tmp_path / "mm2.properties"), "west->east", "mirror.lanes"):
+        assert named in found["mirror.configuration"].doc_md
+
+
+def test_pair_that_only_beats_and_is_wrong_is_in_the_alarm_too(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS[:4], "west->east.emit.heartbeats.interval.seconds = soon")
+    found = dags()
+    assert "west-to-east.copy" not in found
+    assert "emit.heartbeats.interval.seconds" in found["mirror.configuration"].doc_md
 
 
 def test_flows_of_other_files_live_on_beside_the_failing_dag(

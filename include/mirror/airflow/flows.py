@@ -73,12 +73,19 @@ def configured_flows(flows: Callable[[Configuration], Configuration]) -> Iterato
     yield from configuration.invalid
 
 
-def failing_dag(dag_id: str, error: ConfigurationError, *, tags: tuple[str, ...], seconds: int, doc: str = "") -> DAG:
-    """A DAG that fails in every run with this error: one that vanished could not raise an alarm."""
+def failing_dag(
+    dag_id: str, error: ConfigurationError, *, tags: tuple[str, ...], seconds: int, doc: str = "", never_paused: bool = False
+) -> DAG:
+    """A DAG that fails in every run with this error: one that vanished could not raise an alarm.
+
+    `never_paused` is for an alarm that is nothing else. The DAG of a flow comes up as Airflow says: Airflow keeps the state when the flow
+    is corrected, and it would begin to work though nobody unpaused it.
+    """
     problems = "".join(f"\n- {problem}" for problem in error.problems)
-    with _dag(
-        dag_id, *_windows(seconds), tags, f"**This cannot run: the configuration is wrong.**\n{problems}\n\n{error.next}\n\n{doc}"
-    ) as dag:
+    where = f" in {error.file}" if error.file else ""
+    said = f"**This cannot run: the configuration{where} is wrong.**\n{problems}\n\n{error.next}\n\n{doc}"
+    options: dict[str, Any] = {"is_paused_upon_creation": False} if never_paused else {}
+    with _dag(dag_id, *_windows(seconds), tags, said, **options) as dag:
 
         @task(retries=0)
         def configuration(message: str) -> None:

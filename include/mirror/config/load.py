@@ -77,7 +77,7 @@ def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
     if len(errors) == 1:
         return errors[0]
     problems = [Problem(f"{each.property} ({error.file})", each.message, each.value) for error in errors for each in error.problems]
-    return ConfigurationError(problems)
+    return ConfigurationError(list(dict.fromkeys(problems)))
 
 
 def _configured(environ: Mapping[str, str] | None) -> list[Path]:
