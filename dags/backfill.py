@@ -11,15 +11,18 @@ from mirror.airflow.flows import flow_dags
 from mirror.config import Flow
 
 DOC = """
-Brings the records of a time interval to the target, **exactly once**, and audits them. Each day it does so by itself for the day before,
-and normally has nothing to copy. For a date range, use Airflow's own Backfill: *Trigger* → *Backfill*, `POST /api/v2/backfills`, or
-`airflow backfill create`. Days may run in any order and several at once; a second time copies nothing.
+Brings the records of a time interval to the target, **exactly once**, and audits them. For a date range, use Airflow's own Backfill:
+*Trigger* → *Backfill*, `POST /api/v2/backfills`, or `airflow backfill create`. Days may run in any order and several at once; a second
+time copies nothing.
+
+By itself it runs each day for the day before: it waits until the copy has passed that, audits it, and writes **no history**. What is older
+than the copy's start comes only where somebody asks for it: by a Backfill, or by a run with `history`, `into` or `order`.
 
 | task | does |
 |---|---|
 | `resolve` | asks the source which offsets the times come to |
 | `live` | runs the copy until it has passed them; skips Spark if it has |
-| `history` | writes what lies below the copy's start, into `mirror.backfill.into`, or where `into` says |
+| `history` | writes what lies below the copy's start, into `mirror.backfill.into`, or where `into` says; skipped unless asked for |
 | `audit` | compares the interval on both sides, record by record |
 | `summary` | the run's colour: red with all that failed and with what is left |
 
@@ -33,6 +36,9 @@ records that were mirrored wrongly: nothing that the ledger knows to be copied i
 a difference that the audit found. Everything else of the interval is there all the same; run it again when the cause is gone.
 
 By hand it takes a logical date, or `from` and `to`, or neither: then the last interval that has ended. `dry_run` writes nothing.
+
+`HistoryOutOfOrder` means that newer days stand in the topic of the history already: run the older ones again with the parameter `into` that
+the error names, or with `order` = any.
 """
 
 _WHERE = (
@@ -42,6 +48,13 @@ PARAMS = {
     "topics": Param([], type="array", items={"type": "string"}, title="Topics", description="Only these source topics; none: all."),
     "from": Param(None, type=["null", "string"], format="date-time", title="From", description="Instead of the run's data interval."),
     "to": Param(None, type=["null", "string"], format="date-time", title="To", description="The interval ends in front of it."),
+    "history": Param(
+        False,
+        type="boolean",
+        title="Write history",
+        description="For a run by hand: also write what lies below the copy's start. A Backfill does so anyway, a scheduled run never.",
+        section="History",
+    ),
     "into": Param(None, type=["null", "string"], title="History goes into", description=_WHERE, section="History"),
     "order": Param(
         None,

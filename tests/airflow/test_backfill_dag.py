@@ -14,6 +14,7 @@ DAY = 86_400_000
 FIRST = 1_793_491_200_000  # 2026-11-01
 TWO_DAYS = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-03T00:00:00Z"}
 SMALL = {"run_max_bytes": "10", "transaction_max_bytes": "100", "lanes": "1"}
+HISTORY = {"history": True}
 GREEN = dict.fromkeys(("resolve", "live", "history", "audit", "summary"), "success")
 
 
@@ -49,12 +50,17 @@ def topic(oracle: Oracle, pair: ClusterPair) -> str:
 def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one_starts_no_spark(
     pair: ClusterPair, topic: str, backfill: Callable[..., Any], oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = backfill({**TWO_DAYS, "dry_run": True})
+    said = backfill({**TWO_DAYS, **HISTORY, "dry_run": True})
     assert said.state == "success"
     assert said.xcom["summary"].endswith("0 live offsets and 40 offsets of history would be copied.")
     assert oracle.topic_id(pair.target_bootstrap, f"history.{pair.remote(topic)}") is None
 
-    first = backfill(TWO_DAYS)
+    unasked = backfill(TWO_DAYS)
+    assert (unasked.state, unasked.tasks) == ("success", {**GREEN, "history": "skipped"})
+    assert unasked.xcom["audit"]["total_source_records"] == 0
+    assert oracle.topic_id(pair.target_bootstrap, f"history.{pair.remote(topic)}") is None
+
+    first = backfill({**TWO_DAYS, **HISTORY})
 
     assert (first.state, first.tasks) == ("success", GREEN)
     assert [first.xcom["resolve"]["intervals"][name] for name in ("partition", "start", "end")] == [[0, 1], [0, 0], [20, 20]]
@@ -66,7 +72,7 @@ def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one
     assert oracle.assert_mirrored(source, Side(pair.target_bootstrap, f"history.{pair.remote(topic)}")).records == 40
 
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
-    second = backfill(TWO_DAYS)
+    second = backfill({**TWO_DAYS, "order": "time"})  # who says in which order wants it as well
     assert (second.state, second.tasks) == ("success", GREEN)
     assert (second.xcom["live"]["records"], second.xcom["history"]["records"]) == (0, 0)
     assert "done: 0 records copied live, 0 as history" in second.xcom["summary"]
@@ -94,7 +100,7 @@ def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 def test_slices_of_a_small_budget_give_the_slot_back_and_add_up(
     pair: ClusterPair, topic: str, backfill: Callable[..., Any], oracle: Oracle, slices: list[tuple[str, int]]
 ) -> None:
-    run = backfill(TWO_DAYS, **SMALL)
+    run = backfill({**TWO_DAYS, **HISTORY}, **SMALL)
 
     assert (run.state, run.tasks) == ("success", GREEN)
     assert [part for part, _ in slices].count("history") > 2, "one transaction in each slice"
@@ -115,7 +121,7 @@ def test_what_fails_for_one_topic_makes_the_run_red_and_is_done_for_the_others_s
     produce(oracle, pair, compacted, 3)
     oracle.create_topic(pair.target_bootstrap, f"history.{pair.remote(compacted)}", 2, {"cleanup.policy": "compact"})
 
-    run = backfill(TWO_DAYS, **SMALL)
+    run = backfill({**TWO_DAYS, **HISTORY}, **SMALL)
 
     assert [part for part, _ in slices].count("history") > 2
     assert (run.state, run.tasks) == ("failed", {**GREEN, "history": "failed", "summary": "failed"})

@@ -10,7 +10,7 @@ import pytest
 from mirror.config import load
 from mirror.copy.job_files import read_plan, write_failure, write_results
 from mirror.copy.model import LaneResult, Watermark
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, OtherCluster, Overtaken, PlanMismatch, RecordRefused
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError, OtherCluster, Overtaken, PlanMismatch, RecordRefused
 from mirror.plan.model import Plan, Range
 from mirror.report.publish import Published
 from mirror.sync.offset_syncs import Emitted
@@ -31,6 +31,7 @@ class Core:
         self.ranges = (Range("orders", 0, "id", 5, 9, "new records"),)
         self.watermark = 9
         self.plan_errors: list[Exception] = []
+        self.left_out: list[MirrorError] = []
         self.lane_errors: list[Any] = []
         self.silent = False
         self.jobs: list[Any] = []
@@ -43,7 +44,8 @@ class Core:
         self.plans += 1
         if self.plan_errors:
             raise self.plan_errors.pop(0)
-        return Plan(flow.name, self.ranges, config_hash=flow.config_hash)
+        errors = tuple(error.report() for error in self.left_out)
+        return Plan(flow.name, self.ranges, errors, config_hash=flow.config_hash)
 
     def submit(self, hook: Any, application: str = "", **_: Any) -> None:
         from airflow.sdk.exceptions import AirflowException
@@ -81,6 +83,18 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
     yield core
     assert not [path for path in core.files if path.exists()]
+
+
+def test_skipped_copy_says_in_its_log_why(core: Core, run_dag: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    core.ranges = ()
+    assert run_dag(COPY).tasks["copy"] == "skipped"
+    assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in caplog.text
+    core.left_out = [RecordRefused("orders", 0, 5, "east.orders", "too large")]
+    assert run_dag(COPY).tasks == {"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}
+    assert "Skipped: Nothing that can be copied has new records, and 1 errors keep the rest" in caplog.text
+    run_dag(COPY, {"dry_run": True})
+    assert "Skipped: A dry run copies nothing; the log of the task verdict says what would be copied." in caplog.text
 
 
 def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any]) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowSkipException
-
 from mirror.airflow.audit_operator import AuditOperator
 from mirror.airflow.backfill_runs import before
 from mirror.airflow.backfill_values import resolution_of
-from mirror.airflow.context import is_dry_run, pull
+from mirror.airflow.context import is_dry_run, pull, skip
 from mirror.airflow.xcom import from_xcom
 from mirror.backfill.model import Resolution
 
@@ -28,12 +26,12 @@ class IntervalAuditOperator(AuditOperator):
     def asked(self, flow: Flow, context: Context) -> dict[str, Any]:
         """The intervals of the run's partitions."""
         if is_dry_run():
-            raise AirflowSkipException("A dry run copies nothing, so there is nothing to compare.")
+            skip("A dry run copies nothing, so there is nothing to compare.")
         if pull("resolve") is None:
-            raise AirflowSkipException("The times have no offsets; the log of the task resolve says why.")
+            skip("The times have no offsets; the log of the task resolve says why.")
         offsets = _offsets(resolution_of(flow), context)
         if not offsets:
-            raise AirflowSkipException("The interval has no offsets in any partition, so there is nothing to compare.")
+            skip("The interval has no offsets in any partition, so there is nothing to compare.")
         return {"source_offsets": offsets}
 
 

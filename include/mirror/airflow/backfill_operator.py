@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowRescheduleException
 
 from mirror.airflow.backfill_runs import unfinished_before
-from mirror.airflow.backfill_values import part_from_xcom, part_to_xcom, request, resolution_of
-from mirror.airflow.context import is_dry_run, leave, pull
+from mirror.airflow.backfill_values import history_is_asked_for, part_from_xcom, part_to_xcom, request, resolution_of
+from mirror.airflow.context import is_dry_run, leave, pull, skip
 from mirror.airflow.copy_operator import CopyOperator
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.backfill.model import IN_TIME_ORDER
@@ -27,6 +27,11 @@ PAUSE = timedelta(seconds=2)
 """Between two slices: long enough for a copy that waits to take the place."""
 
 _SLICES = "slices"
+_UNASKED = (
+    "No history is written: nobody asked this run for it. What lies below the copy's start stays where it is, and the audit leaves it out. "
+    "To have it: Airflow's Backfill over the days (Trigger, Backfill), or a run by hand with the parameter history = true, or "
+    "python -m mirror backfill --flow '{}' --from … --to …"
+)
 
 
 class FillOperator(CopyOperator):
@@ -43,7 +48,9 @@ class FillOperator(CopyOperator):
     def execute(self, context: Context) -> Any:
         """One slice. Raises AirflowRescheduleException if something is left that the next one may do."""
         if pull("resolve") is None:
-            raise AirflowSkipException("The times have no offsets; the log of the task resolve says why.")
+            skip("The times have no offsets; the log of the task resolve says why.")
+        if self.part == "history" and not history_is_asked_for():
+            skip(_UNASKED.format(self.flow))
         with as_airflow_errors():
             flow = load().flow(self.flow)
             earlier, part = self._so_far(context), self._slice(flow, context)
@@ -57,6 +64,7 @@ class FillOperator(CopyOperator):
                 if done.owed and (moved or not done.errors):
                     for error in done.errors:
                         self.log.error("%s", error)
+                    self.log.info("The next slice begins in %d s; the copy may have the place in the pool meanwhile.", PAUSE.seconds)
                     raise AirflowRescheduleException(datetime.now(UTC) + PAUSE)  # type: ignore[no-untyped-call]
             if done.errors:
                 leave(value)

@@ -33,7 +33,16 @@ def request(flow: Flow) -> Request:
         into=params.get("into") or None,
         order=params.get("order") or None,
         accept_wild=True if params.get("accept_wild_timestamps") else None,
+        history=history_is_asked_for(),
     )
+
+
+def history_is_asked_for() -> bool:
+    """Whether somebody wants this run to write history: it is of one of Airflow's backfills, or was triggered with one of the parameters
+    about history. A run by the schedule that wrote some would put newer history in front of all that is asked for later."""
+    context: Any = get_current_context()
+    params = context["params"]
+    return context["dag_run"].run_type == "backfill" or any(params.get(name) for name in ("history", "into", "order"))
 
 
 def _times(flow: Flow, params: Mapping[str, Any]) -> TimeInterval:

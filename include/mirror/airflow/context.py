@@ -1,9 +1,13 @@
 """What a running task asks of its run."""
 
+import logging
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowSkipException
+
+log = logging.getLogger(__name__)
 
 
 def is_dry_run() -> bool:
@@ -31,6 +35,13 @@ def newest(dag_id: str, task_id: str) -> Any:
     if found is None:
         return None
     return get_current_context()["ti"].xcom_pull(dag_id=dag_id, task_ids=task_id, run_id=found.run_id)
+
+
+def skip(why: str) -> NoReturn:
+    """Ends the task as skipped, with the reason as a line of its log: Airflow's own says only that it is skipped, and keeps the reason in a
+    field beside it."""
+    log.info("Skipped: %s", why)
+    raise AirflowSkipException(why)
 
 
 def leave(value: Any) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowSkipException
 
-from mirror.airflow.context import is_dry_run, leave, pull
+from mirror.airflow.context import is_dry_run, leave, pull, skip
 from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_to_xcom
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.xcom import is_plain
@@ -46,12 +45,12 @@ class CopyOperator(BaseOperator):
     def execute(self, context: Context) -> Any:
         """The whole task; the Spark connection and its settings are read now, so that a changed configuration needs no new DAG."""
         if is_dry_run():
-            raise AirflowSkipException("A dry run copies nothing.")
+            skip("A dry run copies nothing; the log of the task verdict says what would be copied.")
         with as_airflow_errors():
             flow, made = load().flow(self.flow), pull("plan")
             plan = plan_from_xcom(flow, made)
             if not plan.has_work:
-                raise AirflowSkipException("Nothing to copy: no partition has new records. Spark was not started.")
+                skip(_nothing_to_copy(plan))
             results = self._run_job(flow, plan, context)
             value = results_to_xcom(results)
             self.log.info("%d lanes copied %d records.", len(results), sum(result.records for result in results))
@@ -80,6 +79,15 @@ class CopyOperator(BaseOperator):
             job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, str(context["run_id"])))
             self._hook = job_hook(flow, files, job)
             return read_results(files.result, self._hook.run(job))
+
+
+def _nothing_to_copy(plan: Plan) -> str:
+    if not plan.errors:
+        return "Nothing to copy: no partition has new records. Spark was not started."
+    return (
+        f"Nothing that can be copied has new records, and {len(plan.errors)} errors keep the rest from being copied: the log of the task "
+        "verdict says which, and what to do. Spark was not started."
+    )
 
 
 def _judge(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:

@@ -6,9 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TriggerRule, task
-from airflow.sdk.exceptions import AirflowSkipException
 
-from mirror.airflow.context import is_dry_run, pull
+from mirror.airflow.context import is_dry_run, pull, skip
 from mirror.airflow.copy_values import (
     plan_from_xcom,
     plan_to_xcom,
@@ -50,7 +49,7 @@ def publish(flow_name: str) -> dict[str, Any]:
     from mirror.report.publish import publish as publish_run
 
     if is_dry_run():
-        raise AirflowSkipException("A dry run changes nothing, so there is nothing to publish.")
+        skip("A dry run changes nothing, so there is nothing to publish.")
     with as_airflow_errors():
         flow, made = load().flow(flow_name), pull("plan")
         planned = plan_from_xcom(flow, made, dry_run=True) if made is not None else Plan(flow_name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -48,6 +48,7 @@ class HeartbeatOperator(BaseOperator):
                 return run_step("heartbeats", flow, dry_run=True).result
         now = time.time()
         until = (now // RUN_SECONDS + 1) * RUN_SECONDS + OVERLAP_SECONDS
+        self.log.info("%s: the triggerer beats until %s.", flow.name, datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds"))
         timeout = timedelta(seconds=until - now + LATE_SECONDS)
         raise TaskDeferred(trigger=HeartbeatTrigger(self.flow, until), method_name="ended", timeout=timeout)
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from mirror.errors import ErrorReport, SourceUnreadable
+from mirror.errors.next_step import PLAN
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import Survey
@@ -39,7 +40,7 @@ def paused(found: Survey, partitions: Iterable[TopicPartition]) -> dict[TopicPar
 
 def why_absent(found: Survey, tp: TopicPartition) -> list[ErrorReport]:
     """Why a partition that nobody paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
-    return told_of(found, tp) or [unreadable(tp, _reason(found, tp)).report()]
+    return told_of(found, tp) or [unreadable(tp, _reason(found, tp)).report().of_flow(found.plan.flow)]
 
 
 def told_of(found: Survey, tp: TopicPartition) -> list[ErrorReport]:
@@ -57,7 +58,7 @@ def unreadable(tp: TopicPartition, reason: str) -> SourceUnreadable:
         f"{tp}: {reason}, so its interval was not filled.",
         topic=tp.topic,
         partition=tp.partition,
-        next="The next run asks again; if it stays, look at the brokers, and at what the plan says: python -m mirror plan.",
+        next=f"The next run asks again; if it stays, look at the brokers, and at what the plan says: {PLAN}.",
     )
 
 

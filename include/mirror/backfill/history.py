@@ -1,22 +1,24 @@
 """The history part of an interval: what lies below the start of a partition in the ledger, written by its lane into a topic of its own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mirror.backfill.absent import paused, why_absent
 from mirror.backfill.ahead import Ahead, ahead
-from mirror.backfill.into import HistoryTopics, history_topics
+from mirror.backfill.into import HistoryTopics, TopicId, held_elsewhere, history_topics
 from mirror.backfill.live import Copy
 from mirror.backfill.model import IN_TIME_ORDER, Part, Request, Resolution
 from mirror.backfill.tiling import OffsetInterval, cut
+from mirror.backfill.times import moment_of
 from mirror.config import Flow
 from mirror.copy.history import not_writable
 from mirror.copy.model import LaneResult
 from mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, named_with
+from mirror.formats.history import HistoryTopic
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters, ledger_of
 from mirror.kafka.model import Topic
-from mirror.offsets.intervals import Interval, missing
+from mirror.offsets.intervals import Interval, missing, within
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
 from mirror.plan.model import HISTORY, Plan, Range
@@ -34,6 +36,8 @@ def history_slice(flow: Flow, request: Request, resolution: Resolution, copy: Co
     with named_with(flow.name), clusters(flow) as (source, target):
         found = survey(flow, source, target, dry_run=True)
         work = _Work(resolution, found)
+        if request.into is None:
+            work.elsewhere = held_elsewhere(target, [found.ledger.records[tp] for tp in work.parts if tp in found.ledger.records])
         topics = {tp.topic: found.topics[tp.topic] for tp in work.parts if tp.topic in found.topics}
         into = history_topics(flow, source, target, topics, found.topics, request.into, dry_run)
         work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
@@ -55,6 +59,8 @@ class _Work:
     made: Plan = field(default_factory=lambda: Plan(""))
     records: int = 0
     bytes: int = 0
+    elsewhere: Collection[TopicId] = ()
+    """Topics whose history counts beside that of the topic that is written to: where nobody named that one, all that are there."""
     _into: Mapping[str, Topic] = field(default_factory=dict)
     _ledger: Ahead = field(init=False)
 
@@ -109,7 +115,9 @@ class _Work:
                 continue
             topic, record = self._into[tp.topic], self.found.ledger.records[tp]
             known = record.written_into(topic.name, topic.id)
-            planned = Range(*tp, self.found.source[tp].topic_id, left[0][0], left[-1][1], HISTORY)
+            # A lane knows what stands in the topic that it writes to, and only there; what stands elsewhere is no part of its range.
+            end = left[0][1] if any(each.topic != topic.name for each in self._written(tp)) else left[-1][1]
+            planned = Range(*tp, self.found.source[tp].topic_id, left[0][0], end, HISTORY)
             error = not_writable(record, replace(planned, end=left[0][1]), topic, in_time_order)
             if error is not None:
                 self.errors.append(error.report())
@@ -149,25 +157,44 @@ class _Work:
 
     def part(self, flow: Flow, into: HistoryTopics) -> Part:
         """The answer."""
+        times = moment_of(self.resolution.times.start), moment_of(self.resolution.times.end)
         created = (f"{name} would be created with {count} partitions" for name, count in sorted(into.to_create.items()))
         return Part(
             offsets=sum(end - start for start, end in self.parts.values()),
             records=self.records,
             bytes=self.bytes,
             owed=self._owed(),
-            errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in self.errors)),
-            notices=(*into.notices, *created),
+            errors=tuple(dict.fromkeys(error.of_flow(flow.name).of_times(*times) for error in self.errors)),
+            notices=(*into.notices, *created, *self._told_elsewhere()),
             not_had=tuple(self.not_had),
             into={topic: name for topic, name in into.names.items() if topic not in into.errors},
         )
 
+    def _told_elsewhere(self) -> list[str]:
+        """Of which topics some of the interval stands in another one than that which is written to."""
+        found: dict[str, set[str]] = {}
+        for tp, part in self.parts.items():
+            for each in self._written(tp):
+                into = self._into.get(tp.topic)
+                if within(each.intervals, *part) and (into is None or each.topic != into.name):
+                    found.setdefault(tp.topic, set()).add(each.topic)
+        return [
+            f"{topic}: history of this interval stands in {', '.join(sorted(names))} already, and is not written again. Name a topic "
+            "(--into, in Airflow the parameter into) to have it there."
+            for topic, names in sorted(found.items())
+        ]
+
     def _missing(self) -> dict[TopicPartition, tuple[Interval, ...]]:
         left = {}
         for tp, part in self.parts.items():
-            topic, record = self._into.get(tp.topic), self._ledger.records.get(tp)
-            written = record.written_into(topic.name, topic.id) if record is not None and topic is not None else None
-            left[tp] = missing(part, written.intervals if written else ())
+            left[tp] = missing(part, (interval for each in self._written(tp) for interval in each.intervals))
         return left
+
+    def _written(self, tp: TopicPartition) -> list[HistoryTopic]:
+        """What stands in the topics that count."""
+        topic, record = self._into.get(tp.topic), self._ledger.records.get(tp)
+        counting = {(topic.name, topic.id), *self.elsewhere} if topic is not None else set(self.elsewhere)
+        return [each for each in record.history_topics if (each.topic, each.topic_id) in counting] if record is not None else []
 
     def _owed(self) -> int:
         return sum(end - start for left in self._missing().values() for start, end in left)

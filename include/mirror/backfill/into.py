@@ -7,6 +7,7 @@ from mirror.config import Flow
 from mirror.config.catalogue_backfill import REMOTE, TOPIC
 from mirror.config.patterns import compile_pattern
 from mirror.errors import HistoryIntoCompacted, HistoryTopicRefused, KafkaFailure, MirrorError
+from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.creating import create_topic
 from mirror.kafka.model import NewTopic, Topic
@@ -17,6 +18,10 @@ from mirror.sync.topic_changes import unusable
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Of a topic that is made for history. Its records are old: by a retention of days they would be deleted at once."""
+
+
+TopicId = tuple[str, str]
+"""A topic of the target by its name and its id."""
 
 
 @dataclass
@@ -51,6 +56,15 @@ def history_topics(
     _look(flow, target, found)
     _complete(flow, source, target, {topic: wanted[topic] for topic in found.names if topic not in found.errors}, found, dry_run)
     return found
+
+
+def held_elsewhere(target: Cluster, records: Iterable[LedgerRecord]) -> frozenset[TopicId]:
+    """The topics that hold history of these partitions, as far as they are still those that it was written into. One that may not be looked
+    at counts as there."""
+    noted = {(each.topic, each.topic_id) for record in records for each in record.history_topics}
+    refused: dict[str, MirrorError] = {}
+    there = target.topics([name for name, _ in noted], refused) if noted else {}
+    return frozenset((name, topic_id) for name, topic_id in noted if name in refused or (name in there and there[name].id == topic_id))
 
 
 def _refused(flow: Flow, selection: TopicSelection, topic: str, name: str, taken: Iterable[str], mirrored: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from mirror.backfill.tiling import OffsetInterval, cut
 from mirror.config import Flow
 from mirror.copy.model import LaneResult
 from mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
+from mirror.errors.next_step import PLAN
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.connect import clusters
 from mirror.offsets.intervals import Interval
@@ -50,7 +51,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     if dry_run:
         return before
     if not planned.ranges:
-        return _not_stuck(before)
+        return _not_stuck(before, flow.name)
     results = list(copy(planned))
     published = publish(flow, planned, results)
     judged = verdict(planned, results, published)
@@ -65,15 +66,15 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     )
 
 
-def _not_stuck(part: Part) -> Part:
+def _not_stuck(part: Part, flow: str) -> Part:
     """The part; with an error where something is left that no run of the copy would do, so that nobody waits for it for ever."""
     if not part.owed or part.errors:
         return part
     error = NothingMoved(
         f"{part.owed} offsets of the live part are left, and the copy has no work: the source's logs end in front of them by now.",
-        next="See what the plan says of their partitions: python -m mirror plan.",
+        next=f"See what the plan says of their partitions: {PLAN}.",
     )
-    return replace(part, errors=(error.report(),))
+    return replace(part, errors=(error.report().of_flow(flow),))
 
 
 def _watermarks(plan: Plan, ledger: Ahead) -> dict[TopicPartition, int]:

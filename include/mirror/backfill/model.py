@@ -17,7 +17,7 @@ class Request:
     """A time interval to bring to the target. `topics`: only these source topics (all of the flow's: none given).
 
     `into` names the topic for history (mirror.backfill.into), `order` is time or any, `accept_wild` lets an interval be empty because a
-    wild timestamp jumps over it; what is None is as the configuration says.
+    wild timestamp jumps over it; what is None is as the configuration says. Without `history` nothing below the copy's start is written.
     """
 
     times: TimeInterval
@@ -25,6 +25,7 @@ class Request:
     into: str | None = None
     order: str | None = None
     accept_wild: bool | None = None
+    history: bool = True
 
 
 _COLUMNS = ("topic", "partition", "start", "end", "log_start", "readable_end")

@@ -150,13 +150,13 @@ def _wild(
     refused: dict[str, MirrorError],
 ) -> dict[TopicPartition, WildTimestamp]:
     """The partitions whose interval a wild timestamp cuts short, unless that is accepted. An interval of live offsets that has records is
-    none of them: what it lacks is copied all the same."""
+    none of them: what it lacks is copied all the same; nor is history that nobody asked for."""
     suspects = {
         each.topic_partition: each
         for each in intervals
         if not each.is_provisional
         and not _accepted(flow, request, each.topic)
-        and (not each.offsets or each.end < starts.get(each.topic_partition, 0))
+        and _loses_records(each, starts.get(each.topic_partition, 0), request.history)
     }
     found: dict[TopicPartition, WildTimestamp] = {}
     for tp, behind in _behind(flow, suspects, refused).items():
@@ -164,6 +164,12 @@ def _wild(
         if ahead is not None:
             found[tp] = WildTimestamp(*tp, ahead.offset, moment_of(ahead.timestamp), text_of(request.times))
     return found
+
+
+def _loses_records(each: OffsetInterval, live_start: int, with_history: bool) -> bool:
+    """Whether what a wild timestamp cuts off stays away: of live offsets if it is all of the interval, of history if that is asked for."""
+    is_history = each.end < live_start
+    return with_history if is_history else not each.offsets
 
 
 def _accepted(flow: Flow, request: Request, topic: str) -> bool:

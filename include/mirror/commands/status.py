@@ -79,7 +79,20 @@ def _result(found: Status, shown: list[PartitionStatus]) -> dict[str, Any]:
 
 
 def _document(each: PartitionStatus) -> dict[str, Any]:
-    names = ("topic", "partition", "state", "watermark", "last_stable", "end", "lag", "oldest_seconds", "records", "bytes", "note")
+    names = (
+        "topic",
+        "partition",
+        "state",
+        "watermark",
+        "last_stable",
+        "end",
+        "lag",
+        "oldest_seconds",
+        "records",
+        "bytes",
+        "note",
+        "history",
+    )
     return {
         **{name: getattr(each, name) for name in names},
         "written": _writer(each.written),

@@ -6,8 +6,11 @@
 Data and ledger record are in one transaction, so what is written is known to be written; what is known to be written is not written again.
 """
 
+import re
 from dataclasses import replace
+from itertools import count
 
+from mirror.config.catalogue_backfill import REMOTE
 from mirror.errors import ErrorReport, HistoryOutOfOrder, HistoryTooScattered, MirrorError
 from mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord
@@ -54,10 +57,19 @@ def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order:
     tp, after = part.topic_partition, (part.start, part.end)
     newer = next((start for start, _ in intervals if start >= part.end), None)
     if in_time_order and newer is not None:
-        return HistoryOutOfOrder(*tp, *after, topic.name, newer)
+        return HistoryOutOfOrder(*tp, *after, topic.name, newer, another_topic(record, topic.name, part.end))
     if len(merged((*intervals, after))) > MAX_INTERVALS:
         return HistoryTooScattered(*tp, topic.name, len(intervals))
     return None
+
+
+def another_topic(record: LedgerRecord, into: str, end: int) -> str:
+    """Where history in front of the source offset `end` may go that is older than what stands in `into`: the first of `…-older`,
+    `…-older-2` and so on that has nothing from there on. `{remote}` stands for the remote topic's name, as `--into` takes it."""
+    first = f"history.{into}" if into == record.target_topic else _OLDER.sub("", into)
+    behind = {each.topic for each in record.history_topics if any(start >= end for start, _ in each.intervals)}
+    names = (f"{first}-older{f'-{number}' if number > 1 else ''}" for number in count(1))
+    return next(name for name in names if name not in behind).replace(record.target_topic, REMOTE)
 
 
 def stored(record: LedgerRecord, seen: LedgerRecord) -> LedgerRecord:
@@ -91,7 +103,10 @@ def stored(record: LedgerRecord, seen: LedgerRecord) -> LedgerRecord:
 def advised(error: ErrorReport, into: str) -> ErrorReport:
     """The error of a lane with what a person does about it where it is about history: no decision does anything there."""
     if error.code in _WRITE_ANEW:
-        step = f"Let it go into another topic (--into), or delete {into} if it holds nothing else: then it is written anew."
+        step = (
+            f"Let it go into another topic (--into, in Airflow the parameter into of the DAG backfill), or delete {into} if it holds "
+            "nothing else: then it is written anew."
+        )
     elif error.code in _REFUSED:
         step = "Remove the cause that is named, or let the backfill pass over such records (errors.tolerance=all); then run it again."
     else:
@@ -101,6 +116,9 @@ def advised(error: ErrorReport, into: str) -> ErrorReport:
 
 _WRITE_ANEW = ("UnexplainedTarget", "TargetLostRecords", "TargetRecreated")
 _REFUSED = ("RecordRefused", "RecordNotCarried")
+
+
+_OLDER = re.compile(r"-older(-[0-9]+)?$")
 
 
 def _written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:

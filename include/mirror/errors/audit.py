@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import FLOW
+from mirror.errors.next_step import FLOW, PLAN
 
 
 class AuditDifferent(MirrorError):
@@ -46,7 +46,7 @@ class RecordUnreadable(MirrorError):
             topic=topic,
             partition=partition,
             offset=offset,
-            next="Audit what lies in front of it and behind it, with --from and --to.",
+            next="Audit what lies in front of it and behind it: --from and --to, in Airflow the parameters from and to of the DAG audit.",
         )
         self.cluster = cluster
 
@@ -57,6 +57,6 @@ class NothingAudited(MirrorError):
     def __init__(self, topics: Collection[str]) -> None:
         super().__init__(
             f"Nothing was ever copied of {', '.join(topics)}, so nothing of it was audited. What else was asked for was.",
-            next=f"Look at the names, which are those of the source, and at what the flow takes: python -m mirror plan --flow '{FLOW}'.",
+            next=f"Look at the names, which are those of the source, and at what the flow takes: {PLAN}.",
         )
         self.topics = tuple(topics)

@@ -1,7 +1,7 @@
 """Errors of a backfill: times that do not become offsets, and history that cannot be written where it was asked for."""
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import FLOW
+from mirror.errors.next_step import backfill
 
 
 class WildTimestamp(MirrorError):
@@ -15,7 +15,8 @@ class WildTimestamp(MirrorError):
             partition=partition,
             offset=offset,
             next=f"To have what stands behind it as well, take an interval that ends after {stamped}. To take the interval as it is: "
-            f"python -m mirror backfill --flow '{FLOW}' --accept-wild-timestamps …, or mirror.backfill.on.wild.timestamp={topic}=accept",
+            f"{backfill(topic, '--accept-wild-timestamps', 'accept_wild_timestamps = true')}, or "
+            f"mirror.backfill.on.wild.timestamp={topic}=accept",
         )
         self.stamped = stamped
 
@@ -29,7 +30,8 @@ class HistoryIntoCompacted(MirrorError):
             "one. Nothing was written to it.",
             topic=topic,
             partition=partition,
-            next="Let it go into a topic of its own (mirror.backfill.into, --into), which is not compacted.",
+            next="Let it go into a topic of its own that is not compacted (--into, in Airflow the parameter into; for all "
+            "mirror.backfill.into).",
         )
         self.into = into
 
@@ -41,26 +43,34 @@ class HistoryTopicRefused(MirrorError):
         super().__init__(
             f"{topic}: its history cannot go into '{into}', which {why}. Nothing was written.",
             topic=topic,
-            next="Name another topic (mirror.backfill.into, --into), or allow this one (mirror.backfill.into.allowed).",
+            next="Name another topic (--into, in Airflow the parameter into; for all mirror.backfill.into), or allow this one "
+            "(mirror.backfill.into.allowed).",
         )
         self.into = into
 
 
 class HistoryOutOfOrder(MirrorError):
-    """Raised when newer history of a partition stands already where older one shall go, and time order was not given up."""
+    """Raised when newer history of a partition stands already where older one shall go, and time order was not given up.
 
-    def __init__(self, topic: str, partition: int, start: int, end: int, into: str, newer: int) -> None:
+    `another` is a topic that may take the older one, as `--into` has it.
+    """
+
+    def __init__(self, topic: str, partition: int, start: int, end: int, into: str, newer: int, another: str) -> None:
+        aside = backfill(topic, f"--into '{another}'", f"into = {another}")
+        behind = backfill(topic, "--order any", "order = any")
         super().__init__(
             f"{topic}-{partition}@{start}: the history [{start}, {end}) would stand behind newer one (from source offset {newer} on) in "
             f"{into}-{partition}. Nothing was written.",
             topic=topic,
             partition=partition,
             offset=start,
-            next="If the order of the records in that topic does not matter: --order any (mirror.backfill.order=any). Else let it go into "
-            "another topic (--into), oldest interval first.",
+            next=f"Let the older time go into a topic of its own: {aside}; or, if the order of the records in {into} does not matter, "
+            f"behind what is there: {behind}; or delete {into}, if nothing reads it any more, and backfill the whole time: then its "
+            "history begins anew.",
         )
         self.into = into
         self.newer = newer
+        self.another = another
 
 
 class HistoryTooScattered(MirrorError):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from mirror.errors.next_step import FLOW
+from mirror.errors.next_step import FLOW, TIMES
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ class ErrorReport:
     def of_flow(self, flow: str) -> "ErrorReport":
         """The report with the flow's name in the command to run next."""
         return replace(self, next=self.next.replace(FLOW, flow))
+
+    def of_times(self, start: str, end: str) -> "ErrorReport":
+        """The report with a backfill's times in the command to run next."""
+        return replace(self, next=self.next.replace(TIMES, f"--from {start} --to {end}"))
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f" Next: {self.next}" if self.next else "")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mirror.formats.ledger import LedgerRecord
+from mirror.offsets.history_topics import history_said
 from mirror.offsets.map import OffsetMap
 
 EXACT, EARLY, INCOMPLETE, NONE = "exact", "early", "incomplete", "none"
@@ -147,7 +148,7 @@ def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> Translat
         return _filled_in(offset, record.target_next, sync) or TranslatedOffset(EARLY, 0, record.target_next, record.target_next)
     if offset < begun:
         first = runs[0].target if runs else record.target_next
-        return _filled_in(offset, first, sync) or TranslatedOffset(INCOMPLETE, first, first, 0, _NOT_MIRRORED)
+        return _filled_in(offset, first, sync) or TranslatedOffset(INCOMPLETE, first, first, 0, _not_mirrored(offset, begun, record))
     if not runs:
         return TranslatedOffset(EXACT, record.target_next, record.target_next, 0)
     behind = runs[-1].target + runs[-1].length
@@ -157,6 +158,11 @@ def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> Translat
         return TranslatedOffset(EXACT, behind, behind, 0)
     # A person's decision: what stands between may be older copies of what the group has not read.
     return TranslatedOffset(EARLY, behind, record.target_next, record.target_next - behind)
+
+
+def _not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
+    written = history_said(record, offset, begun)
+    return f"the copy began behind it; of what it has not read, backfills wrote the offsets {written}" if written else _NOT_MIRRORED
 
 
 def _filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset | None:

@@ -11,6 +11,7 @@ from mirror.errors import ErrorReport
 from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.model import Topic
+from mirror.offsets.history_topics import history_said
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition, still_blocked
@@ -106,6 +107,8 @@ class PartitionStatus:
     """Who last wrote its ledger record: a run without work for it writes nothing."""
     records: int | None = None
     bytes: int | None = None
+    history: str = ""
+    """Which topics hold what backfills wrote of it, in words."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -203,6 +206,7 @@ def _partition(tp: TopicPartition, seen: Observation, errors: Mapping[tuple[str 
         written=record.writer if record else None,
         records=record.records if record else None,
         bytes=record.bytes if record else None,
+        history=history_said(record) if record else "",
     )
 
 

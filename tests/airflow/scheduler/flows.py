@@ -29,6 +29,8 @@ FLOWS = {
     },
     # It begins at the end of its topics, so that what is there before is history.
     "filled": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.alert.connections": "of_backfills"},
+    # Likewise, with days below the start that nobody asked for, and others that are asked for in no order.
+    "unasked": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.lanes": "2"},
     # One lane with small transactions: a copy that takes long enough to be interrupted.
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }

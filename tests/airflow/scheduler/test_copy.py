@@ -41,6 +41,8 @@ def test_idle_run_is_green_and_starts_no_spark(scheduled: InAirflow) -> None:
 
     assert (run["run_type"], run["state"]) == ("scheduled", "success")
     assert scheduled.states(run["dag_run_id"]) == {**GREEN, "copy": "skipped"}
+    said = scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy")
+    assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in said
     assert scheduled.xcom(run["dag_run_id"], "plan")["ranges"]["topic"] == []
     assert "spark-submit" not in scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy").lower()
 

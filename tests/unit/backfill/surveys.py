@@ -88,6 +88,7 @@ class Slices:
         self._arrange(history, survey)
         into = HistoryTopics({"orders": HISTORY.name}, {HISTORY.name: HISTORY})
         self._patch.setattr(history, "history_topics", lambda *_: into)
+        self._patch.setattr(history, "held_elsewhere", lambda *_: frozenset())
         return self._until_done(lambda: history.history_slice(flow(), Request(TIMES), resolution, lambda _: []))
 
     def _arrange(self, module: Any, survey: Survey) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from mirror.backfill import resolve
 from mirror.backfill.model import Request, Resolution
+from mirror.backfill.tiling import OffsetInterval
 from mirror.backfill.wild import SAMPLE
 from mirror.errors import AuthorizationRefused, ErrorReport, KafkaFailure, LedgerDamaged, MirrorError, SourceGap, TargetMissing, UsageError
 from mirror.formats.control import PAUSE, Decision
@@ -113,3 +114,12 @@ def test_topic_that_refuses_to_be_read_behind_its_interval_is_an_error(monkeypat
     refused: ErrorReport
     (refused,) = resolved(found(TP, OTHER), offsets=lambda tp, time: 40 if time == 0 or tp == OTHER else 90).errors
     assert (refused.code, refused.topic) == ("AuthorizationRefused", "orders")
+
+
+def test_wild_timestamp_below_the_start_of_the_copy_matters_only_to_who_asks_for_history() -> None:
+    below = OffsetInterval(*TP, 40, 90, 0, 200)
+    assert resolve._loses_records(below, 100, with_history=True)
+    assert not resolve._loses_records(below, 100, with_history=False)
+    empty = OffsetInterval(*TP, 140, 140, 0, 200)
+    assert resolve._loses_records(empty, 100, with_history=False), "of the live part it is all that would be audited"
+    assert not resolve._loses_records(OffsetInterval(*TP, 140, 150, 0, 200), 100, with_history=True)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from mirror.copy.engine import Progress
-from mirror.copy.history import advised, stored, view
+from mirror.copy.history import advised, another_topic, stored, view
 from mirror.copy.recording import after
 from mirror.errors import ClusterUnreachable, ErrorReport
-from mirror.formats.history import History
+from mirror.formats.history import History, HistoryTopic
 from mirror.formats.skipped import Skipped
 from mirror.kafka.model import ConfigEntry, Topic
 from mirror.offsets.partition import TopicPartition
@@ -85,6 +85,35 @@ def test_older_history_is_not_put_behind_newer_one_unless_order_does_not_matter(
     [written] = history_of(world)
     assert written.intervals == ((0, 15),)
     assert [(place.start, place.end, place.target_start) for place in written.places] == [(10, 15, 0), (0, 10, 5)]
+
+
+def test_what_is_refused_names_the_command_and_the_parameters_that_write_it_into_a_topic_of_its_own(world, write, live):
+    write(10, 15)
+    [error] = write(0, 10).errors
+    assert "python -m mirror backfill --flow '<flow>' --topics orders --from … --to … --into 'history.{remote}-older'" in error.next
+    assert 'the parameters of the DAG backfill: topics = ["orders"], into = history.{remote}-older' in error.next
+    assert "order = any" in error.next
+
+    assert write(0, 10, into="history.east.orders-older").errors == ()
+
+    assert [(each.topic, each.intervals) for each in history_of(world)] == [(INTO, ((10, 15),)), (f"{INTO}-older", ((0, 10),))]
+
+
+@pytest.mark.parametrize(
+    ("into", "held", "another"),
+    [
+        (INTO, {}, "history.{remote}-older"),
+        (INTO, {f"{INTO}-older": (0, 5)}, "history.{remote}-older"),
+        (INTO, {f"{INTO}-older": (10, 15)}, "history.{remote}-older-2"),
+        (f"{INTO}-older", {f"{INTO}-older": (10, 15)}, "history.{remote}-older-2"),
+        (f"{INTO}-older-2", {f"{INTO}-older": (10, 15), f"{INTO}-older-2": (8, 12)}, "history.{remote}-older-3"),
+        ("archive.orders", {}, "archive.orders-older"),
+        ("east.orders", {}, "history.{remote}-older"),
+    ],
+)
+def test_another_topic_is_the_next_one_that_has_nothing_newer(live, into, held, another):
+    topics = tuple(HistoryTopic(topic, f"id-{topic}", 5, (interval,)) for topic, interval in held.items())
+    assert another_topic(replace(live, history_topics=topics), into, 8) == another
 
 
 def test_attempt_that_dies_before_its_commit_leaves_nothing_and_the_next_writes_all(world, write, live):
