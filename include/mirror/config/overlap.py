@@ -1,17 +1,19 @@
-"""Whether flows may choose the same topic, judged by their `topics` and `topics.exclude` alone: no broker is asked."""
+"""Whether flows may choose the same topic, judged by their `topics` and `topics.exclude` alone: no broker is asked.
+
+Every member of the two lists is a pattern, as in the filter that chooses topics: `orders.v1` takes `orders-v1` as well.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
+from functools import cached_property, lru_cache
 
 from mirror.config.flow import Flow
-from mirror.config.patterns import compile_pattern
+from mirror.config.patterns import compile_pattern, have_common_name
 
-_LITERAL = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])*")
-_QUANTIFIERS = ("*", "+", "?", "{")
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_ONE_NAME = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])+")
+_REACHES_FURTHER = ("(?", r"\Q")
+"""A member with one of these may change what the members behind it mean."""
 
 
 @dataclass(frozen=True)
@@ -26,62 +28,49 @@ class Choice:
         """By `topics` and `topics.exclude`."""
         return cls(flow.value("topics"), flow.value("topics.exclude"))
 
-    @property
-    def names(self) -> set[str]:
-        """What of it is a plain name. It may hold dots: as a pattern it matches more, but the name is what is meant."""
-        return {member for member in self.included if _NAME.fullmatch(member)}
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The members that are the pattern of one name each: they are looked up, which is quick for long lists too."""
+        return frozenset(member.replace("\\", "") for member in self.included if self._stands_alone and _ONE_NAME.fullmatch(member))
+
+    @cached_property
+    def patterns(self) -> tuple[str, ...]:
+        """The other members."""
+        return tuple(member for member in self.included if not (self._stands_alone and _ONE_NAME.fullmatch(member)))
 
     def takes(self, name: str) -> bool:
         """Whether a topic is chosen."""
-        return (name in self.included or _matches(self.included, name)) and not self.refuses(name)
+        return _matches(self.included, name) and not _matches(self.excluded, name)
 
-    def refuses(self, member: str) -> bool:
-        """Whether a member of another choice is excluded here, as far as that is plain to see."""
-        return member in self.excluded or (_NAME.fullmatch(member) is not None and _matches(self.excluded, member))
+    @cached_property
+    def _stands_alone(self) -> bool:
+        """Whether each member means by itself what it means among the others."""
+        try:
+            for member in self.included:
+                compile_pattern(member)
+        except ValueError:
+            return False
+        return not any(mark in member for member in self.included for mark in _REACHES_FURTHER)
 
 
 def may_share(choices: Sequence[Choice]) -> bool:
-    """Whether one topic may be in all of them.
-
-    Exact where one of them lists plain names. Otherwise each two are compared, and only what is certain counts as no: different
-    beginnings, one's choice excluded by the other.
-    """
-    if any(len(each.names) == len(each.included) for each in choices):
-        names = set().union(*(each.names for each in choices))
-        return any(all(each.takes(name) for each in choices) for name in names)
-    return all(_overlap(one, other) for one, other in combinations(choices, 2))
+    """Whether one topic may be in all of them: exactly, but for patterns that no automaton can express; there it may say so in vain."""
+    return _may_share(frozenset(choices))
 
 
 @lru_cache(maxsize=10_000)
-def _overlap(one: Choice, other: Choice) -> bool:
-    return any(
-        _members_overlap(mine, theirs) and not any(choice.refuses(member) for choice in (one, other) for member in (mine, theirs))
-        for mine in one.included
-        for theirs in other.included
-    )
+def _may_share(choices: frozenset[Choice]) -> bool:
+    names = frozenset[str]().union(*(each.names for each in choices))
+    if any(all(each.takes(name) for each in choices) for name in names):
+        return True
+    if not all(each.patterns for each in choices):
+        return False
+    return have_common_name([_joined(each.patterns) for each in choices], [_joined(each.excluded) for each in choices if each.excluded])
 
 
-def _matches(patterns: Iterable[str], name: str) -> bool:
-    return any(compile_pattern(pattern).matches(name) for pattern in patterns)
+def _joined(members: Sequence[str]) -> str:
+    return "|".join(members)
 
 
-def _members_overlap(mine: str, theirs: str) -> bool:
-    if _NAME.fullmatch(mine):
-        return compile_pattern(theirs).matches(mine) or mine == theirs
-    if _NAME.fullmatch(theirs):
-        return compile_pattern(mine).matches(theirs)
-    first, second = _beginning(mine), _beginning(theirs)
-    return first.startswith(second) or second.startswith(first)
-
-
-def _beginning(pattern: str) -> str:
-    """What every match begins with, as far as that is plain to see."""
-    if "|" in pattern or "(?" in pattern:
-        return ""
-    match = _LITERAL.match(pattern)
-    assert match is not None
-    text, end = match.group(), match.end()
-    if pattern.startswith(_QUANTIFIERS, end):
-        # The quantifier belongs to the last character, which may then be missing.
-        text = re.sub(r"\\?.$", "", text)
-    return text.replace("\\", "")
+def _matches(members: Sequence[str], name: str) -> bool:
+    return bool(members) and compile_pattern(_joined(members)).matches(name)

@@ -230,3 +230,20 @@ def test_names_that_are_kept_in_a_circle_are_refused_with_the_circle_and_go_on_w
     assert [mesh.count(alias, topic) for alias in "ABC" for topic in ("of-a", "of-b")] == [20] * 6
     assert mesh.flow("B->C").assert_mirrored("of-a", "of-a").records == 20
     assert mesh.flow("C->A").assert_mirrored("of-b", "of-b").records == 20
+
+
+def test_a_dot_in_a_kept_name_is_any_character_so_that_it_may_close_a_circle(make_mesh: Callable[..., Mesh]) -> None:
+    mesh: Mesh = make_mesh("A", "B")
+    both = ("A->B", "B->A")
+    mesh.configure(*both, **IDENTITY, **{"A->B.topics": "orders.v1", "B->A.topics": "orders-v.*"})
+    found = load([mesh.file])
+    assert [invalid.name for invalid in found.invalid] == list(both)
+    assert all("A -> B -> A" in str(invalid.error) for invalid in found.invalid)
+
+    mesh.configure(*both, **IDENTITY, **{"A->B.topics": r"orders\.v1", "B->A.topics": "orders-v.*"})
+    for alias, topic in (("A", "orders.v1"), ("B", "orders-v1")):
+        mesh.create(alias, topic, 2)
+        mesh.produce(alias, topic, partitions=2)
+    for _ in range(3):
+        mesh.copy(*both)
+    assert [mesh.count(alias, topic) for alias in "AB" for topic in ("orders.v1", "orders-v1")] == [20] * 4

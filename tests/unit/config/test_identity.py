@@ -38,6 +38,14 @@ def both(one, other, *excluded):
         both("(?i)Orders.*", "orders"),
         both(r"\Qorders\E", "orders"),
         both("a.b", "a.b"),
+        both("orders.v1", "orders-v1"),
+        both("orders.v1", "orders-v.*"),
+        both("orders.v1", r"orders\-v1"),
+        both("orders-v1, payments", "orders.v1, clicks"),
+        both("orders.v.", "orders.*1"),
+        both(".*", "orders.v1", "a->b.topics.exclude = orders\\\\.v1"),
+        both("(?i)a, orders", "ORDERS"),
+        both("^orders.*$", "orders-eu"),
     ],
 )
 def test_topics_that_go_round_are_found(cycles, lines):
@@ -53,6 +61,12 @@ def test_topics_that_go_round_are_found(cycles, lines):
         both("a-x, a-y", "b-.*"),
         both(".*", "b-.*", "a->b.topics.exclude = b-.*"),
         both(".*", "orders", "a->b.topics.exclude = ord.*"),
+        both("orders.v1", "orders.v2"),
+        both("orders.v1", r"orders\..*", "b->a.topics.exclude = orders.v1"),
+        both(".*-eu", ".*-us"),
+        both("orders-(eu|us)", "orders-(asia|africa)"),
+        both("orders-[0-9]+", "orders-[a-z]+"),
+        both(".*", "orders.*", "a->b.topics.exclude = ord.*"),
         "b->a.replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
     ],
 )

@@ -1,9 +1,9 @@
 """Cycles in generated meshes of flows that keep names, against what records would do in them."""
 
 import re
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mirror.config.catalogue_connectors import IDENTITY_POLICY
@@ -12,10 +12,11 @@ from mirror.config.identity import identity_cycles
 from mirror.config.overlap import Choice, may_share
 from mirror.config.references import References
 from mirror.config.setting import Setting
+from mirror.errors import ConfigurationError
 from mirror.policy import topic_selection
 
 CLUSTERS = "abcde"
-TOPICS = ("x", "y", "z", "xy", "x.y", "x-1")
+TOPICS = ("x", "y", "z", "xy", "x.y", "x-y", "xzy", "x-1")
 NAMES = st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3, unique=True)
 PATTERNS = st.lists(
     st.sampled_from((*TOPICS, ".*", "x.*", "[xy]", "x|z", r"x\.y", "y?", "(?i)X", "x[-.]?.")), min_size=1, max_size=3, unique=True
@@ -58,6 +59,40 @@ def test_of_topics_listed_by_name_exactly_those_flows_are_found_in_which_one_goe
 @given(meshes(PATTERNS, st.lists(st.sampled_from(TOPICS), max_size=2, unique=True)))
 def test_no_cycle_is_missed_whatever_the_patterns(flows: list[Flow]) -> None:
     assert set(identity_cycles(flows)) >= set().union(*(going_round(flows, topic) for topic in TOPICS))
+
+
+EVERY_SHORT_NAME = ["".join(letters) for length in (1, 2, 3) for letters in product("xyXYz.-", repeat=length)]
+SHORT_PATTERNS = st.lists(
+    st.sampled_from(
+        ("x", "y.", "x.y", r"x\.y", "[xy]", "[^x]y?", "x|y", "(x|y.)x", "(?i)Xy", "x{2}", "(x", "y)", r"\Qx.\E", "^x.$", r"x\wy")
+    ),
+    min_size=1,
+    max_size=3,
+    unique=True,
+)
+EXCLUDED = st.lists(st.sampled_from(("x", "x.", "x.*", ".*y", "[^.]*", "x(?=y).", r"(.)\1", "(?!y).*")), max_size=2, unique=True)
+
+
+def taken(flow: Flow) -> set[str] | None:
+    """The short names that the flow takes; None if its patterns are none together."""
+    try:
+        selection = topic_selection(flow)
+    except ConfigurationError:
+        return None
+    return {name for name in EVERY_SHORT_NAME if selection.should_replicate(name)}
+
+
+@given(st.lists(st.tuples(SHORT_PATTERNS, EXCLUDED), min_size=2, max_size=3))
+def test_a_name_that_all_take_is_never_missed_and_one_that_none_can_take_is_not_claimed(lists: list[tuple[list[str], list[str]]]) -> None:
+    flows = [made("a", "b", topics, excluded) for topics, excluded in lists]
+    names = [taken(flow) for flow in flows]
+    assume(all(each is not None for each in names))
+    shared = set[str].intersection(*(each for each in names if each is not None))
+    exact = all("(?" not in pattern and "\\1" not in pattern for _, excluded in lists for pattern in excluded)
+    claimed = may_share([Choice.of(flow) for flow in flows])
+    assert claimed >= bool(shared)
+    # Every included pattern matches short names only, so what is not among them is nowhere.
+    assert not exact or claimed == bool(shared)
 
 
 @given(meshes(PATTERNS, st.just([])))

@@ -1,0 +1,108 @@
+"""Automata over the characters of topic names, so that it can be told whether patterns have a name in common."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from mirror.policy import name_pattern
+from mirror.policy.name_pattern import Alternatives, Letters, Part, Repeated
+
+_MOST_STATES = 20_000
+"""So many combinations of places are looked at; beyond them a name in common is taken for granted."""
+_BEGIN, _END = 0, 1
+
+
+@dataclass
+class Automaton:
+    """Places, and the steps from each: by one character of a set (a bit each), or by none."""
+
+    steps: list[list[tuple[int, int]]] = field(default_factory=lambda: [[], []])
+    free: list[list[int]] = field(default_factory=lambda: [[], []])
+
+    def add(self, part: Part, begin: int) -> int:
+        """Lays out a part from the place `begin`; gives the place behind it. Nothing leads back to `begin`."""
+        match part:
+            case Letters():
+                end = self._place()
+                self.steps[begin].append((part.bits, end))
+                return end
+            case Alternatives():
+                return self._joined([self.add(each, begin) for each in part.parts])
+            case Repeated():
+                return self._repeat(part, begin)
+        for each in part.parts:
+            begin = self.add(each, begin)
+        return begin
+
+    def reached(self, places: Iterable[int]) -> frozenset[int]:
+        """The places and all that are reached from them without a character."""
+        found = set(places)
+        waiting = list(found)
+        while waiting:
+            further = [each for each in self.free[waiting.pop()] if each not in found]
+            found.update(further)
+            waiting.extend(further)
+        return frozenset(found)
+
+    def after(self, places: frozenset[int], letter: int) -> frozenset[int]:
+        """Where a character leads; `letter` is its bit."""
+        return self.reached(further for place in places for letters, further in self.steps[place] if letters & letter)
+
+    def _place(self) -> int:
+        self.steps.append([])
+        self.free.append([])
+        return len(self.steps) - 1
+
+    def _joined(self, ends: Iterable[int]) -> int:
+        behind = self._place()
+        for each in ends:
+            self.free[each].append(behind)
+        return behind
+
+    def _repeat(self, part: Repeated, begin: int) -> int:
+        for _ in range(part.least):
+            begin = self.add(part.part, begin)
+        if part.most is None:
+            loop = self._joined([begin])
+            self.free[self.add(part.part, loop)].append(loop)
+            return self._joined([loop])
+        ends = [begin]
+        for _ in range(part.most - part.least):
+            ends.append(self.add(part.part, ends[-1]))
+        return self._joined(ends)
+
+
+@lru_cache(maxsize=512)
+def automaton(pattern: str, wide: bool) -> Automaton:
+    """The automaton of a Java pattern, `wide` as in `name_pattern`."""
+    made = Automaton()
+    made.free[made.add(name_pattern.parsed(pattern, wide), _BEGIN)].append(_END)
+    return made
+
+
+def has_common_name(included: Sequence[Automaton], excluded: Sequence[Automaton]) -> bool:
+    """Whether there is a topic name that all of `included` accept and none of `excluded`."""
+    automata, needed = [*included, *excluded], len(included)
+    letters = _representatives(automata)
+    start = tuple(each.reached([_BEGIN]) for each in automata)
+    seen, waiting = {start}, [start]
+    while waiting:
+        state = waiting.pop()
+        for letter in letters:
+            following = tuple(each.after(places, letter) for each, places in zip(automata, state, strict=True))
+            if following in seen or not all(following[:needed]):
+                continue
+            accepting = [_END in places for places in following]
+            if (all(accepting[:needed]) and not any(accepting[needed:])) or len(seen) >= _MOST_STATES:
+                return True
+            seen.add(following)
+            waiting.append(following)
+    return False
+
+
+def _representatives(automata: Iterable[Automaton]) -> list[int]:
+    """One character (as its bit) of each set of characters that no automaton tells apart."""
+    parts = [name_pattern.ANY.bits]
+    for letters in {letters for each in automata for steps in each.steps for letters, _ in steps}:
+        parts = [part for whole in parts for part in (whole & letters, whole & ~letters) if part]
+    return [part & -part for part in parts]
