@@ -1,5 +1,6 @@
 """docker-compose.yaml, Dockerfile and their scripts, as far as that goes without a Docker engine."""
 
+import ast
 import base64
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from mirror.copy.spark_submit import JOB
+from tests.unit.test_imports import CLIENTS, at_import_time, imports
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))
@@ -93,6 +95,63 @@ def test_every_secret_that_a_service_asks_for_is_mounted(name: str) -> None:
     for script in scripts:
         asked |= set(re.findall(r'secret\.sh" (\w+)', (ROOT / script).read_text(encoding="utf-8")))
     assert asked == set(service["secrets"])
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module of the mirror."""
+    place = ROOT / "include" / module.replace(".", "/")
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
+
+
+def reaches_kafka(path: Path, runs_functions: bool) -> bool:
+    """Whether what a file runs may connect to a Kafka cluster, by all that it imports: inside functions too, if those run."""
+    seen: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        tree = ast.parse(waiting.pop().read_text(encoding="utf-8"))
+        for module in set(imports(tree if runs_functions else at_import_time(tree))):
+            if module.split(".")[0] in CLIENTS:
+                return True
+            found = source_of(module) if module.startswith("mirror") else None
+            if found is not None and found not in seen:
+                seen.add(found)
+                waiting.append(found)
+    return False
+
+
+def run_by(name: str) -> tuple[list[Path], bool]:
+    """The mirror's files that a service runs, and whether it calls what is in them or only reads them."""
+    library = ROOT / "include" / "mirror"
+    match name:
+        case "scheduler":  # with LocalExecutor the tasks are its children
+            return sorted((ROOT / "dags").glob("*.py")), True
+        case "dag-processor":
+            return sorted((ROOT / "dags").glob("*.py")), False
+        case "triggerer":
+            return [path for path in library.glob("airflow/*.py") if "(BaseTrigger)" in path.read_text(encoding="utf-8")], True
+        case "api-server":
+            return sorted((ROOT / "plugins").glob("*.py")), True
+        case "init":
+            script = (ROOT / SERVICES[name]["command"][0]).read_text(encoding="utf-8")
+            return [library / "commands" / f"{command}.py" for command in re.findall(r"python -m mirror (\w+)", script)], True
+    raise AssertionError(f"What of the mirror does {name} run?")
+
+
+def mounts(name: str) -> set[str]:
+    return {volume["target"] if isinstance(volume, dict) else volume.split(":")[1] for volume in SERVICES[name]["volumes"]}
+
+
+@pytest.mark.parametrize("name", AIRFLOW)
+def test_a_service_that_may_ask_the_clusters_has_their_passwords_and_no_other_has(name: str) -> None:
+    files, calls = run_by(name)
+    assert files
+    assert ("/run/kafka" in mounts(name)) == any(reaches_kafka(path, calls) for path in files)
+
+
+@pytest.mark.parametrize("name", AIRFLOW)
+def test_every_service_that_reads_the_configuration_has_it(name: str) -> None:
+    (environment,) = steps("ENV")
+    assert dict(each.split("=") for each in environment.split())["MIRROR_CONFIG"] in mounts(name)
 
 
 def test_commands_of_secrets_are_for_options_that_airflow_takes_them_for() -> None:
