@@ -38,9 +38,10 @@ def has_copied(seen: Seen, limits: Limits) -> bool:
 
 
 def _quiet(seen: Seen) -> float | None:
-    """For how many seconds nothing was copied; None if nothing ever was."""
-    written = seen.status.written
-    return None if written is None else seen.now - written.time.timestamp()
+    """For how many seconds nothing was copied, as far as the clocks of those who wrote are right: what one wrote that is a day ahead is as
+    little of now as what one wrote a day ago. None if nothing ever was."""
+    written = [each.written.time.timestamp() for each in seen.status.partitions if each.written is not None]
+    return min((abs(seen.now - time) for time in written), default=None)
 
 
 def no_progress(late: Sequence[Late], limits: Limits, *, opens: bool) -> list[Problem]:

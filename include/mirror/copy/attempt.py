@@ -142,7 +142,7 @@ class Attempt:
         for tp, end in ends.items():
             owed = min(end - self._records[tp].watermark, pacing.records.get(tp, end))
             if owed > 0:
-                candidates.append(waiting(tp, self._records[tp], owed))
+                candidates.append(waiting(tp, self._records[tp], owed, state.turns.written.get(tp, 0)))
         return [self._work_of(tp, ends[tp]) for tp in state.turns.next(candidates, max_bytes)]
 
     def _work_of(self, tp: TopicPartition, end: int) -> Work:
@@ -173,7 +173,7 @@ class Attempt:
 
     def _stick(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
         self._stuck[tp] = error.report()
-        self._records[tp] = stuck(self._records[tp], offset, f"{error.code}: {error.message}", datetime.now(UTC))
+        self._records[tp] = stuck(self._records[tp], offset, f"{error.code}: {error.message}", datetime.now(UTC), self._task.planned)
         self._unwritten.add(tp)
 
     def _check_identities(self) -> None:

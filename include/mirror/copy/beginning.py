@@ -73,6 +73,7 @@ class Beginning:
         task = self._task
         ledger = Ledger(task.ledger_topic, task.lanes, self._target, task.clients.target_consumer)
         records = self._read(ledger)
+        self._state.turns.begin(records)
         wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
         known = records
         if task.history:

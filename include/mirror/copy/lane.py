@@ -38,9 +38,14 @@ class LaneCopy:
     def run(self) -> LaneResult:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
-        for ranges in _phases(self._task.ranges):
-            if not self._until_done(ranges):
+        well = [planned for planned in self._task.ranges if planned.reason != BLOCKED]
+        stuck = [planned for planned in self._task.ranges if planned.reason == BLOCKED]
+        # First everything that is expected to go well together, then each partition that was stuck, by itself; one of these in any case.
+        go_on = not well or self._until_done(well)
+        for number, planned in enumerate(stuck):
+            if not go_on or (number and state.is_over()):
                 break
+            go_on = self._until_done([planned])
         errors = [*state.errors.values(), *state.losses.values(), *([self._lane_error] if self._lane_error else [])]
         marks = [
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
@@ -120,9 +125,3 @@ class LaneCopy:
             return False
         time.sleep(min(0.25 * 2**self._failures, 5.0))
         return True
-
-
-def _phases(ranges: Sequence[Range]) -> list[list[Range]]:
-    """First everything that is expected to go well together, then each partition that was stuck, by itself."""
-    well = [planned for planned in ranges if planned.reason != BLOCKED]
-    return [phase for phase in [well, *([planned] for planned in ranges if planned.reason == BLOCKED)] if phase]

@@ -31,9 +31,11 @@ class LaneState:
         self.transactions = 0
 
     def budget_spent(self) -> bool:
-        """Whether to end. One transaction is always allowed, and one for each partition that was stuck."""
-        if not self.transactions:
-            return False
+        """Whether to end. One transaction is always allowed, and one for the first partition that was stuck."""
+        return self.transactions > 0 and self.is_over()
+
+    def is_over(self) -> bool:
+        """Whether the lane's time is up, or its bytes are used up."""
         return time.monotonic() >= self.deadline or self._bytes_left() == 0
 
     def transaction_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from mirror.errors import ErrorReport
@@ -55,6 +56,8 @@ class LaneTask:
     max_bytes: int = -1
     installation: str = ""
     run: str = ""
+    planned: datetime | None = None
+    """When the run was planned, by the planner's clock; None: not told."""
     interval_seconds: int = 60
     request_seconds: float = 30.0
     skip_refused: bool = False

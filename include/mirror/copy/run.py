@@ -121,6 +121,7 @@ class _Common:
             max_bytes=flow.value("mirror.run.max.bytes"),
             installation=flow.value("mirror.installation"),
             run=self._run,
+            planned=self._plan.time,
             interval_seconds=flow.value("mirror.copy.interval.seconds"),
             skip_refused=flow.value("errors.tolerance") == "all",
             request_seconds=flow.value("admin.timeout.ms") / 1000,

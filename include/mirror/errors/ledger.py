@@ -56,12 +56,12 @@ class LanesChanged(MirrorError):
 
 
 class ForeignWriter(MirrorError):
-    """Raised when another installation has written to a lane's ledger just now."""
+    """Raised when another installation has written to a lane's ledger just now; `seconds` below 0: by a clock that is ahead of ours."""
 
     def __init__(self, ledger: str, lane: int, installation: str, host: str, seconds: float) -> None:
+        age = f"{seconds:.0f} s ago" if seconds >= 0 else f"at a time that is still {-seconds:.0f} s ahead of this host's clock"
         super().__init__(
-            f"Lane {lane} of {ledger} was written {seconds:.0f} s ago by the installation '{installation}' on {host}. "
-            "This run left the lane alone.",
+            f"Lane {lane} of {ledger} was written {age} by the installation '{installation}' on {host}. This run left the lane alone.",
             topic=ledger,
             partition=lane,
             next=f"Stop the other installation; then wait until '{installation}' has been silent for ten copy intervals, or decide now: "

@@ -25,12 +25,17 @@ class Writer:
 
 @dataclass(frozen=True)
 class Blocked:
-    """The record at which a partition is stuck: its offset, why, since when, and how often it was tried."""
+    """The record at which a partition is stuck: its offset, why, since when, and how often it was tried.
+
+    `tried` is when the run was planned that tried it last, None where that was not noted: a pause is counted from plan to plan, for the
+    clock of a host that copies may be another.
+    """
 
     offset: int
     error: str
     since: datetime
     tries: int
+    tried: datetime | None = None
 
     @property
     def code(self) -> str:

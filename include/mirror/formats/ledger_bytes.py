@@ -66,6 +66,8 @@ def encode(record: LedgerRecord) -> bytes:
     }
     if stuck := record.blocked:
         value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": moment_text(stuck.since), "tries": stuck.tries}
+        if stuck.tried is not None:
+            value["blocked"]["tried"] = moment_text(stuck.tried)
     if acted := record.decided:
         value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
     if last := record.last:
@@ -123,7 +125,8 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
 
 
 def _blocked(fields: dict[str, Any]) -> Blocked:
-    return Blocked(count(fields, "offset"), string(fields, "error"), moment(fields, "since"), count(fields, "tries"))
+    tried = moment(fields, "tried") if "tried" in fields else None
+    return Blocked(count(fields, "offset"), string(fields, "error"), moment(fields, "since"), count(fields, "tries"), tried)
 
 
 def _decided(fields: dict[str, Any]) -> Decided:

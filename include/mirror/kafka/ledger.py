@@ -24,7 +24,10 @@ _STABLE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class LedgerView:
-    """What the ledger says: the newest record of each source partition, and the lanes that cannot be read, with the reason."""
+    """What the ledger says: the newest record of each source partition, and the lanes that cannot be read, with the reason.
+
+    The records of a lane stand in the order in which they were written, the one that was written least recently first.
+    """
 
     records: Mapping[TopicPartition, LedgerRecord] = field(default_factory=dict)
     unreadable: Mapping[int, MirrorError] = field(default_factory=dict)
@@ -104,7 +107,9 @@ class Ledger:
         for message in reader.read({tp: (0, end) for tp, end in ends.items()}, _READ_SECONDS):
             lane = int(message.partition() or 0)
             try:
-                newest[decode_key(_bytes(message.key()), self._where(message))] = (message, lane)
+                tp = decode_key(_bytes(message.key()), self._where(message))
+                newest.pop(tp, None)  # it stands where it was written last
+                newest[tp] = (message, lane)
             except MirrorError as damaged:
                 unreadable.setdefault(lane, damaged)
         records: dict[TopicPartition, LedgerRecord] = {}

@@ -75,7 +75,8 @@ def next_range(
         return None
     blocked = record.blocked
     if blocked is not None and blocked.offset == watermark:
-        waits = now < record.writer.time + pause(blocked, interval)
+        # A time that is still to come is of a host whose clock is ahead, or ours is behind: it postpones nothing.
+        waits = timedelta() <= now - (blocked.tried or record.writer.time) < pause(blocked, interval)
         return still_blocked(tp, blocked) if waits else found.range(watermark, found.readable_end, BLOCKED)
     return found.range(watermark, found.readable_end, BEHIND)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from mirror.errors import ErrorReport
 from mirror.formats.control import Decision, as_document, from_document
+from mirror.formats.fields import moment, moment_text
 from mirror.plan.model import Plan, Range
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")
@@ -26,6 +27,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         "notices": list(plan.notices),
         "ledger_id": plan.ledger_id,
         "decisions": _documents(plan.decisions),
+        **({"time": moment_text(plan.time)} if plan.time else {}),
         **({"into": dict(plan.into), "in_time_order": plan.in_time_order} if plan.into else {}),
     }
 
@@ -48,6 +50,7 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
         decisions=_decisions(document["decisions"]),
         into=document.get("into", {}),
         in_time_order=document.get("in_time_order", True),
+        time=moment(document, "time") if "time" in document else None,
     )
 
 

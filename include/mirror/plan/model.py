@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from mirror.errors import ErrorReport
 from mirror.formats.control import Decision
@@ -83,6 +84,8 @@ class Plan:
     """For a plan of history, whose ranges all are: the topics of the target that it goes to, by source topic."""
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
+    time: datetime | None = None
+    """When the plan was made, by the clock that will plan the next run too; None: a plan that does not say."""
 
     @property
     def has_work(self) -> bool:

@@ -36,7 +36,7 @@ class Planning:
         self._decisions = decisions
         self._selection = topic_selection(flow)
         self._dry_run = dry_run
-        self._now = datetime.now(UTC)
+        self.now = datetime.now(UTC)
         self.topics: Mapping[str, Topic] = {}
         self.remotes: Mapping[str, Topic] = {}
         self.found: Mapping[TopicPartition, SourcePartition] = {}
@@ -117,7 +117,7 @@ class Planning:
             # What was asked for is where the old watermark's epoch ends.
             partition = replace(partition, epoch_end=None)
         skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
-        chosen = next_range(partition, record, skip, self._now, interval)
+        chosen = next_range(partition, record, skip, self.now, interval)
         if applied and not isinstance(chosen, ErrorReport):
             # What was decided is committed even if there is nothing to copy.
             chosen = chosen or partition.range(record.watermark, record.watermark, DECIDED)

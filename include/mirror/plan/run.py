@@ -70,7 +70,8 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         planning.notices.append(UNNAMED)
     made = replace(
         plan_without_work(flow, source_id, target_id, ledger_id, decisions),
-        ranges=in_order(planning.ranges, view.records, flow.value("mirror.lanes")),
+        ranges=in_order(planning.ranges, view.records, flow.value("mirror.lanes"), planning.now),
+        time=planning.now,
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
         notices=tuple(planning.notices),
     )

@@ -1,12 +1,12 @@
 """Whether a run was good: by the ledger, not by what attempts said about themselves."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror.copy.model import LaneResult, SkippedRecords
 from mirror.errors import ErrorReport, JobFailed, NothingMoved
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan, Range
+from mirror.plan.model import BLOCKED, Plan, Range
 from mirror.report.publish import Published
 
 DONE, NOTHING_TO_DO, FAILED = "done", "nothing to do", "failed"
@@ -50,6 +50,8 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
         errors.append(_no_result(left).report())
     elif left and not moved and not errors:
         errors.append(_nothing_moved(left).report())
+    elif waiting := _without_turn(left, reached, errors):
+        errors.append(_no_turn(waiting).report())
     skipped = sorted((each for result in results for each in result.skipped), key=lambda each: (each.topic, each.partition))
     state = FAILED if errors else DONE if plan.ranges else NOTHING_TO_DO
     return Verdict(
@@ -75,6 +77,20 @@ def _still_true(results: list[LaneResult], plan: Plan, left: list[Range]) -> lis
     return errors
 
 
+def _without_turn(left: list[Range], reached: Mapping[TopicPartition, int], errors: list[ErrorReport]) -> list[Range]:
+    """The partitions that were stuck before and of which this run says nothing: its budget ended before they were tried."""
+    told = {(error.topic, error.partition) for error in errors}
+    if any(topic is None for topic, _ in told):
+        return []
+    return [
+        planned
+        for planned in left
+        if planned.reason == BLOCKED
+        and reached.get(planned.topic_partition, planned.start) <= planned.start
+        and not {(planned.topic, planned.partition), (planned.topic, None)} & told
+    ]
+
+
 def _skipped_notice(skipped: Sequence[SkippedRecords]) -> list[str]:
     if not skipped:
         return []
@@ -96,6 +112,14 @@ def _nothing_moved(left: list[Range]) -> NothingMoved:
     return NothingMoved(
         f"{len(left)} partitions had work and none of them moved ({_shown(left)}).",
         next="Look at the copy task's log; the next run tries again.",
+    )
+
+
+def _no_turn(left: list[Range]) -> NothingMoved:
+    return NothingMoved(
+        f"{len(left)} partitions are stuck and were not tried again, for the run's budget was spent ({_shown(left)}).",
+        next="What each is stuck at says python -m mirror status; the next runs try them in turn, the least recently tried first. "
+        "A larger mirror.run.max.seconds lets a run try more of them.",
     )
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from mirror.alerts.lateness import late_partitions, memory_after
 from mirror.alerts.limits import Limits
 from mirror.alerts.problems import TOPICS_ALONE, Judgement
@@ -113,6 +115,15 @@ def test_nothing_copied_though_there_is_work_is_one_alert_and_not_one_a_partitio
     assert opened(found) == {"NotCopying": None}
     assert kept(found) == {"Behind", "NoProgress"}
     assert "Nothing was copied for 13 min 30 s, and there is work for 5 min 10 s." in found.problems[0].summary
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_ledger_record_of_a_host_whose_clock_is_a_day_off_hides_nothing_and_alarms_nobody(days: int) -> None:
+    off = partition(5, 5, 1, written=written(days * 86_400))
+    waiting = partition(0, 9, written=written(-500))
+    assert opened(judgement(seen(0, waiting, off), seen(310, waiting, off))) == {"NotCopying": None}
+    copied = partition(5, 5, 2, written=written(300))
+    assert "NotCopying" not in opened(judgement(seen(0, waiting, off), seen(310, waiting, off, copied)))
 
 
 def test_a_flow_that_has_never_copied_is_told_too() -> None:

@@ -140,7 +140,9 @@ class MemoryEngine:
     def commit(self) -> None:
         self.world.happens("commit", self)
         self.world.ends |= self.ends
-        self.world.ledger |= self.records
+        for tp, record in self.records.items():
+            self.world.ledger.pop(tp, None)  # a ledger gives its records in the order in which they were written
+            self.world.ledger[tp] = record
 
     def close(self) -> None:
         self.world.log.append("close")

@@ -1,6 +1,6 @@
 """Who shares the next transaction: small backlogs soon, nobody left behind, over many runs with a small budget too."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,8 +117,24 @@ def test_nobody_starves_over_runs_of_one_transaction_each_however_much_comes_in(
 
 
 def test_the_size_of_a_backlog_is_judged_by_what_was_copied_before():
-    record = ledger_record(records=10, bytes=5000, writer=Writer("", "host", "run", datetime(2026, 11, 21, tzinfo=UTC)))
-    assert waiting(tp(0), record, 100) == Waiting(tp(0), 50_100, datetime(2026, 11, 21, tzinfo=UTC).timestamp())
+    record = ledger_record(records=10, bytes=5000)
+    assert waiting(tp(0), record, 100, 7) == Waiting(tp(0), 50_100, 7)
     fresh = ledger_record(records=0, bytes=0)
-    assert waiting(tp(0), fresh, 100).served == 0.0
-    assert waiting(tp(0), fresh, 100).bytes > 100
+    assert waiting(tp(0), fresh, 100, 7).served == 0
+    assert waiting(tp(0), fresh, 100, 7).bytes > 100
+
+
+def test_the_turns_follow_the_order_in_which_the_ledger_was_written_whatever_the_clocks_of_those_who_wrote():
+    turns, sizes = Turns(), {tp(number): 100 * MB for number in range(3)}
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    records = {
+        tp(number): ledger_record(records=10, bytes=10 * MB, writer=Writer("", "host", "run", now + timedelta(days=days)))
+        for number, days in ((2, 1), (0, -1), (1, 0))
+    }
+    turns.begin(records)
+    order = []
+    for _ in range(6):
+        (chosen,) = turns.next([waiting(each, records[each], 100, turns.written[each]) for each in sizes], MB)[:1]
+        turns.served([chosen])
+        order.append(chosen.partition)
+    assert order == [2, 0, 1] * 2

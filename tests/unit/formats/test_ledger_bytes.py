@@ -64,7 +64,7 @@ records = st.builds(
     history=st.lists(st.tuples(offsets, offsets), max_size=5).map(tuple),
     records=offsets,
     bytes=offsets,
-    blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000)),
+    blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000), st.none() | times),
     decided=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
     last=st.none() | st.builds(LastRecord, offsets, offsets, offsets),
 )

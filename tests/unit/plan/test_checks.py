@@ -26,6 +26,12 @@ def test_another_cluster_behind_an_alias_is_named(source, target, alias):
         check_clusters([RECORD], "east", source, "west", target)
 
 
+def test_a_record_by_another_installation_whose_clock_is_ahead_says_so():
+    ahead = ledger_record(writer=Writer("theirs", "h", "r", NOW + timedelta(days=1)))
+    with pytest.raises(ForeignWriter, match=r"still 86400 s ahead of this host's clock"):
+        check_writer([ahead], "ledger", 3, "ours", 60, NOW)
+
+
 def test_a_recent_record_by_another_installation_keeps_us_out():
     with pytest.raises(ForeignWriter, match="theirs"):
         check_writer([RECORD], "ledger", 3, "ours", 60, NOW)

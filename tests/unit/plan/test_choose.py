@@ -105,6 +105,26 @@ def test_a_refused_record_is_left_alone_for_a_while_and_then_tried_alone():
     assert chosen(record=stuck, now=NOW + timedelta(minutes=8)).reason == "blocked"
 
 
+@given(st.integers(-86_400, 86_400), st.integers(-86_400, 86_400), st.integers(0, 20))
+def test_a_refused_record_is_tried_when_the_pause_is_over_whatever_the_clocks_of_those_who_copy_say(copies, notes, tries):
+    """`copies`, `notes`: by how many seconds the clocks are wrong of the hosts that wrote the record and the note."""
+    blocked = Blocked(50, "RecordRefused: too large", NOW + timedelta(seconds=notes), tries, tried=NOW)
+    writer = replace(RECORD.writer, time=NOW + timedelta(seconds=copies))
+    stuck, over = replace(RECORD, blocked=blocked, writer=writer), pause(blocked, MINUTE)
+    assert isinstance(chosen(record=stuck, now=NOW), ErrorReport)
+    assert isinstance(chosen(record=stuck, now=NOW + over - timedelta(seconds=1)), ErrorReport)
+    assert chosen(record=stuck, now=NOW + over).reason == "blocked"
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["as of planning", "in a record of an older mirror"])
+def test_a_try_that_is_still_to_come_postpones_nothing(noted):
+    """A planner whose clock was a day ahead may have written it, and ours may be a day behind."""
+    ahead = NOW + timedelta(days=1)
+    blocked = Blocked(50, "RecordRefused: too large", ahead, 3, tried=ahead if noted else None)
+    stuck = replace(RECORD, blocked=blocked, writer=replace(RECORD.writer, time=ahead))
+    assert chosen(record=stuck, now=NOW).reason == "blocked"
+
+
 @pytest.mark.parametrize("watermark", [50, 100], ids=["behind", "up to date"])
 def test_what_the_target_was_seen_to_have_lost_stays_an_error_until_somebody_decides(watermark):
     lost = replace(RECORD, watermark=watermark, blocked=Blocked(40, "TargetLostRecords: gone", NOW - timedelta(days=9), 1))

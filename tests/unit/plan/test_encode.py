@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +42,13 @@ def test_a_plan_survives_json(plan):
 def test_a_plan_of_history_survives_json(plan, into, in_time_order):
     plan = replace(plan, into=into, in_time_order=in_time_order)
     assert from_columns(json.loads(json.dumps(to_columns(plan)))) == plan
+
+
+@given(plans, st.datetimes(timezones=st.just(UTC)))
+def test_the_time_of_a_plan_survives_json_to_the_millisecond(plan, time):
+    time = time.replace(microsecond=time.microsecond // 1000 * 1000)
+    assert from_columns(json.loads(json.dumps(to_columns(replace(plan, time=time))))).time == time
+    assert from_columns(json.loads(json.dumps(to_columns(plan)))).time is None
 
 
 def test_the_columns_are_those_that_readers_of_xcom_know():

@@ -53,6 +53,17 @@ def test_a_job_that_ended_without_a_word_is_red_if_anything_is_left_however_much
     assert verdict(PLAN, None, published(20, 9)).state == "done"
 
 
+def test_stuck_partitions_that_had_no_turn_are_told_though_another_one_went_on():
+    stuck = replace(PLAN, ranges=tuple(replace(planned, reason="blocked") for planned in PLAN.ranges))
+    judged = verdict(stuck, [LaneResult(0)], published(12, 5))
+    assert (judged.state, judged.retriable) == ("failed", True)
+    (error,) = judged.errors
+    assert "1 partitions are stuck and were not tried again" in error.message
+    assert "orders-1@5" in error.message
+    refused = ErrorReport("RecordRefused", "too large", "orders", 1, 5, False, "")
+    assert verdict(stuck, [LaneResult(0, errors=(refused,))], published(12, 5)).errors == (refused,)
+
+
 def test_being_overtaken_does_not_count_when_the_other_attempt_did_the_work():
     overtaken = [LaneResult(3, errors=(Overtaken(3).report(),))]
     assert verdict(PLAN, overtaken, published(20, 9)).state == "done"
