@@ -16,31 +16,35 @@ class RefusedPattern(NamedTuple):
     reason: str
 
 
+_ORDER = "what it matches depends on the order in which Java's engine tries things"
+_UNICODE = "it depends on the tables of the JDK's version of Unicode"
+_RARE = "it can be written in a simpler way, and not everything that Java takes there is what its documentation says"
+
 REFUSED_PATTERNS = (
-    RefusedPattern("(?c)a", "(?c), is not supported", "`regex` cannot compare characters in their decomposed form"),
-    RefusedPattern(r"\b{g}a", r"\b{g} is not supported", "the boundaries of what a reader takes for one character"),
-    RefusedPattern(r"(a\1)", "refers to a group that is not complete before it", "Java lets it fail to match, `regex` refuses it"),
-    RefusedPattern(r"(?i)(a)\1", "supported with (?iu) only", "Java folds the ASCII letters alone here, `regex` every letter"),
-    RefusedPattern("[a&&]", "'&&' in a character class has nothing behind it", "Java takes it, and overflows its stack while matching"),
+    RefusedPattern("(?s)a", "of flags and extensions", _RARE),
+    RefusedPattern("(?iu)a", "of flags and extensions", _UNICODE),
+    RefusedPattern("(?c)a", "of flags and extensions", "`regex` cannot compare characters in their decomposed form"),
+    RefusedPattern("(?<name>a)", "of flags and extensions", "a name is of use to a reference alone"),
+    RefusedPattern("(?>a|ab)c", "an atomic group is not supported", _ORDER),
+    RefusedPattern("(a|ab){2}+c", "it has nothing to repeat, or is a possessive", "possessive: " + _ORDER),
+    RefusedPattern("a{2}{3}", "it has nothing to repeat, or is a possessive", "Java takes the second count as one of the empty text"),
+    RefusedPattern("-(?i){2}", "it has nothing to repeat, or is a possessive", "Java takes the count as one of the empty text"),
+    RefusedPattern("a{1000}", "a count is {n}", "so many are not meant"),
+    RefusedPattern("((?=b)|b){2}", "repeats what may be empty", "Java leaves a repetition at its first empty turn"),
+    RefusedPattern("(?<=a{1,2})b", "a look-behind takes characters", "Java counts its length in halves of characters"),
+    RefusedPattern(r"(a)\1", "a reference to a group is not supported", _ORDER),
+    RefusedPattern(r"\ba", "boundaries of words are not supported", "JDK 17 counts letters outside ASCII, JDK 19 and later do not"),
+    RefusedPattern(r"\p{L}", "this set of characters is not supported", _UNICODE),
+    RefusedPattern(r"\0101", "this escape is not supported", _RARE),
+    RefusedPattern(r"\uD83D\uDE00", "is half of a character or none", _RARE),
+    RefusedPattern("[a&&]", "a class is a flat list", "Java takes it, and overflows its stack while matching"),
+    RefusedPattern("[a-z&&[^b]]", "a class is a flat list", _RARE),
 )
-
-TAKEN_PATTERNS = {
-    r"(?<=(ab)*)c": "a look-behind of any length: Java refuses most of them, and matches some where it should not",
-    r"(a)(?<=\1)": "a reference in a look-behind, whose length Java cannot tell",
-}
-_LOOK_BEHIND = "Look-behind group does not have an obvious maximum length"
-
-BOUNDARIES = "\\b goes by \\w, as Java documents it and as JDK 19 and later do; JDK 17 also counts letters outside ASCII there"
 
 
 def refused_here_alone(complaint: str) -> bool:
-    """Whether a refusal of the mirror is one that Java does not share."""
+    """Whether a refusal of the mirror is one that Java need not share."""
     return any(row.complaint in complaint for row in REFUSED_PATTERNS)
-
-
-def taken_here_alone(refusal: str) -> bool:
-    """Whether Java's refusal of a pattern is one that the mirror does not share."""
-    return _LOOK_BEHIND in refusal
 
 
 def is_ours(name: str) -> bool:

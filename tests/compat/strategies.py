@@ -29,41 +29,102 @@ def texts() -> st.SearchStrategy[str]:
     return st.text(_LETTERS, max_size=6) | st.text(_LETTERS + _ODD, max_size=4)
 
 
-_ATOMS = st.sampled_from(
-    [
-        *("a", "b", "A", "1", "_", "-", r"\.", ".", "é", " ", "#", "a.b", "ab"),
-        *(r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\h", r"\v", r"\R", r"\p{Alpha}", r"\p{Lower}", r"\P{Lu}", r"\p{L}", r"\p{Punct}"),
-        *(r"\p{javaLowerCase}", r"\p{IsAlphabetic}", r"\p{IsLatin}", r"\x41", r"\u0041", r"\0101", r"\t", r"\Qa.b\E", r"\Q.", r"\E"),
-        *("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", "(?i)", "(?x)", "(?s)", "(?-i)", "(?u)", "(?m)", "(?U)", "(?d)"),
-        *(r"\1", r"\2", r"\k<n>", "(?<n>a)", "}", "]", "&&", r"\_", r"\-", r"\,"),
-    ]
-)
+_PLAIN = [
+    *("a", "b", "A", "1", "_", "-", r"\.", ".", "é", " ", "#", "a.b", "ab", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S"),
+    *(r"\p{Alpha}", r"\p{Lower}", r"\x41", r"\x{62}", r"\u0041", r"\t", r"\Qa.b\E", r"\Q.", r"\E", r"\_", r"\-", r"\,", "}", "]"),
+    *("[ab]", "[^a]", "[a-c]", r"[\w.-]", r"[-\.]", r"[^\d_]", r"[a\Q-\Ez]", "[B-é]", "\U0001f600"),
+]
+_PLACES = ["^", "$", "(?i)", "(?-i)", "(?=a)", "(?!b)", "(?!.*a)", "(?<=a)", "(?<!-b|b)", "(?<=[ab]|)", "(?<!(a|b)a)"]
+_DOUBTFUL = [
+    *(
+        r"\h",
+        r"\v",
+        r"\R",
+        r"\X",
+        r"\P{Lu}",
+        r"\p{L}",
+        r"\p{Punct}",
+        r"\p{javaLowerCase}",
+        r"\p{IsAlphabetic}",
+        r"\p{IsLat#}",
+        r"\p{script=}",
+    ),
+    *(r"\A", r"\z", r"\Z", r"\G", r"\b", r"\B", "(?x)", "(?s)", "(?u)", "(?m)", "(?U)", "(?d)", "(?iu)", "(?i-i)", "(?#x)"),
+    *(
+        r"\1",
+        r"\2",
+        r"\k<n>",
+        "(?<n>a)",
+        "&&",
+        r"\0101",
+        r"\cA",
+        r"\x4",
+        r"\u12",
+        r"\uD83D\uDE00",
+        r"\x{110000}",
+        "\\",
+        "{",
+        "[",
+        "[]a]",
+        "[^]a]",
+    ),
+    *(r"[a-\d]", "[a-[b]]", "[&&a]", "(?<=.)", "(?<!^a)", "(?<=a{1,2})", "(?<=a*)", "(?P<n>a)", "(", ")", "|"),
+]
+_ATOMS = st.sampled_from([*_PLAIN, *_PLACES, *_DOUBTFUL])
 _MEMBERS = st.lists(
     st.sampled_from(
-        ["a", "b", "A-Z", "a-c", "0-9", "^", "-", "&&", "[b-d]", "[^a]", r"\d", r"\w", r"\-", r"\]", ".", "_", "é", r"\p{L}", "]"]
+        [
+            *(
+                "a",
+                "b",
+                "A-Z",
+                "a-c",
+                "0-9",
+                "^",
+                "-",
+                "&&",
+                "&",
+                "[b-d]",
+                "[^a]",
+                "&&[^b]",
+                "&&[ab]",
+                r"\d",
+                r"\w",
+                r"\W",
+                r"\-",
+                r"\]",
+                ".",
+                "_",
+            ),
+            *("é", r"\p{L}", r"\p{Alpha}", "]", "#", " ", r"\x41", r"\Q]\E"),
+        ]
     ),
     min_size=1,
     max_size=4,
 ).map("".join)
 _CLASSES = st.builds("[{}{}]".format, st.sampled_from(["", "", "^"]), _MEMBERS)
-_COUNTS = st.sampled_from(["", "", "", "*", "+", "?", "*?", "+?", "??", "*+", "{2}", "{1}", "{0,}", "{1,2}", "{2,1}", "{", "{1"])
-_OPENINGS = st.sampled_from(["(", "(", "(?:", "(?i:", "(?=", "(?!", "(?>", "(?x:", "(?-i:"])
+_PLAIN_COUNTS = ["", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1}", "{0,}", "{1,2}", "{0,2}?", "{2,3}", "{3}?", "{0}"]
+_COUNTS = st.sampled_from([*_PLAIN_COUNTS, "*+", "++", "?+", "{2}+", "{1}+", "{1,2}+", "**", "{2}{3}", "{2,1}", "{,1}", "{", "{1"])
+_PLAIN_OPENINGS = ["(", "(", "(?:", "(?i:", "(?-i:", "(?=", "(?!"]
+_OPENINGS = st.sampled_from([*_PLAIN_OPENINGS, "(?>", "(?x:", "(?<=", "(?<!", "(?<n>", "(?s:", "(?"])
 
 
-def patterns() -> st.SearchStrategy[str]:
-    """Java patterns of every construct, some of them broken; look-behinds of a bounded length."""
-    atoms = _ATOMS | _CLASSES
-    bounded = st.lists(atoms, min_size=1, max_size=3).map("".join)
-    behind = st.builds("{}{})".format, st.sampled_from(["(?<=", "(?<!"]), bounded)
+def _nested(atoms: st.SearchStrategy[str], counts: st.SearchStrategy[str], openings: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.recursive(
-        st.builds(str.__add__, atoms, _COUNTS) | behind,
+        st.builds(str.__add__, atoms, counts),
         lambda inner: (
             st.lists(inner, min_size=1, max_size=4).map("".join)
             | st.lists(inner, min_size=2, max_size=3).map("|".join)
-            | st.builds("{}{}){}".format, _OPENINGS, inner, _COUNTS)
+            | st.builds("{}{}){}".format, openings, inner, counts)
         ),
-        max_leaves=6,
+        max_leaves=8,
     )
+
+
+def patterns() -> st.SearchStrategy[str]:
+    """Java patterns of every construct, some of them broken; half of them of those that the mirror takes."""
+    plain = _nested(st.sampled_from([*_PLAIN, *_PLAIN, *_PLACES]), st.sampled_from(_PLAIN_COUNTS), st.sampled_from(_PLAIN_OPENINGS))
+    return plain | _nested(_ATOMS | _CLASSES, _COUNTS, _OPENINGS)
 
 
 # ------------------------------------------------------------ filters
