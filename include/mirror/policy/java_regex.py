@@ -36,9 +36,6 @@ _RANGES: dict[str, _Ranges] = {
     r"\d": [_DIGIT],
     r"\w": [_DIGIT, _UPPER, (0x5F, 0x5F), _LOWER],
     r"\s": [(0x09, 0x0D), (0x20, 0x20)],
-    r"\D": [(0, 0x2F), (0x3A, 0x10FFFF)],
-    r"\W": [(0, 0x2F), (0x3A, 0x40), (0x5B, 0x5E), (0x60, 0x60), (0x7B, 0x10FFFF)],
-    r"\S": [(0, 0x08), (0x0E, 0x1F), (0x21, 0x10FFFF)],
     r"\p{Alpha}": [_UPPER, _LOWER],
     r"\p{Digit}": [_DIGIT],
     r"\p{Alnum}": [_DIGIT, _UPPER, _LOWER],
@@ -137,7 +134,7 @@ class _Translation:
         self.result = "".join(self._written)
 
     def _set(self, token: str) -> None:
-        self._one_of(_RANGES[token])
+        self._one_of(_ranges(token))
 
     def _character(self, token: str) -> None:
         self._one_of([(_code(token), _code(token))])
@@ -151,19 +148,21 @@ class _Translation:
         for member in _MEMBER.finditer(token[1 + negated : -1]):
             if member["wrong"]:
                 raise _unsupported(token)
-            ranges += _RANGES[member["set"]] if member["set"] else [(_code(member["first"]), _code(member["last"] or member["first"]))]
+            ranges += _ranges(member["set"]) if member["set"] else [(_code(member["first"]), _code(member["last"] or member["first"]))]
         if any(last < first for first, last in ranges):
             raise ValueError(f"'{token}': a range in a character class ends before it begins")
         self._one_of(ranges, negated)
 
     def _one_of(self, ranges: _Ranges, negated: bool = False) -> None:
-        if self._groups[-1].behind and (negated or max(high for _, high in ranges) > 0xFFFF):
-            raise ValueError(_BEHIND)
         if self._ignores_case:
             within = [(max(low, first), min(high, last)) for low, high in ranges for first, last in (_UPPER, _LOWER)]
             ranges = ranges + [(low ^ 0x20, high ^ 0x20) for low, high in within if low <= high]
+        # Never as [^…]: `regex` (2026.11.15) takes `[^a]|[^b]` for one set, in which neither letter is.
+        ranges = _complement(ranges) if negated else ranges
+        if self._groups[-1].behind and any(high > 0xFFFF for _, high in ranges):
+            raise ValueError(_BEHIND)
         inside = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
-        self._piece(f"[^{inside}]" if negated else f"[{inside}]", consumes=True)
+        self._piece(f"[{inside}]" if inside else "(?!)", consumes=True)
 
     def _anchor(self, token: str) -> None:
         self._not_behind()
@@ -221,6 +220,21 @@ class _Translation:
 
 def _unquoted(found: "regex.Match[str]") -> str:
     return str(found[0]) if found["quoted"] is None else "".join(f"\\x{{{ord(character):x}}}" for character in found["quoted"])
+
+
+def _ranges(token: str) -> _Ranges:
+    """The characters of an escape that stands for a set."""
+    return _complement(_RANGES[token.lower()]) if token[1].isupper() else _RANGES[token]
+
+
+def _complement(ranges: _Ranges) -> _Ranges:
+    """All other characters."""
+    found, start = [], 0
+    for low, high in sorted(ranges):
+        if start < low:
+            found.append((start, low - 1))
+        start = max(start, high + 1)
+    return [*found, (start, 0x10FFFF)] if start <= 0x10FFFF else found
 
 
 def _code(token: str) -> int:
