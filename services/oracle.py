@@ -133,6 +133,11 @@ class Oracle:
         """Both topics read to their end and what is wrong with the target counted, partition by partition (Accountant.java)."""
         return [Account(**row) for row in self.call("account", seconds, source=asdict(source), target=asdict(target))]
 
+    def digests(self, side: Side, *, seconds: float = 120) -> dict[int, list[tuple[int, int]]]:
+        """Offset and digest (of all that a copy must have in common) of every record that a reader sees, by partition."""
+        rows = self.call("digests", seconds, **asdict(side))
+        return {int(partition): list(zip(row["offsets"], row["digests"], strict=True)) for partition, row in rows.items()}
+
     def count(self, bootstrap: str, topic: str, isolation: str = "read_committed", *, seconds: float = 120) -> list[PartitionCount]:
         """Start, end and visible records of each partition."""
         return [PartitionCount(**row) for row in self.call("count", seconds, bootstrap=bootstrap, topic=topic, isolation=isolation)]

@@ -1,5 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
@@ -32,6 +33,24 @@ final class Accountant {
         ArrayNode rows = Oracle.JSON.createArrayNode();
         for (int p = 0; p < Math.max(source.size(), target.size()); p++) {
             account(p, p < source.size() ? source.get(p) : List.of(), p < target.size() ? target.get(p) : List.of(), rows);
+        }
+        return rows;
+    }
+
+    /** What a topic shows to a reader, partition by partition: offsets, and the first eight bytes of each record's digest as a number. */
+    static JsonNode digests(JsonNode request) {
+        ObjectNode rows = Oracle.JSON.createObjectNode();
+        try (Reader reader = new Reader(request)) {
+            for (int p = 0; p < reader.partitions; p++) {
+                ObjectNode row = rows.putObject(Integer.toString(p));
+                row.putArray("offsets");
+                row.putArray("digests");
+            }
+            reader.readAll(request, record -> {
+                ObjectNode row = (ObjectNode) rows.get(Integer.toString(record.partition()));
+                row.withArray("offsets").add(record.offset());
+                row.withArray("digests").add(digest(record).getLong(0));
+            });
         }
         return rows;
     }

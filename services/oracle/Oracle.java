@@ -25,6 +25,7 @@ public final class Oracle {
         Map.entry("ping", request -> JSON.createObjectNode()),
         Map.entry("compare", Comparer::compare),
         Map.entry("account", Accountant::account),
+        Map.entry("digests", Accountant::digests),
         Map.entry("count", Reader::count),
         Map.entry("dump", Reader::dump),
         Map.entry("produce", Generator::produce),

@@ -70,6 +70,19 @@ def test_accountant_counts_what_is_lost_doubled_foreign_and_disordered(
     assert (account.source_records, account.target_records) == (6, len(mirrored))
 
 
+def test_digests_are_those_of_all_that_a_copy_must_have_in_common(oracle: Oracle, pair: ClusterPair) -> None:
+    topics = pair.topic("source"), pair.topic("target")
+    changed = [replace(SAME[0], key=b"other"), *SAME[1:3], replace(SAME[3], headers=(("a", None), ("a", b"1"))), *SAME[4:]]
+    for bootstrap, topic, records in ((pair.source_bootstrap, topics[0], SAME), (pair.target_bootstrap, topics[1], changed)):
+        oracle.create_topic(bootstrap, topic)
+        oracle.produce_records(bootstrap, topic, records)
+    [source] = oracle.digests(Side(pair.source_bootstrap, topics[0])).values()
+    [target] = oracle.digests(Side(pair.target_bootstrap, topics[1], start={0: 2})).values()
+    assert [offset for offset, _ in source] == [0, 1, 2, 3, 4, 5]
+    assert [offset for offset, _ in target] == [2, 3, 4, 5]
+    assert [left == right for left, right in zip(source[2:], target, strict=True)] == [True, False, True, True]
+
+
 def test_comparer_sees_a_record_in_the_wrong_partition(oracle: Oracle, pair: ClusterPair) -> None:
     source, target = pair.topic("source"), pair.topic("target")
     for bootstrap, topic, partition in ((pair.source_bootstrap, source, 0), (pair.target_bootstrap, target, 1)):

@@ -17,13 +17,15 @@ from tests.faults.injections_brokers import PROPERTIES
 from tests.faults.runner.brokers import BROKER_FAULTS
 from tests.faults.runner.compute import COMPUTE
 from tests.faults.runner.data import DATA
+from tests.faults.runner.decisions import DECISIONS
 from tests.faults.runner.network import NETWORK
 from tests.faults.runner.results import RESULTS, Outcome, append, table
 from tests.faults.runner.series import order, play
 from tests.faults.runner.site import PARTITIONS, SETTINGS, Site
 from tests.integration.conftest import Mirroring
 
-FAULTS = {fault.key: fault for fault in (*COMPUTE, *NETWORK, *DATA, *BROKER_FAULTS)}
+ALL = (*COMPUTE, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
+FAULTS = {fault.key: fault for fault in ALL}
 _ABORT_CHECK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 _TARGET = {**PROPERTIES, **_ABORT_CHECK, "min.insync.replicas": "2"}
 _THREE_COPIES = {
@@ -42,10 +44,11 @@ def new_site(source: KafkaCluster, target: KafkaCluster, oracle: Oracle, directo
     home.mkdir(parents=True)
     pair = ClusterPair(f"east{mark}", f"west{mark}", source.bootstrap, target.bootstrap, mark, home)
     reached = {"source.bootstrap.servers": source.proxied_bootstrap, "target.bootstrap.servers": target.proxied_bootstrap}
-    config = pair.properties(extra={**SETTINGS, **reached, **(extra or {})})
+    settings = {**SETTINGS, **reached, **(extra or {})}
+    config = pair.properties(extra=settings)
     topic = pair.topic("orders")
     oracle.create_topic(source.bootstrap, topic, PARTITIONS)
-    return Site(Mirroring(pair, oracle, load([config]).flow(pair.flow)), config, topic, source, target)
+    return Site(Mirroring(pair, oracle, load([config]).flow(pair.flow)), config, topic, source, target, settings)
 
 
 def main() -> int:

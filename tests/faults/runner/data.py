@@ -37,7 +37,7 @@ def add_partitions(now: Round) -> bool:
 
 def delete_records(now: Round) -> bool:
     """Retention takes what was copied before."""
-    before = {partition: now.chance.randint(0, offset) for partition, offset in now.site.copied_below.items()}
+    before = {partition: now.chance.randint(0, offset) for partition, offset in now.site.read_below.items()}
     copy = now.site.copy_here()
     hit = now.moment(copy)
     if before:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from tests.faults.copy_process import CopyProcess
 from tests.faults.runner.site import CopyHere, Site, Stuck
+from tests.faults.runner.translations import Tally
 
 Copy = CopyProcess | CopyHere
+_GROUPS = 3
 
 
 @dataclass
@@ -21,6 +23,8 @@ class Round:
     chance: random.Random
     records: int
     cleanups: list[Callable[[], object]] = field(default_factory=list)
+    judged: Tally = field(default_factory=Tally)
+    """What was said of groups in this round, in the middle of things too."""
     _before: int = 0
 
     def produce(self) -> None:
@@ -42,6 +46,20 @@ class Round:
             self._wait_while(copy, lambda: self.site.written() >= wanted, 120)
             time.sleep(self.chance.random() * 0.05)
         return copy.running
+
+    def place_groups(self) -> None:
+        """Some groups commit in all partitions: anywhere in what the source has, and one of them near the end."""
+        ends = self.site.ends()
+        for number in range(_GROUPS):
+            within = ends.items() if number else ((p, min(end, 200)) for p, end in ends.items())
+            behind = {partition: self.chance.randint(0, most) for partition, most in within}
+            self.site.groups.commit(
+                f"round-{self.number}-{number}-{self.site.mirroring.pair.mark}", {p: ends[p] - lag for p, lag in behind.items()}
+            )
+
+    def judge(self) -> None:
+        """Asks where all groups would go on now; no copy may run meanwhile."""
+        self.judged += self.site.judge()
 
     def afterwards(self, cleanup: Callable[[], object]) -> None:
         """Called when the round is healed, whatever happens; the last one first."""

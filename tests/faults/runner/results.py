@@ -1,14 +1,19 @@
 """What came of the rounds, and the table of it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from services.comparison import Account
+from tests.faults.runner.translations import Tally
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
-_COLUMNS = ("fault", "rounds", "in time", "runs to mend", "records checked", "lost", "doubled", "foreign", "disordered", "stuck")
+_COLUMNS = (
+    *("fault", "rounds", "in time", "runs to mend", "records checked", "lost", "doubled", "foreign", "disordered"),
+    *("positions judged", "late", "falsely exact", "stuck"),
+)
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Outcome:
     accounts: tuple[Account, ...]
     seconds: float
     stuck: str = ""
+    judged: Tally = field(default_factory=Tally)
 
     @property
     def records(self) -> int:
@@ -37,14 +43,17 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether the mirror was exact afterwards, without anybody's help."""
-        return not self.stuck and not any(self.wrong)
+        return not self.stuck and not any(self.wrong) and not self.judged.late and not self.judged.falsely_exact
 
     def __str__(self) -> str:
         lost, doubled, foreign, disordered = self.wrong
         found = f"{lost} lost, {doubled} doubled, {foreign} foreign, {disordered} disordered" if any(self.wrong) else "equal"
         late = "" if self.in_time else ", after the copy's end"
         text = f"round {self.number}: {self.fault}{late}; {self.runs} runs to mend; {self.records} records {found}; {self.seconds:.0f} s"
-        return f"{text}\n  stuck: {self.stuck}" if self.stuck else text
+        late, exact = self.judged.late, self.judged.falsely_exact
+        found = [f"{len(late)} late and {len(exact)} falsely exact of {self.judged.answers} positions"] if late or exact else []
+        found += [str(each) for each in (*late[:_SHOWN], *exact[:_SHOWN])]
+        return "\n  ".join([text, *found, *([f"stuck: {self.stuck}"] if self.stuck else [])])
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -73,6 +82,9 @@ def _row(fault: str, outcomes: Iterable[Outcome]) -> list[str]:
         sum(outcome.runs for outcome in each),
         sum(outcome.records for outcome in each),
         *wrong,
+        sum(outcome.judged.answers for outcome in each),
+        sum(len(outcome.judged.late) for outcome in each),
+        sum(len(outcome.judged.falsely_exact) for outcome in each),
         sum(bool(outcome.stuck) for outcome in each),
     )
     return [fault, *(f"{count:,}" for count in counts)]

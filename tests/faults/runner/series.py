@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from mirror.errors import MirrorError
 from services.oracle import OracleError
 from tests.faults.runner.faults import Fault, Round
 from tests.faults.runner.results import Outcome
@@ -35,15 +36,20 @@ def _round(now: Round, fault: Fault) -> Outcome:
     try:
         now.produce()
         now.begin()
+        now.place_groups()
         try:
             in_time = fault.inject(now)
         finally:
             now.heal()
-    except (Stuck, OracleError, AssertionError) as failure:
+    except (Stuck, MirrorError, OracleError, AssertionError) as failure:
         stuck = f"{type(failure).__name__}: {failure}"
     try:
         runs = site.catch_up()
     except Stuck as failure:
         stuck = f"{stuck} {failure}".lstrip()
     accounts = tuple(site.count())
-    return Outcome(now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck)
+    try:
+        now.judge()
+    except (MirrorError, AssertionError) as failure:
+        stuck = f"{stuck} {type(failure).__name__}: {failure}".lstrip()
+    return Outcome(now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck, now.judged)

@@ -1,15 +1,19 @@
-"""The flow that the faults are thrown at: producing into it, running it, and counting what its mirror holds."""
+"""The flow that the faults are thrown at: producing into it, running it, deciding about it, and judging what its mirror holds."""
 
 import faulthandler
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mirror.config import load
 from mirror.copy.run import copy_in_process
+from mirror.decide.model import Made, Request
+from mirror.decide.run import decide
 from mirror.errors import MirrorError
+from mirror.formats.control import ADOPT_CLUSTER, TAKE_OWNERSHIP
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
@@ -17,8 +21,11 @@ from mirror.plan.run import plan
 from mirror.report.verdict import FAILED, NOTHING_TO_DO
 from services.comparison import Account
 from services.kafka import KafkaCluster
-from services.oracle import Oracle, Side
+from services.oracle import Oracle
 from tests.faults.copy_process import CopyProcess
+from tests.faults.runner.groups import Groups
+from tests.faults.runner.translations import Tally
+from tests.faults.runner.witness import Witness
 from tests.integration.conftest import Mirroring
 
 PARTITIONS = 6
@@ -31,6 +38,7 @@ SETTINGS = {
     "source->target.mirror.lanes": "4",
     "source->target.mirror.transaction.max.bytes": "131072",
     "source->target.mirror.transaction.timeout.ms": "20000",
+    "source->target.mirror.installation": "first",
 }
 
 
@@ -40,19 +48,24 @@ class Stuck(Exception):
 
 @dataclass
 class Site:
-    """A flow with one topic between two clusters. What was found right is not read again: `_source_from` and `_target_from` say from
-    where on. The clusters are reached by the flow through their networks, by everything else directly."""
+    """A flow with one topic between two clusters. The clusters are reached by the flow through their networks, by everything else
+    directly."""
 
     mirroring: Mirroring
     config: Path
     topic: str
     source: KafkaCluster
     target: KafkaCluster
+    settings: Mapping[str, str]
+    """What the flow's file says beside the usual."""
     plans: list[Plan] = field(default_factory=list)
     """The plans of all runs so far, oldest first; not those of Spark jobs."""
-    _source_from: dict[int, int] = field(default_factory=dict)
-    _target_from: dict[int, int] = field(default_factory=dict)
     _admins: dict[str, Cluster] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        source, target = self.source.bootstrap, self.target.bootstrap
+        self.witness = Witness(self.oracle, source, self.topic, target, self.remote)
+        self.groups = Groups(self.mirroring.flow, self.topic, source, target)
 
     @property
     def oracle(self) -> Oracle:
@@ -67,9 +80,16 @@ class Site:
         return self.config.parent / "copies.log"
 
     @property
-    def copied_below(self) -> dict[int, int]:
-        """Source offsets below which everything is copied and was found right."""
-        return dict(self._source_from)
+    def read_below(self) -> dict[int, int]:
+        """Source offsets below which the witness has seen all records; at a round's beginning they are copied and were found right."""
+        return {partition: each.source_end for partition, each in self.witness.copies.items()}
+
+    def variant(self, **settings: str) -> "Mirroring":
+        """The same flow with other settings of its own (with _ for .), as another installation's file may have them."""
+        changed = {f"source->target.mirror.{name.replace('_', '.')}": value for name, value in settings.items()}
+        pair = self.mirroring.pair
+        file = pair.properties(extra={**self.settings, **changed}, file=f"{'-'.join(settings)}.properties")
+        return Mirroring(pair, self.oracle, load([file]).flow(pair.flow))
 
     # ------------------------------------------------------------ producing and copying
 
@@ -83,13 +103,13 @@ class Site:
         """One run as a process tree: command, JVM, driver, workers."""
         return CopyProcess(self.config, self.log)
 
-    def copy_here(self, planned: Plan | None = None) -> "CopyHere":
-        """One run in a thread of this process, with a plan made now or the given one."""
-        return CopyHere(lambda: self._run(planned))
+    def copy_here(self, planned: Plan | None = None, by: Mirroring | None = None) -> "CopyHere":
+        """One run in a thread of this process, with a plan made now or the given one; or a run of another installation."""
+        return CopyHere(by.copy if by else lambda: self._run(planned))
 
-    def written(self) -> int:
-        """Offsets on the target, committed or not: how far the copy under way has come."""
-        return sum(self._ends(self.target, self.remote).values())
+    def written(self, only: int | None = None) -> int:
+        """Offsets on the target, committed or not: how far the copy under way has come, in one partition or all."""
+        return sum(end for partition, end in self._ends(self.target, self.remote).items() if only in (None, partition))
 
     def catch_up(self) -> int:
         """Runs until nothing is left to do, as the scheduler would; gives how many runs had to go on with something. Raises Stuck."""
@@ -121,29 +141,43 @@ class Site:
     def _run(self, planned: Plan | None) -> None:
         copy_in_process(self.mirroring.flow, planned or self.plan())
 
+    # ------------------------------------------------------------ people
+
+    def decide(self, word: str, partition: int | None = None, start: int | None = None, by: Mirroring | None = None) -> list[Made]:
+        """A person decides about the topic, or about the flow (`by` its other installation) where the decision knows no topic. Raises
+        NothingToDecide as the command does."""
+        topic = None if word in (ADOPT_CLUSTER, TAKE_OWNERSHIP) else self.topic
+        return decide((by or self.mirroring).flow, Request(word, "somebody", "a round of faults", topic, partition, start=start))
+
     # ------------------------------------------------------------ the witness
 
     def count(self) -> list[Account]:
         """What is wrong with everything that was produced since the last call, partition by partition."""
-        accounts = self.oracle.account(
-            Side(self.source.bootstrap, self.topic, start=self._source_from),
-            Side(self.target.bootstrap, self.remote, start=self._target_from),
-        )
-        self._source_from = self._ends(self.source, self.topic)
-        self._target_from = self._ends(self.target, self.remote)
-        return accounts
+        return self.witness.count()
 
-    def _ends(self, cluster: KafkaCluster, topic: str) -> dict[int, int]:
+    def judge(self) -> Tally:
+        """Whether the groups would go on rightly if nothing more came; no copy may run meanwhile."""
+        return self.witness.judge(self.groups.answers())
+
+    def ends(self) -> dict[int, int]:
+        """Where each partition ends on the source."""
+        return self._ends(self.source, self.topic)
+
+    def log_starts(self) -> dict[int, int]:
+        """Where each partition begins on the source."""
+        return self._ends(self.source, self.topic, "earliest")
+
+    def _ends(self, cluster: KafkaCluster, topic: str, which: str = "latest") -> dict[int, int]:
         admin = self._admins.setdefault(cluster.alias, Cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap}))
         there = admin.topics([topic])
         partitions = [TopicPartition(topic, each.number) for each in there[topic].partitions] if there else []
-        return {tp.partition: offset for tp, offset in admin.offsets(partitions, "latest").items()}
+        return {tp.partition: offset for tp, offset in admin.offsets(partitions, which).items()}
 
 
 class CopyHere:
     """A run in a thread. Errors of ours are what faults lead to; any other one is raised by `wait`."""
 
-    def __init__(self, run: Callable[[], None]) -> None:
+    def __init__(self, run: Callable[[], object]) -> None:
         self.error: MirrorError | None = None
         self._failure: Exception | None = None
         self._run = run

@@ -1,0 +1,182 @@
+"""What people decide while the flow runs: what a decision has copied again or left out is no fault, and everything else is."""
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+from mirror.errors import NothingToDecide
+from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, SKIP_RECORD, TAKE_OWNERSHIP
+from mirror.offsets.partition import TopicPartition
+from services.oracle import Record
+from tests.faults.runner.faults import Fault, Round, ended
+from tests.faults.runner.site import Stuck
+from tests.integration.conftest import Mirroring
+
+_PART = "300000"
+"""Bytes after which a run of a part ends: far less than a round."""
+
+
+def restart(now: Round) -> bool:
+    """Restarts of some partitions at offsets of any age, and the groups asked before and while their records are copied again."""
+    now.site.catch_up()
+    now.site.produce(now.records // 4, now.chance.getrandbits(30))
+    _restart_some(now)
+    now.judge()
+    part = now.site.variant(run_max_bytes=_PART)
+    for _ in range(now.chance.randint(1, 3)):
+        part.copy()
+        now.judge()
+    return True
+
+
+def restart_again(now: Round) -> bool:
+    """A restart that is decided anew while what the first one led to is copied, or before it is."""
+    now.site.catch_up()
+    _restart_some(now)
+    if now.chance.random() < 0.7:
+        now.site.variant(run_max_bytes=_PART).copy()
+    _restart_some(now)
+    now.judge()
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    ended(copy)
+    return hit
+
+
+def restart_meanwhile(now: Round) -> bool:
+    """A restart that is decided while a copy runs, with the network cut or not before it is acted on."""
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    _restart_some(now)
+    if now.chance.random() < 0.5:
+        network = now.chance.choice((now.site.source, now.site.target)).network
+        now.afterwards(network.heal)
+        network.refuse()
+        time.sleep(1 + 2 * now.chance.random())
+        now.heal()
+    ended(copy)
+    now.judge()
+    return hit
+
+
+def accept_gap(now: Round) -> bool:
+    """Retention takes what was not copied yet, and a person accepts that."""
+    now.site.variant(run_max_bytes=_PART).copy()
+    now.site.witness.read_source()
+    ends = now.site.read_below
+    watermarks = {tp.partition: record.watermark for tp, record in now.site.mirroring.ledger().items()}
+    before = {partition: now.chance.randint(min(at, ends[partition]), ends[partition]) for partition, at in watermarks.items()}
+    now.site.oracle.delete_records(now.site.source.bootstrap, now.site.topic, before)
+    now.judge()
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    with suppress(NothingToDecide):
+        for made in now.site.decide(ACCEPT_GAP):
+            partition = made.decision.partition
+            now.site.witness.decided(partition, made.decision.watermark, before[partition])
+    ended(copy)
+    now.judge()
+    return hit
+
+
+def skip_record(now: Round) -> bool:
+    """A record that is larger than the target takes it, and a person has it skipped."""
+    site, partition = now.site, now.chance.choice(sorted(now.site.ends()))
+    site.oracle.alter_configs(site.source.bootstrap, site.topic, {"max.message.bytes": "4000000"})
+    large = Record(b"large", now.chance.randbytes(1_500_000), partition=partition)
+    site.oracle.produce_records(site.source.bootstrap, site.topic, [large])
+    site.produce(now.records // 8, now.chance.getrandbits(30))
+    copy = site.copy_here()
+    hit = now.moment(copy)
+    ended(copy)
+    for _ in range(20):
+        with suppress(NothingToDecide):
+            for made in site.decide(SKIP_RECORD, partition):
+                site.witness.decided(partition, made.decision.offset, made.decision.offset + 1)
+            now.judge()
+            return hit
+        ended(site.copy_here())
+    raise Stuck(f"partition {partition} was never blocked by a record of 1.5 MB")
+
+
+def pause(now: Round) -> bool:
+    """The topic or a partition is paused while it is copied, stands still, and is resumed."""
+    partition = now.chance.choice([None, *now.site.ends()])
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    now.site.decide(PAUSE, partition)
+    now.afterwards(lambda: now.site.decide(RESUME, partition))
+    ended(copy)
+    before = now.site.written(partition)
+    now.site.produce(now.records // 8, now.chance.getrandbits(30))
+    ended(now.site.copy_here())
+    now.judge()
+    assert now.site.written(partition) == before, f"a copy wrote to what is paused: {partition}"
+    return hit
+
+
+def accept_records(now: Round) -> bool:
+    """Somebody else writes to remote partitions, and a person lets those records stand."""
+    site = now.site
+    for partition in _some(now, site.ends()):
+        foreign = [Record(b"foreign", now.chance.randbytes(20), partition=partition) for _ in range(now.chance.randint(1, 9))]
+        site.witness.copies[partition].planted(site.oracle.produce_records(site.target.bootstrap, site.remote, foreign))
+    copy = site.copy_here()
+    hit = now.moment(copy)
+    ended(copy)
+    with suppress(NothingToDecide):
+        site.decide(ACCEPT_RECORDS)
+    now.judge()
+    return hit
+
+
+def take_ownership(now: Round) -> bool:
+    """Another installation takes the flow over, copies a part of it, and the first one takes it back while the other one copies."""
+    other = now.site.variant(installation="second", run_max_bytes=_PART)
+    _owned(now, other)
+    other.copy()
+    now.judge()
+    copy = now.site.copy_here(by=other)
+    hit = now.moment(copy)
+    _owned(now, now.site.mirroring)
+    ended(now.site.copy_here())
+    ended(copy)
+    # The other one may have written once more behind what was decided.
+    _owned(now, now.site.mirroring)
+    return hit
+
+
+def _owned(now: Round, by: Mirroring) -> None:
+    with suppress(NothingToDecide):
+        now.site.decide(TAKE_OWNERSHIP, by=by)
+
+
+def _restart_some(now: Round) -> None:
+    """Decides it for some partitions, most of them at an older offset. What was acted on is seen in the target."""
+    now.site.witness.read_source()
+    starts, ledger = now.site.log_starts(), now.site.mirroring.ledger()
+    for partition, end in now.site.ends().items():
+        if now.chance.random() < 0.6:
+            record = ledger.get(TopicPartition(now.site.topic, partition))
+            newest = record.watermark if record and now.chance.random() < 0.8 else end
+            start = now.chance.randint(starts[partition], max(newest, starts[partition]))
+            with suppress(NothingToDecide):
+                for made in now.site.decide(RESTART, partition, start):
+                    now.site.witness.decided(partition, made.decision.watermark, made.decision.offset)
+
+
+def _some(now: Round, partitions: Iterable[int]) -> list[int]:
+    each = list(partitions)
+    return now.chance.sample(each, now.chance.randint(1, len(each)))
+
+
+DECISIONS = (
+    Fault("restart", "restarts decided, copied in parts", restart),
+    Fault("restart-again", "restarts decided on top of restarts", restart_again),
+    Fault("restart-meanwhile", "restarts decided while a copy runs", restart_meanwhile),
+    Fault("gap", "DeleteRecords above the watermark, accepted", accept_gap),
+    Fault("skip", "a record that the target refuses, skipped", skip_record),
+    Fault("pause-topic", "paused and resumed", pause),
+    Fault("foreign", "records of somebody else, accepted", accept_records),
+    Fault("ownership", "two installations that take the flow from each other", take_ownership),
+)

@@ -1,0 +1,68 @@
+"""Consumer groups of the source that stand at random offsets, and all that the mirror says of where they go on."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mirror.config import Flow
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.mm2_topics import read_checkpoints
+from mirror.sync.checkpoints import emit
+from mirror.sync.group_clusters import group_clusters
+from mirror.sync.group_offsets import synchronise
+from mirror.sync.group_work import GroupWork, group_work
+from mirror.sync.groups import with_offsets
+from mirror.sync.translated_groups import translate_groups
+from tests.faults.runner.translations import Answer
+from tests.integration.consumers import groups_of, set_offsets
+
+
+@dataclass
+class Groups:
+    """Groups that commit once and never again: what is said of them later is said of the same offsets."""
+
+    flow: Flow
+    topic: str
+    source: str
+    target: str
+    committed: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def commit(self, group: str, offsets: Mapping[int, int]) -> None:
+        """The group has read everything in front of these offsets of the topic's partitions."""
+        set_offsets(self.source, group, {(self.topic, partition): offset for partition, offset in offsets.items()})
+        self.committed[group] = dict(offsets)
+
+    def answers(self) -> Iterator[Answer]:
+        """Writes checkpoints and group offsets as their tasks do, and gives these and what `translate` says now."""
+        work, names = group_work(self.flow), list(self.committed)
+        if not names:
+            return
+        errors = [*emit(work, names).errors, *synchronise(work, names).errors]
+        assert not errors, errors
+        yield from self._translated(work, names)
+        yield from self._checkpoints(work)
+        yield from self._group_offsets(work, names)
+
+    def _translated(self, work: GroupWork, names: list[str]) -> Iterator[Answer]:
+        with group_clusters(work) as (source, target, groups):
+            offsets = with_offsets(groups, names, work.selection.topic_filter).offsets
+            translated = translate_groups(work, offsets, source, target)
+        for each in translated.offsets:
+            answer = each.translated
+            if answer.target is not None:
+                yield Answer("translate", each.group, each.source.partition, each.committed.offset, answer.target, answer.kind)
+
+    def _checkpoints(self, work: GroupWork) -> Iterator[Answer]:
+        with Cluster("seen", work.target_admin) as target:
+            written = read_checkpoints(target, work.target_consumer, work.checkpoints_topic).records
+        newest = {(each.group, each.topic, each.partition): each for each in written if each.group in self.committed}
+        for each in newest.values():
+            yield Answer("checkpoint", each.group, each.partition, each.upstream, each.downstream)
+
+    def _group_offsets(self, work: GroupWork, names: list[str]) -> Iterator[Answer]:
+        remote = work.selection.remote(self.topic)
+        with groups_of(self.target) as groups:
+            found = groups.committed(names, {})
+        for group, positions in found.items():
+            for tp, each in positions.items():
+                if tp.topic == remote:
+                    yield Answer("group offset", group, tp.partition, self.committed[group][tp.partition], each.offset)
