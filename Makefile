@@ -3,6 +3,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 export PYTHONPATH := include:.
+# Where it is set, every command, Spark driver and Spark worker compiles the whole library again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install lint format test test-unit faults compat bench demo stop pools lock

@@ -23,6 +23,8 @@ from services.ports import LOOPBACK, free_ports, require_free
 from services.processes import Server, ServiceFailed
 from services.proxy import Proxy
 
+SOON_UP = ("-XX:TieredStopAtLevel=1",)
+"""A JVM for a short life: soon up rather than fast."""
 _CONTROLLER = 100  # node id of the separate controller
 
 # What a small cluster needs to start fast, take little memory, and not wait: few internal partitions, no rebalance delay, no start delay
@@ -63,6 +65,7 @@ class KafkaCluster:
     `listeners` are further ones by name, such as {"tls": Listener("SSL", {...})}: `bootstrap_of("tls")`.
     `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
     when the directory is first used.
+    `java` are options of its JVMs.
     `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
     """
 
@@ -77,6 +80,7 @@ class KafkaCluster:
         proxied: bool = False,
         listeners: Mapping[str, Listener] | None = None,
         ports: Sequence[int] = (),
+        java: Sequence[str] = SOON_UP,
         on_parent_death: signal.Signals | None = signal.SIGKILL,
     ) -> None:
         self.alias = alias
@@ -87,6 +91,7 @@ class KafkaCluster:
         self._more = dict(listeners or {})
         self._network: Proxy | None = None
         self._ports_wanted = tuple(ports)
+        self._java = tuple(java)
         self._ids = tuple(range(1, brokers + 1))
         self._nodes = self._ids if brokers == 1 else (*self._ids, _CONTROLLER)
         self._servers = {node: Server(f"{alias}-{node}", directory, on_parent_death=on_parent_death) for node in self._nodes}
@@ -151,7 +156,7 @@ class KafkaCluster:
             if not server.running:
                 for port in self._ports(node):
                     require_free(port, f"broker {node} of the cluster '{self.alias}'")
-                server.start(java_command("kafka.Kafka", self._file(node)))
+                server.start(java_command("kafka.Kafka", self._file(node), options=self._java))
 
     def wait_ready(self, timeout: float = 180.0) -> None:
         """Returns when every broker that runs is a member of the cluster; raises ServiceFailed with the end of its log."""
@@ -161,11 +166,11 @@ class KafkaCluster:
             self._servers[node].wait(partial(_listens, self._port(node, "plain")), timeout, "listen")
             self._servers[node].wait(partial(_is_member, client, node), timeout, "join its cluster")
 
-    def stop(self, broker: int | None = None) -> None:
-        """Stops all (or one broker) in order, controlled shutdown included; what does not end is killed."""
+    def stop(self, broker: int | None = None, timeout: float = 20.0) -> None:
+        """Stops all (or one broker) in order, controlled shutdown included; what does not end within `timeout` seconds is killed."""
         chosen = self._ids if broker is None else (broker,)
         with ThreadPoolExecutor(len(self._ids)) as pool:
-            list(pool.map(lambda node: self._servers[node].stop(), chosen))
+            list(pool.map(lambda node: self._servers[node].stop(timeout), chosen))
         if broker is None and _CONTROLLER in self._servers:
             self._servers[_CONTROLLER].stop()
         if broker is None and self._network is not None:
@@ -326,7 +331,7 @@ def _is_member(client: AdminClient, node: int) -> bool:
 
 
 def _format(cluster_id: str, properties: Path) -> None:
-    command = java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, options=("-XX:TieredStopAtLevel=1",))
+    command = java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, options=SOON_UP)
     done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     if done.returncode:
         reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))

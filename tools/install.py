@@ -1,4 +1,4 @@
-"""`make install`: the Python packages into .venv, Kafka's jars into libs/, the tuned Spark start. What is up to date is left alone.
+"""`make install`: the Python packages into .venv, Kafka's jars into libs/, tuned starts of Kafka and Spark. What is up to date is left.
 
     python3 tools/install.py
 
@@ -40,6 +40,7 @@ def main():
     if jars_needed:
         step("Kafka's jars of pom.xml into libs", install_jars)
     run([str(PYTHON), "-c", "from services.oracle import compiled_classes; compiled_classes()"])
+    run([str(PYTHON), "tools/tune_kafka.py"])
     run([str(PYTHON), "tools/tune_spark.py"])
 
 
