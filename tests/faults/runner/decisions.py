@@ -14,6 +14,7 @@ from tests.integration.conftest import Mirroring
 
 _PART = "300000"
 """Bytes after which a run of a part ends: far less than a round."""
+_IN_FRONT = 400
 
 
 def restart(now: Round) -> bool:
@@ -152,17 +153,21 @@ def _owned(now: Round, by: Mirroring) -> None:
 
 
 def _restart_some(now: Round) -> None:
-    """Decides it for some partitions, most of them at an older offset. What was acted on is seen in the target."""
+    """Decides it for some partitions, most of them at an older offset, and lets groups stand a little in front of these: what the mirror
+    knew of the records there ends. What was acted on is seen in the target."""
     now.site.witness.read_source()
+    fronts: dict[int, int] = {}
     starts, ledger = now.site.log_starts(), now.site.mirroring.ledger()
     for partition, end in now.site.ends().items():
         if now.chance.random() < 0.6:
             record = ledger.get(TopicPartition(now.site.topic, partition))
             newest = record.watermark if record and now.chance.random() < 0.8 else end
             start = now.chance.randint(starts[partition], max(newest, starts[partition]))
+            fronts[partition] = now.chance.randint(max(start - _IN_FRONT, 0), start)
             with suppress(NothingToDecide):
                 for made in now.site.decide(RESTART, partition, start):
                     now.site.witness.decided(partition, made.decision.watermark, made.decision.offset)
+    now.place_group(fronts)
 
 
 def _some(now: Round, partitions: Iterable[int]) -> list[int]:

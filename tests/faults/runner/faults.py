@@ -3,7 +3,7 @@
 import random
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.faults.copy_process import CopyProcess
@@ -11,7 +11,7 @@ from tests.faults.runner.site import CopyHere, Site, Stuck
 from tests.faults.runner.translations import Tally
 
 Copy = CopyProcess | CopyHere
-_GROUPS = 3
+_GROUPS, _NEAR = 3, 200
 
 
 @dataclass
@@ -25,6 +25,8 @@ class Round:
     cleanups: list[Callable[[], object]] = field(default_factory=list)
     judged: Tally = field(default_factory=Tally)
     """What was said of groups in this round, in the middle of things too."""
+    last: Tally = field(default_factory=Tally)
+    """What was said of them when they were last asked."""
     _before: int = 0
 
     def produce(self) -> None:
@@ -51,15 +53,20 @@ class Round:
         """Some groups commit in all partitions: anywhere in what the source has, and one of them near the end."""
         ends = self.site.ends()
         for number in range(_GROUPS):
-            within = ends.items() if number else ((p, min(end, 200)) for p, end in ends.items())
-            behind = {partition: self.chance.randint(0, most) for partition, most in within}
-            self.site.groups.commit(
-                f"round-{self.number}-{number}-{self.site.mirroring.pair.mark}", {p: ends[p] - lag for p, lag in behind.items()}
-            )
+            within = {partition: end if number else min(end, _NEAR) for partition, end in ends.items()}
+            self.place_group({partition: ends[partition] - self.chance.randint(0, most) for partition, most in within.items()})
+
+    def place_group(self, offsets: Mapping[int, int]) -> None:
+        """One more group, which has read everything in front of these offsets."""
+        groups = self.site.groups
+        groups.placed += 1
+        if offsets:
+            groups.commit(f"{groups.placed}-of-round-{self.number}-{self.site.mirroring.pair.mark}", offsets)
 
     def judge(self) -> None:
         """Asks where all groups would go on now; no copy may run meanwhile."""
-        self.judged += self.site.judge()
+        self.last = self.site.judge()
+        self.judged += self.last
 
     def afterwards(self, cleanup: Callable[[], object]) -> None:
         """Called when the round is healed, whatever happens; the last one first."""

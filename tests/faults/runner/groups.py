@@ -25,6 +25,8 @@ class Groups:
     source: str
     target: str
     committed: dict[str, dict[int, int]] = field(default_factory=dict)
+    placed: int = 0
+    """How many there were, also those that are not asked any more."""
 
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
         """The group has read everything in front of these offsets of the topic's partitions."""

@@ -13,7 +13,7 @@ _COLUMNS = (
     *("fault", "rounds", "in time", "runs to mend", "records checked", "lost", "doubled", "foreign", "disordered"),
     *("positions judged", "late", "falsely exact", "stuck"),
 )
-_SHOWN = 5
+_SHOWN, _DECIDED = 5, 12
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Outcome:
     seconds: float
     stuck: str = ""
     judged: Tally = field(default_factory=Tally)
+    at_last: Tally = field(default_factory=Tally)
+    """What was judged when all was copied."""
+    decided: tuple[str, ...] = ()
+    """What people had decided until then, the latest last."""
 
     @property
     def records(self) -> int:
@@ -51,9 +55,14 @@ class Outcome:
         late = "" if self.in_time else ", after the copy's end"
         text = f"round {self.number}: {self.fault}{late}; {self.runs} runs to mend; {self.records} records {found}; {self.seconds:.0f} s"
         late, exact = self.judged.late, self.judged.falsely_exact
-        found = [f"{len(late)} late and {len(exact)} falsely exact of {self.judged.answers} positions"] if late or exact else []
-        found += [str(each) for each in (*late[:_SHOWN], *exact[:_SHOWN])]
-        return "\n  ".join([text, *found, *([f"stuck: {self.stuck}"] if self.stuck else [])])
+        found = []
+        if late or exact:
+            left = len(self.at_last.late) + len(self.at_last.falsely_exact)
+            what = f"{len(late)} late and {len(exact)} falsely exact of {self.judged.answers} positions"
+            found = [f"{what}, {left} of them when all was copied", *map(str, (*late[-_SHOWN:], *exact[-_SHOWN:]))]
+        found += [f"stuck: {self.stuck}"] if self.stuck else []
+        found += [f"decided: {'; '.join(self.decided[-_DECIDED:])}"] if self.decided and not self.good else []
+        return "\n  ".join([text, *found])
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

@@ -21,13 +21,16 @@ def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
 
 
 def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int) -> Iterator[Outcome]:
-    """One round for each fault, in order. After a bad round the next ones go on with a flow of their own."""
+    """One round for each fault, in order. After a round whose records are wrong the next ones go on with a flow of their own, after wrong
+    answers with groups of their own."""
     site = make_site()
     for number, fault in enumerate(faults):
         outcome = _round(Round(site, number, random.Random(f"{seed} {number}"), records), fault)
         yield outcome
-        if not outcome.good:
+        if outcome.stuck or any(outcome.wrong):
             site = make_site()
+        elif not outcome.good:
+            site.groups.committed.clear()
 
 
 def _round(now: Round, fault: Fault) -> Outcome:
@@ -52,4 +55,6 @@ def _round(now: Round, fault: Fault) -> Outcome:
         now.judge()
     except (MirrorError, AssertionError) as failure:
         stuck = f"{stuck} {type(failure).__name__}: {failure}".lstrip()
-    return Outcome(now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck, now.judged)
+    return Outcome(
+        now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck, now.judged, now.last, tuple(site.witness.told)
+    )

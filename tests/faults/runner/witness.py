@@ -20,6 +20,8 @@ class Witness:
     target: str
     remote: str
     copies: dict[int, PartitionCopies] = field(default_factory=lambda: defaultdict(PartitionCopies))
+    told: list[str] = field(default_factory=list)
+    """What was decided, in words, for who looks into a bad round."""
 
     def read_source(self) -> None:
         """The source's records as far as they are committed; to be read before the source may delete them."""
@@ -43,6 +45,7 @@ class Witness:
     def decided(self, partition: int, at: int, to: int) -> None:
         """Somebody decided that the copy goes on at `to` when it has come to `at`."""
         self.copies[partition].decided(Jump(at, to))
+        self.told.append(f"partition {partition}: from {at} to {to}")
 
     def judge(self, answers: Iterable[Answer]) -> Tally:
         """What becomes of groups that believe these answers, by what the target holds now."""
