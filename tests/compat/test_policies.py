@@ -68,4 +68,4 @@ def test_a_flow_mirrors_the_topics_that_mirrormaker_2_mirrors(
         if is_ledger_or_control_topic(topic):
             assert not selection.should_replicate(topic)
         else:
-            assert selection.should_replicate(topic) is mirrored, topic
+            assert selection.takes(topic) is mirrored, topic

@@ -47,7 +47,7 @@ class Scope:
         if self.topics:
             return {tp: record for tp, record in records.items() if tp.topic in self.topics}
         selection = topic_selection(flow)
-        ours = {name for name in {tp.topic for tp in records} if selection.should_replicate(name)}
+        ours = {name for name in {tp.topic for tp in records} if selection.takes(name)}
         return {tp: record for tp, record in records.items() if tp.topic in ours}
 
     def wanted(self, source: Cluster, records: Records, holdings: Holdings) -> Mapping[TopicPartition, Interval] | None:
@@ -79,7 +79,7 @@ def not_begun(flow: Flow, source: Cluster, records: Records, partitions: Mapping
     if not flow.value("refresh.topics.enabled"):
         return None
     known, selection = {tp.topic for tp in records}, topic_selection(flow)
-    left = [name for name in source.names() if name not in known and selection.should_replicate(name)]
+    left = [name for name in source.names() if name not in known and selection.takes(name)]
     for name, count in sorted(partitions.items()):
         new = count - sum(1 for tp in records if tp.topic == name)
         left += [f"{new} partitions of {name}"] if new > 0 else []

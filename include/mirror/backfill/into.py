@@ -13,8 +13,8 @@ from mirror.kafka.creating import create_topic
 from mirror.kafka.model import NewTopic, Topic
 from mirror.policy import TopicSelection, config_property_filter, topic_selection
 from mirror.policy.replication import is_ledger_or_control_topic
+from mirror.policy.topic_names import unusable
 from mirror.sync.config_changes import configs_to_create
-from mirror.sync.topic_changes import unusable
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Of a topic that is made for history. Its records are old: by a retention of days they would be deleted at once."""

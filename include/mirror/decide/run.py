@@ -103,7 +103,7 @@ class _Deciding:
 
     def _paused(self, decisions: Decisions) -> list[Made]:
         request, topic = self._request, self._request.topic or ""
-        if not topic_selection(self._flow).should_replicate(topic):
+        if not topic_selection(self._flow).takes(topic):
             raise NothingToDecide(request.decision, f"the flow {self._flow.name} mirrors no topic '{topic}'.", topic=topic)
         made = Decision(request.decision, request.who, self._when(decisions), request.why, topic, request.partition)
         what = topic if request.partition is None else f"{topic}-{request.partition}"

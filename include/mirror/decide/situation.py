@@ -50,7 +50,7 @@ def _asked(
     flow: Flow, name: str, topics: Mapping[str, Topic], records: Mapping[TopicPartition, LedgerRecord], request: Request
 ) -> list[TopicPartition]:
     there = {TopicPartition(name, p.number) for topic in topics.values() for p in topic.partitions}
-    mirrored = there | set(records) if topic_selection(flow).should_replicate(name) else set()
+    mirrored = there | set(records) if topic_selection(flow).takes(name) else set()
     asked = sorted(tp for tp in mirrored if request.partition in (None, tp.partition))
     if not asked:
         what = f"topic '{name}'" if not mirrored else f"partition {name}-{request.partition}"

@@ -118,11 +118,12 @@ class TargetHidden(MirrorError):
 
 
 class RemoteNameUnusable(MirrorError):
-    """Raised when a topic's remote name is one that Kafka does not take, or that another topic has too."""
+    """Raised when a topic's remote name is one that Kafka does not take, that another topic has too, or that the policy cannot tell."""
 
     def __init__(self, topic: str, remote: str, detail: str) -> None:
+        named = f" '{remote}'" if remote else ""
         super().__init__(
-            f"{topic}: its remote name '{remote}' {detail}. The topic is not mirrored; the others are.",
+            f"{topic}: its remote name{named} {detail}. The topic is not mirrored; the others are.",
             topic=topic,
             next="Name remote topics in another way (replication.policy.*, or a shorter alias), or put the topic into topics.exclude.",
         )

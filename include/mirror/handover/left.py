@@ -86,6 +86,8 @@ class _Looking:
         refused: dict[str, MirrorError] = {}
         names = {*self._source.names(), *(tp.topic for tp in self._stored)}
         mirrored = {name for name in names if self._selection.should_replicate(name) and (not self._only or name in self._only)}
+        named = {name for name in names if not self._only or name in self._only}
+        refused |= {name: error for name in named if (error := self._selection.refusal(name)) is not None}
         topics = self._source.topics(mirrored, refused)
         remotes = self._target.topics({self._selection.remote(name) for name in topics}, refused)
         self._found.remotes = {name: remotes[remote] for name in topics if (remote := self._selection.remote(name)) in remotes}

@@ -16,6 +16,7 @@ from mirror.kafka.failures import Errors, left_out
 from mirror.kafka.listing import list_offsets
 from mirror.kafka.model import ConfigEntry, End, NewTopic, Topic
 from mirror.offsets.partition import TopicPartition
+from mirror.policy.topic_names import unusable
 
 Partitions = Iterable[TopicPartition]
 
@@ -51,12 +52,13 @@ class Cluster:
         return sorted(name for name in self.admin.metadata().topics if not name.startswith("__"))
 
     def topics(self, names: Iterable[str] | None = None, errors: Errors = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
-        """Topics by name, with ids; those that do not exist are absent. Without names: all that are not internal to the brokers.
+        """Topics by name, with ids; those that do not exist are absent, as are names that no topic can have. Without names: all that are
+        not internal to the brokers.
 
-        What fails for one topic alone (authorization) goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
+        What a broker refuses of one topic alone goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
         on which we may not do `operation`, in the words of Kafka's ACLs.
         """
-        wanted = sorted(set(names)) if names is not None else self.names()
+        wanted = _possible(names) if names is not None else self.names()
         if not wanted:
             return {}
         permissions = operation != "DESCRIBE"
@@ -81,7 +83,7 @@ class Cluster:
 
     def configs(self, names: Iterable[str], errors: Errors = None) -> dict[str, dict[str, ConfigEntry]]:
         """Every config entry of the given topics, by topic and entry name; a missing topic is absent. `errors` as in `topics`."""
-        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(set(names))]
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in _possible(names)]
         if not resources:
             return {}
         step = "reading topic configs"
@@ -149,6 +151,11 @@ class Cluster:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
         listed = list_offsets(self.admin, partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
         return {tp: found.offset if found.offset >= 0 else None for tp, found in listed.items()}
+
+
+def _possible(names: Iterable[str]) -> list[str]:
+    """The names that a topic can have. A request that has another one among them may fail as a whole."""
+    return sorted(name for name in set(names) if not unusable(name))
 
 
 def _permits(described: Any, operation: AclOperation) -> bool:

@@ -32,6 +32,14 @@ _AUTHORIZATION = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("the operation", "the cluster"),
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ("WRITE", "the transactional id"),
 }
+_OF_THE_REQUEST = {
+    "REQUEST_TIMED_OUT",
+    "NOT_CONTROLLER",
+    "BROKER_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "UNSUPPORTED_VERSION",
+    "INVALID_REQUEST",
+}
 _TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
 
 _REFUSALS = 2
@@ -128,11 +136,18 @@ def concerns_reading(error: KafkaError) -> bool:
 
 
 def left_out(failure: MirrorError, errors: Errors) -> bool:
-    """Whether to go on without a topic: it is refused to us, it alone, and `errors` takes that. Every other failure has to be raised."""
-    if errors is None or failure.topic is None or not isinstance(failure, AuthorizationRefused):
+    """Whether to go on without a topic: a broker refuses it, it alone, and `errors` takes that. Every other failure has to be raised."""
+    if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
         return False
     errors[failure.topic] = failure
     return True
+
+
+def _is_of_one_topic(failure: MirrorError) -> bool:
+    """Whether it is a broker's answer about a topic, and not one about the whole request or what the client says by itself."""
+    if not isinstance(failure, KafkaFailure) or not failure.reason:
+        return False
+    return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
 
 
 def kafka_error(failure: BaseException | None) -> KafkaError | None:

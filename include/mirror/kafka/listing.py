@@ -13,6 +13,7 @@ from mirror.kafka.admin import Admin
 from mirror.kafka.failures import Errors, kafka_error
 from mirror.kafka.model import End
 from mirror.offsets.partition import TopicPartition
+from mirror.policy.topic_names import unusable
 
 _STEP = "listing offsets"
 _LEADER_MOVES = {
@@ -35,7 +36,7 @@ def list_offsets(
     A partition that is gone or without leader is absent. A topic that we may not describe goes into `errors` if it is given.
     """
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    wanted = list(partitions)
+    wanted = [tp for tp in partitions if not unusable(tp.topic)]  # one other name, and the client waits for all of them in vain
     found: dict[TopicPartition, End] = {}
     for pause in _PAUSES:
         wanted = _ask(admin, wanted, spec, isolation, errors, found)

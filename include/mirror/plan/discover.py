@@ -28,7 +28,8 @@ def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
     missing permission is an error that names the topic, instead of a topic that is silently not mirrored.
     """
     names = frozenset(source.names())
-    wanted = {name for name in names | set(selection.topic_filter.literal_names) if selection.should_replicate(name)}
-    refused: dict[str, MirrorError] = {}
+    asked = names | set(selection.topic_filter.literal_names)
+    wanted = {name for name in asked if selection.should_replicate(name)}
+    refused: dict[str, MirrorError] = {name: error for name in asked if (error := selection.refusal(name)) is not None}
     topics = source.topics(wanted, refused)
     return SourceTopics(topics, names, refused)

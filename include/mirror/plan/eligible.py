@@ -41,7 +41,11 @@ def eligible(
     for tp in known:
         mirrored.setdefault(tp.topic, []).append(tp.partition)
     names = set(mirrored) | set(source.names() if discover else ())
-    topics = source.topics([name for name in names if selection.should_replicate(name)], refused)
+    refused.update({name: error for name in names if (error := selection.refusal(name)) is not None})
+    chosen = [name for name in names if selection.should_replicate(name)]
+    shared = selection.sharing(chosen, mirrored)
+    refused.update(shared)
+    topics = source.topics([name for name in chosen if name not in shared], refused)
     hidden: dict[str, MirrorError] = {}
     remote_topics = target.topics({selection.remote(name) for name in topics}, hidden)
     result = Eligible()

@@ -56,7 +56,7 @@ class Planning:
         committed = self._flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
         found = source_partitions(self._source, chosen.topics, wanted, committed, refused)
         self.found = with_epoch_ends(self._flow, found, self._view.records)
-        self._choose(self.found)
+        self._choose(self.found, refused)
         self._report_open_transactions(self.found, refused)
         self.errors.extend(error.report() for error in refused.values())
 
@@ -85,9 +85,9 @@ class Planning:
             return False
         return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None
 
-    def _choose(self, found: Mapping[TopicPartition, SourcePartition]) -> None:
+    def _choose(self, found: Mapping[TopicPartition, SourcePartition], refused: dict[str, MirrorError]) -> None:
         starts = {tp: self._start(partition) for tp, partition in found.items() if tp not in self._view.records}
-        offsets = offsets_by_time(self._source, starts)
+        offsets = offsets_by_time(self._source, starts, refused)
         # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer.
         tolerant = self._flow.value("errors.tolerance") == "all"
         interval = timedelta(seconds=0 if tolerant else self._flow.value("mirror.copy.interval.seconds"))

@@ -58,15 +58,17 @@ def _epoch(record: LedgerRecord | None) -> int | None:
     return None if record is None else record.leader_epoch
 
 
-def offsets_by_time(source: Cluster, starts: Mapping[TopicPartition, StartPosition]) -> dict[TopicPartition, int | None]:
-    """The first offset at or after the start time of each partition whose start is a time."""
+def offsets_by_time(
+    source: Cluster, starts: Mapping[TopicPartition, StartPosition], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, int | None]:
+    """The first offset at or after the start time of each partition whose start is a time. What is refused of a topic is in `errors`."""
     by_time: dict[int, list[TopicPartition]] = {}
     for tp, start in starts.items():
         if start.kind == "timestamp" and start.value is not None:
             by_time.setdefault(start.value, []).append(tp)
     offsets: dict[TopicPartition, int | None] = {}
     for timestamp, partitions in by_time.items():
-        offsets.update(source.offsets_for_time(partitions, timestamp))
+        offsets.update(source.offsets_for_time(partitions, timestamp, errors))
     return offsets
 
 

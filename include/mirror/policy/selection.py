@@ -1,14 +1,24 @@
 """Which topics of its source a flow mirrors, and under which names."""
 
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
+from mirror.errors import RemoteNameUnusable
 from mirror.policy.filters import TopicFilter
 from mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic
+from mirror.policy.topic_names import unusable
+
+SHARED = "is the remote name of another topic too"
 
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """The filter, the policy and the rules about internal topics and circles together (MM2's `shouldReplicateTopic`)."""
+    """The filter, the policy and the rules about internal topics and circles together.
+
+    Whoever may create topics chooses their names, and a policy may be the user's own. So a topic whose remote name Kafka would not take, or
+    at which the policy fails, is told from the others here, once for all who ask: no such name reaches a client.
+    """
 
     source: str
     target: str
@@ -18,24 +28,89 @@ class TopicSelection:
     """`heartbeats.replication.enabled` (KIP-1089): heartbeats are mirrored even if the filter leaves them out."""
 
     def should_replicate(self, topic: str) -> bool:
-        """Whether the flow mirrors this topic of its source."""
-        if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._came_from_target(topic):
-            return False
-        return self.topic_filter.should_replicate(topic) or (self.heartbeats and self.policy.is_heartbeats_topic(topic))
+        """Whether the flow mirrors this topic of its source: it is meant, and it can have a remote topic."""
+        return self._judged(topic) is True
+
+    def refusal(self, topic: str) -> RemoteNameUnusable | None:
+        """Why a topic that is meant cannot be mirrored; None if it can, and for every topic that is not meant."""
+        judged = self._judged(topic)
+        return None if isinstance(judged, bool) else judged
+
+    def takes(self, topic: str) -> bool:
+        """Whether the topic is meant, whatever its remote name is (MM2's `shouldReplicateTopic`)."""
+        return self._judged(topic) is not False
 
     def remote(self, topic: str) -> str:
-        """The name of a source topic on the target."""
-        return self.policy.format_remote_topic(self.source, topic)
+        """The name of a source topic on the target. Raises RemoteNameUnusable where it has none that Kafka takes."""
+        named = self._named(topic)
+        if isinstance(named, RemoteNameUnusable):
+            raise named
+        return named
+
+    def sharing(self, topics: Iterable[str], known: Container[str] = ()) -> dict[str, RemoteNameUnusable]:
+        """Those of the mirrored `topics` whose remote name another one has too: what they hold must not be mixed. A topic that is `known`,
+        for it was mirrored before, goes on."""
+        names = {topic: self.remote(topic) for topic in topics}
+        taken = Counter(names.values())
+        return {
+            topic: RemoteNameUnusable(topic, remote, SHARED) for topic, remote in names.items() if taken[remote] > 1 and topic not in known
+        }
+
+    def shown(self, topic: str) -> str:
+        """The name on the target as people are told: also one that Kafka would not take. Empty where the policy fails."""
+        named = self._named(topic)
+        return named.remote if isinstance(named, RemoteNameUnusable) else named
 
     def upstream(self, remote: str) -> str | None:
         """The topic of the source that a topic of the target is the mirror of, by its name; None if this flow would not write it.
 
         Where a policy keeps the name, nothing on the target says that a topic came from the source.
         """
-        if self.policy.is_internal_topic(remote) or is_ledger_or_control_topic(remote) or self.policy.topic_source(remote) != self.source:
+        upstream = self._from(self.source, remote)
+        if upstream is None or is_ledger_or_control_topic(remote) or self.policy.is_internal_topic(remote):
             return None
-        upstream = self.policy.upstream_topic(remote)
-        return upstream if upstream is not None and self.should_replicate(upstream) else None
+        return upstream if self.should_replicate(upstream) else None
+
+    def from_target(self, topic: str) -> str | None:
+        """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""
+        return self._from(self.target, topic)
+
+    def _judged(self, topic: str) -> bool | RemoteNameUnusable:
+        """Whether the topic is mirrored; the error of one that is meant and cannot be."""
+        try:
+            meant = self._meant(topic)
+        except Exception as failure:  # noqa: BLE001 — a class of the user's, which may fail at names that it did not expect
+            return _failed(topic, failure) if self._filter_may_take(topic) else False
+        named = self._named(topic) if meant else ""
+        return named if isinstance(named, RemoteNameUnusable) else meant
+
+    def _meant(self, topic: str) -> bool:
+        if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._came_from_target(topic):
+            return False
+        return self.topic_filter.should_replicate(topic) or (self.heartbeats and self.policy.is_heartbeats_topic(topic))
+
+    def _filter_may_take(self, topic: str) -> bool:
+        try:
+            return self.topic_filter.should_replicate(topic)
+        except Exception:  # noqa: BLE001 — likewise; it does not say no
+            return True
+
+    def _named(self, topic: str) -> str | RemoteNameUnusable:
+        try:
+            name = self.policy.format_remote_topic(self.source, topic)
+            complaint = unusable(name)
+        except Exception as failure:  # noqa: BLE001 — likewise
+            return _failed(topic, failure)
+        return RemoteNameUnusable(topic, name, complaint) if complaint else name
+
+    def _from(self, alias: str, topic: str) -> str | None:
+        """The upstream name of a topic that came from the cluster `alias` directly. One at which the policy fails did not, nor one whose
+        upstream could not exist."""
+        try:
+            upstream = self.policy.upstream_topic(topic) if self.policy.topic_source(topic) == alias else None
+        except Exception:  # noqa: BLE001 — likewise
+            return None
+        return None if upstream is None or unusable(upstream) else upstream
 
     def _came_from_target(self, topic: str) -> bool:
         """Whether the target is one of the clusters that the topic came through: mirroring it would close a circle."""
@@ -50,3 +125,7 @@ class TopicSelection:
             seen.add(current)
             current = self.policy.upstream_topic(current)
         return False
+
+
+def _failed(topic: str, failure: Exception) -> RemoteNameUnusable:
+    return RemoteNameUnusable(topic, "", f"cannot be told: the policy or filter failed at it ({type(failure).__name__}: {failure})")

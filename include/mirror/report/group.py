@@ -28,7 +28,7 @@ def group_position(flow: "Flow", group: str) -> TranslatedGroups:
         found = translate_groups(work, {group: offsets}, source, target)
     answered = {each.source for each in found.offsets}
     left_out = [
-        GroupOffset(group, tp, committed, tp._replace(topic=work.selection.remote(tp.topic)), none("the topic filter leaves it out"), None)
+        GroupOffset(group, tp, committed, tp._replace(topic=work.selection.shown(tp.topic)), none("the topic filter leaves it out"), None)
         for tp, committed in offsets.items()
         if tp not in answered
     ]

@@ -141,5 +141,5 @@ def _committed(flow: Flow) -> bool:
 def _mirrored(flow: Flow, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
     """Without the topics that the filters leave out now: they are no longer the flow's."""
     selection = topic_selection(flow)
-    chosen = {topic for topic in {tp.topic for tp in records} if selection.should_replicate(topic)}
+    chosen = {topic for topic in {tp.topic for tp in records} if selection.takes(topic)}
     return {tp: record for tp, record in records.items() if tp.topic in chosen}

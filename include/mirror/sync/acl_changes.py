@@ -5,8 +5,10 @@ Whoever may read a topic may read its mirror, and nobody may write there but the
 
 from collections.abc import Collection, Iterable
 
+from mirror.errors import RemoteNameUnusable
 from mirror.kafka.model import Acl
 from mirror.policy import TopicSelection
+from mirror.policy.topic_names import unusable
 
 
 def remote_acls(acls: Iterable[Acl], selection: TopicSelection) -> dict[Acl, str]:
@@ -14,7 +16,17 @@ def remote_acls(acls: Iterable[Acl], selection: TopicSelection) -> dict[Acl, str
 
     As MirrorMaker 2's: ALLOW WRITE is left out and ALLOW ALL becomes ALLOW READ; everything else keeps its words, denials included.
     """
-    return {_of_remote(acl, selection): acl.topic for acl in acls if _carried(acl) and selection.should_replicate(acl.topic)}
+    acls = list(acls)
+    left_out = unusable_names(acls, selection)
+    return {
+        _of_remote(acl, selection): acl.topic for acl in acls if _carried(acl) and selection.takes(acl.topic) and acl.topic not in left_out
+    }
+
+
+def unusable_names(acls: Iterable[Acl], selection: TopicSelection) -> dict[str, RemoteNameUnusable]:
+    """The topics whose ACLs cannot be carried, for they have no remote topic. What no topic can be called, such as `*`, is none of them."""
+    names = sorted({acl.topic for acl in acls})
+    return {name: error for name in names if not unusable(name) and (error := selection.refusal(name)) is not None}
 
 
 def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
@@ -40,4 +52,4 @@ def _all(acl: Acl) -> bool:
 
 
 def _of_remote(acl: Acl, selection: TopicSelection) -> Acl:
-    return acl._replace(topic=selection.remote(acl.topic), operation="READ" if _all(acl) else acl.operation)
+    return acl._replace(topic=selection.shown(acl.topic), operation="READ" if _all(acl) else acl.operation)

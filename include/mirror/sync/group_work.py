@@ -49,7 +49,7 @@ class GroupWork:
 
     def upstream_of(self, topic: str) -> str | None:
         """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""
-        return self.policy.upstream_topic(topic) if self.policy.topic_source(topic) == self.target else None
+        return self.selection.from_target(topic)
 
 
 def group_work(flow: "Flow") -> GroupWork:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mirror.errors import MirrorError
 from mirror.kafka.model import Topic
 from mirror.policy import TopicSelection
-from mirror.sync.topic_changes import TopicChanges, plan_topics, unusable
+from mirror.sync.topic_changes import TopicChanges, plan_topics
 
 if TYPE_CHECKING:
     from mirror.kafka.cluster import Cluster
@@ -25,7 +25,7 @@ def compared(selection: TopicSelection, topics: Mapping[str, Topic], target: "Cl
     """Looks for the remote topics of selected source topics. What the target hides is an error of that topic."""
     names = {name: selection.remote(name) for name in topics}
     refused: dict[str, MirrorError] = {}
-    there = target.topics([remote for remote in names.values() if not unusable(remote)], refused)
+    there = target.topics(names.values(), refused)
     hidden = {name: refused[remote] for name, remote in names.items() if remote in refused}
     changes = plan_topics({name: topic for name, topic in topics.items() if name not in hidden}, there, names)
     errors = {**hidden, **changes.errors}

@@ -11,7 +11,7 @@ from mirror.kafka.acls import create_acls, topic_acls
 from mirror.kafka.connect import clusters
 from mirror.kafka.model import Acl
 from mirror.policy import topic_selection
-from mirror.sync.acl_changes import drifted_acls, remote_acls
+from mirror.sync.acl_changes import drifted_acls, remote_acls, unusable_names
 from mirror.sync.step import Done
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
         present=len(wanted) - len(missing),
         drift=tuple(drifted_acls(there, wanted, source.names() if there - set(wanted) else (), selection)),
         notice=notice,
-        errors=tuple(replace(error.report(), topic=wanted[acl]) for acl, error in outcomes.items() if error is not None),
+        errors=(
+            *(replace(error.report(), topic=wanted[acl]) for acl, error in outcomes.items() if error is not None),
+            *(error.report() for error in unusable_names(found, selection).values()),
+        ),
     )
 
 

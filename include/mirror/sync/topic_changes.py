@@ -1,6 +1,5 @@
 """What has to change on the target so that every mirrored topic has its remote topic. Pure: it only compares."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -8,9 +7,8 @@ from dataclasses import dataclass
 from mirror.errors import MirrorError, RemoteNameUnusable
 from mirror.kafka.model import Topic
 from mirror.policy import TopicSelection
-
-_LONGEST_NAME = 249
-_ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
+from mirror.policy.selection import SHARED
+from mirror.policy.topic_names import unusable
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def plan_topics(source_topics: Mapping[str, Topic], target_topics: Mapping[str, 
     taken = Counter(remote_names[name] for name in source_topics)
     for name, topic in sorted(source_topics.items()):
         remote = remote_names[name]
-        complaint = "is the remote name of another topic too" if taken[remote] > 1 else unusable(remote)
+        complaint = SHARED if taken[remote] > 1 else unusable(remote)
         wanted = TopicChange(name, remote, len(topic.partitions))
         if complaint:
             errors[name] = RemoteNameUnusable(name, remote, complaint)
@@ -65,14 +63,3 @@ def orphans(selection: TopicSelection, source_names: Collection[str], target_nam
     """
     upstreams = {remote: selection.upstream(remote) for remote in sorted(target_names)}
     return {remote: name for remote, name in upstreams.items() if name is not None and name != remote and name not in source_names}
-
-
-def unusable(remote: str) -> str:
-    """Why Kafka would not take this as a topic's name; empty if it would."""
-    if len(remote) > _LONGEST_NAME:
-        return f"has {len(remote)} characters, and Kafka takes {_LONGEST_NAME} at most"
-    illegal = sorted(set(_ILLEGAL.findall(remote)))
-    if illegal:
-        shown = ", ".join(repr(character) for character in illegal)
-        return f"contains {shown}, and Kafka takes letters, digits, '.', '_' and '-' only"
-    return "cannot be a topic's name" if remote in ("", ".", "..") else ""

@@ -21,6 +21,7 @@ Records = Mapping[TopicPartition, LedgerRecord]
 
 NOT_MIRRORED = "the flow does not mirror the topic"
 """The one reason for no answer that is nobody's to mend."""
+_UNUSABLE = "the topic's remote name cannot be used"
 _NO_LEADER = "the partition has no leader on the source"
 
 
@@ -85,22 +86,22 @@ class _Sides:
         wanted = sorted(wanted)
         names = {tp.topic for tp in wanted}
         self._upstream = {name: upstream for name in names if (upstream := work.upstream_of(name)) is not None}
-        self._remote = {name: work.selection.remote(name) for name in names if name not in self._upstream}
+        self._remote = {name: work.selection.shown(name) for name in names if name not in self._upstream}
+        self._unusable = {name: error for name in sorted(self._remote) if (error := work.selection.refusal(name)) is not None}
         self._mirrored = {name for name in self._remote if work.selection.should_replicate(name)}
         self._ledger = self._read(target, work.policy.ledger_topic(work.source), work.target_consumer, self._mirrored, work.lanes)
         self._back = self._read(source, work.policy.ledger_topic(work.target), work.source_consumer, self._upstream, None)
         hidden: dict[str, MirrorError] = {}
         there = source.topics(names, hidden)
         self._source_ids = {name: topic.id for name, topic in there.items()}
-        self._target_ids = {
-            name: topic.id for name, topic in target.topics({*self._remote.values(), *self._upstream.values()}, hidden).items()
-        }
+        written = {*(self._remote[name] for name in self._mirrored), *self._upstream.values()}
+        self._target_ids = {name: topic.id for name, topic in target.topics(written, hidden).items()}
         answered = [tp for tp in wanted if tp.topic in there and (tp.topic in self._mirrored or tp.topic in self._upstream)]
         asked = [tp for tp in answered if tp.partition < len(there[tp.topic].partitions)]
         unlisted: dict[str, MirrorError] = {}
         self._ends = source.ends(asked, unlisted)
         self._leaderless = {tp for tp in asked if tp not in self._ends and tp.topic not in unlisted}
-        self.errors += [*hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
+        self.errors += [*self._unusable.values(), *hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
 
     def translated(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         """One answer."""
@@ -108,7 +109,9 @@ class _Sides:
             return self._translated_back(group, tp, committed)
         remote = self._remote[tp.topic]
         record = self._ledger.records.get(tp)
-        if tp.topic not in self._mirrored:
+        if tp.topic in self._unusable:
+            found = none(_UNUSABLE)
+        elif tp.topic not in self._mirrored:
             found = none(NOT_MIRRORED)
         elif self._ledger.hides(tp):
             found = none("the ledger cannot be read")

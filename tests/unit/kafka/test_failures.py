@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.kafka import failures
-from mirror.kafka.failures import Complaints, concerns_reading, patiently, translated
+from mirror.kafka.failures import Complaints, concerns_reading, left_out, patiently, translated
 
 REFUSED = KafkaError(
     KafkaError._AUTHENTICATION,
@@ -175,3 +175,17 @@ def test_what_waiting_does_not_mend_is_raised_at_once(clock):
     with pytest.raises(KafkaException):
         patiently(call, 60, complaints())
     assert clock.now == 0
+
+
+@pytest.mark.parametrize("code", [KafkaError.TOPIC_EXCEPTION, KafkaError.UNKNOWN, KafkaError.TOPIC_AUTHORIZATION_FAILED])
+def test_what_a_broker_says_of_one_topic_leaves_out_that_topic_alone(code):
+    errors = {}
+    error = ours(code, topic="orders")
+    assert left_out(error, errors)
+    assert errors == {"orders": error}
+    assert not left_out(error, None), "whoever does not take errors gets it raised"
+
+
+@pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._FAIL, KafkaError.REQUEST_TIMED_OUT])
+def test_what_concerns_the_whole_request_leaves_out_no_topic(code):
+    assert not left_out(ours(code, topic="orders"), {})

@@ -79,6 +79,9 @@ def test_a_refused_topic_is_left_out_where_somebody_takes_the_error_and_raised_o
         listed(Client(orders=[refused], pay=[5]))
 
 
-def test_any_other_failure_is_raised_whoever_takes_refusals(listed):
-    with pytest.raises(KafkaFailure, match="UNKNOWN"):
-        listed(Client(orders=[KafkaError(KafkaError.UNKNOWN)], pay=[5]), {})
+def test_what_a_leader_says_of_one_partition_hides_no_other_and_what_concerns_the_request_is_raised(listed):
+    errors: dict[str, MirrorError] = {}
+    assert listed(Client(orders=[KafkaError(KafkaError.UNKNOWN)], pay=[5]), errors) == {PAY: End(5, 3)}
+    assert {topic: type(error) for topic, error in errors.items()} == {"orders": KafkaFailure}
+    with pytest.raises(KafkaFailure, match="REQUEST_TIMED_OUT"):
+        listed(Client(orders=[KafkaError(KafkaError.REQUEST_TIMED_OUT)], pay=[5]), {})

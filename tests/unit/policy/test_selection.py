@@ -2,6 +2,7 @@
 
 import pytest
 
+from mirror.errors import RemoteNameUnusable
 from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
 from mirror.policy.filters import DefaultTopicFilter
 
@@ -75,3 +76,66 @@ class Swapping(DefaultReplicationPolicy):
 
 def test_a_policy_that_leads_in_a_circle_does_not_hang() -> None:
     assert selection(Swapping({})).should_replicate("a")
+
+
+LONG = "x" * 249
+"""As long as a topic's name may be; with a prefix it is too long."""
+
+
+def test_a_topic_whose_remote_name_kafka_would_not_take_is_meant_and_not_mirrored() -> None:
+    chosen = selection(DEFAULT)
+    assert (chosen.takes(LONG), chosen.should_replicate(LONG)) == (True, False)
+    refusal = chosen.refusal(LONG)
+    assert refusal is not None
+    assert (refusal.code, refusal.topic, refusal.retriable) == ("RemoteNameUnusable", LONG, False)
+    assert "has 256 characters, and Kafka takes 249 at most" in refusal.message
+    assert "topics.exclude" in refusal.next
+    assert chosen.shown(LONG) == f"source.{LONG}"
+    with pytest.raises(RemoteNameUnusable):
+        chosen.remote(LONG)
+    assert selection(IDENTITY).should_replicate(LONG)
+
+
+@pytest.mark.parametrize("topic", ["orders", "left-out", "target.x", "__consumer_offsets"])
+def test_of_every_other_topic_nothing_is_refused(topic: str) -> None:
+    assert selection(DEFAULT, "orders").refusal(topic) is None
+
+
+def test_a_topic_that_is_not_meant_is_not_refused_whatever_its_name() -> None:
+    assert selection(DEFAULT, "orders").refusal(LONG) is None
+
+
+class Fragile(DefaultReplicationPolicy):
+    """A policy that fails at names which its author did not expect."""
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        return {"slash": "a/b", "empty": "", "dots": "..", "none": None}.get(topic, f"{alias}.{topic.index('o')}.{topic}")  # type: ignore[return-value]
+
+    def topic_source(self, topic: str) -> str | None:
+        return {"heartless": None}.get(topic) if topic != "unreadable" else [][0]
+
+
+@pytest.mark.parametrize("topic", ["slash", "empty", "dots", "none", "heap", "unreadable"])
+def test_a_policy_of_the_users_that_fails_leaves_out_the_topic_at_which_it_fails(topic: str) -> None:
+    chosen = selection(Fragile({}))
+    assert isinstance(chosen.refusal(topic), RemoteNameUnusable)
+    assert not chosen.should_replicate(topic)
+    assert chosen.should_replicate("orders")
+    assert chosen.upstream(topic) is None
+    assert chosen.from_target(topic) is None
+    assert selection(Fragile({}), "orders").refusal(topic) is None, "the filter leaves it out"
+
+
+def test_no_topic_came_from_one_whose_name_kafka_would_not_take() -> None:
+    chosen = selection(DefaultReplicationPolicy({"replication.policy.separator": "_"}))
+    assert (chosen.upstream("source_."), chosen.from_target("target_.."), chosen.from_target("target_x")) == (None, None, "x")
+
+
+def test_topics_that_share_a_remote_name_are_refused_but_for_one_that_was_mirrored_before() -> None:
+    class Shouting(DefaultReplicationPolicy):
+        def format_remote_topic(self, alias: str, topic: str) -> str:
+            return f"{alias}.{topic.upper()}"
+
+    chosen = selection(Shouting({}))
+    assert set(chosen.sharing(["a", "A", "b"])) == {"a", "A"}
+    assert set(chosen.sharing(["a", "A", "b"], {"a"})) == {"A"}

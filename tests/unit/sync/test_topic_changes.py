@@ -5,7 +5,8 @@ import pytest
 from mirror.kafka.model import Partition, Topic
 from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
 from mirror.policy.filters import DefaultTopicFilter
-from mirror.sync.topic_changes import TopicChange, TopicChanges, orphans, plan_topics, unusable
+from mirror.policy.topic_names import unusable
+from mirror.sync.topic_changes import TopicChange, TopicChanges, orphans, plan_topics
 
 DEFAULT = DefaultReplicationPolicy({"source.cluster.alias": "east"})
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})
