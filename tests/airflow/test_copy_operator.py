@@ -40,7 +40,7 @@ class Core:
         self.syncs = Emitted()
         self.whole: list[bool] = []
 
-    def plan(self, flow: Any, dry_run: bool = False) -> Plan:
+    def plan(self, flow: Any, dry_run: bool = False, by_person: bool = False) -> Plan:
         self.plans += 1
         if self.plan_errors:
             raise self.plan_errors.pop(0)

@@ -52,8 +52,8 @@ class Mirroring:
         with clusters(self.flow) as (source, target):
             return refresh_topics(self.flow, source, target)
 
-    def copy(self) -> Verdict:
-        planned = plan(self.flow)
+    def copy(self, by_person: bool = False) -> Verdict:
+        planned = plan(self.flow, by_person=by_person)
         results = copy_in_process(self.flow, planned)
         return verdict(planned, results, publish(self.flow, planned, results) if planned.has_work else Published())
 

@@ -91,6 +91,32 @@ def test_a_refused_record_that_is_the_first_of_its_run_is_named_too(mirroring, m
     assert (error.code, error.offset) == ("RecordRefused", 3)
 
 
+def test_a_changed_limit_of_the_remote_topic_has_the_record_tried_at_once(mirroring, make_topic):
+    topic = make_topic({"max.message.bytes": "50000"})
+    mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", incompressible(size)) for size in (10, 60_000, 10)])
+    for _ in range(2):
+        assert only_error(mirroring.copy()).offset == 1
+    blocked = mirroring.ledger()[TopicPartition(topic, 0)].blocked
+    assert (blocked.tries, "max.message.bytes=50000" in blocked.limits) == (1, True)
+    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(topic), {"max.message.bytes": "55000"})
+    for _ in range(2):
+        assert only_error(mirroring.copy()).offset == 1
+    assert mirroring.ledger()[TopicPartition(topic, 0)].blocked.tries == 2, "once for each change"
+    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(topic), {"max.message.bytes": "100000"})
+    assert mirroring.copy().state == "done"
+    mirroring.assert_mirrored(topic)
+
+
+def test_a_copy_that_a_person_starts_tries_the_record_at_once(mirroring, make_topic):
+    topic = make_topic({"max.message.bytes": "50000"})
+    mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", incompressible(60_000))])
+    assert only_error(mirroring.copy()).offset == 0
+    assert only_error(mirroring.copy()).offset == 0
+    assert mirroring.ledger()[TopicPartition(topic, 0)].blocked.tries == 1
+    assert only_error(mirroring.copy(by_person=True)).offset == 0
+    assert mirroring.ledger()[TopicPartition(topic, 0)].blocked.tries == 2
+
+
 def test_a_small_limit_on_the_target_takes_every_record_that_fits(mirroring, make_topic):
     topic = make_topic({"max.message.bytes": "30000"}, partitions=2)
     records = [Record(b"k%d" % n, incompressible(20_000), timestamp=NOW, partition=n % 2) for n in range(60)]

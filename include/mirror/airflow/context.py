@@ -15,6 +15,11 @@ def is_dry_run() -> bool:
     return bool(get_current_context()["params"].get("dry_run"))
 
 
+def is_by_person() -> bool:
+    """Whether a person started the run, in Airflow's page, by its API or its command line, rather than the schedule."""
+    return bool(get_current_context()["dag_run"].run_type == "manual")
+
+
 def pull(task_id: str) -> Any:
     """What a task of this run left in XCom; None if it left nothing."""
     return get_current_context()["ti"].xcom_pull(task_ids=task_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TriggerRule, task
 
-from mirror.airflow.context import is_dry_run, pull, skip
+from mirror.airflow.context import is_by_person, is_dry_run, pull, skip
 from mirror.airflow.copy_values import (
     plan_from_xcom,
     plan_to_xcom,
@@ -32,7 +32,7 @@ def plan(flow_name: str) -> dict[str, Any]:
     from mirror.plan.run import plan as make_plan
 
     with as_airflow_errors():
-        made = make_plan(load().flow(flow_name), dry_run=is_dry_run())
+        made = make_plan(load().flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
     log.info("%d partitions have work, %d offsets in all.", len(made.ranges), sum(each.offsets for each in made.ranges))
     for notice in made.notices:
         log.warning("%s", notice)

@@ -30,7 +30,8 @@ def plan_to_xcom(plan: Plan) -> dict[str, Any]:
     from mirror.plan.encode import to_columns
 
     offsets = sum(planned.offsets for planned in plan.ranges)
-    return to_xcom(to_columns(plan), {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)})
+    totals = {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)}
+    return to_xcom(to_columns(plan), totals | ({"by_person": True} if plan.by_person else {}))
 
 
 def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
@@ -42,7 +43,7 @@ def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
         return from_columns(document)
     from mirror.plan.run import plan
 
-    return plan(flow, dry_run=dry_run)
+    return plan(flow, dry_run=dry_run, by_person=value["totals"].get("by_person", False))
 
 
 def results_to_xcom(results: Sequence[LaneResult]) -> dict[str, Any]:

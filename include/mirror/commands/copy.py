@@ -19,7 +19,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """One run of the copy; with `--dry-run` what `plan` says."""
     if options.dry_run:
         return plan_command.run(flow, options)
-    planned = plan(flow)
+    planned = plan(flow, by_person=True)
     results = copying(flow, options)(planned) if planned.has_work else []
     published = publish(flow, planned, results) if planned.has_work else Published()
     judged = verdict(planned, results, published)

@@ -8,9 +8,9 @@ from mirror.plan.encode import to_columns
 from mirror.plan.run import plan
 
 
-def run(flow: Flow, _options: argparse.Namespace) -> Answer:
-    """Plans without writing anything."""
-    planned = plan(flow, dry_run=True)
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Plans without writing anything: the next copy by the schedule, or for `copy --dry-run` the one that a person would start."""
+    planned = plan(flow, dry_run=True, by_person=options.command == "copy")
     rows = [(each.topic, each.partition, each.start, each.end, each.reason) for each in planned.ranges]
     lines = table(("topic", "partition", "start", "end", "reason"), rows) or ["Nothing to copy."]
     return Answer(FAILED if planned.errors else DONE, to_columns(planned), planned.errors, "\n".join([*lines, *planned.notices]))

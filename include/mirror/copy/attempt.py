@@ -148,7 +148,8 @@ class Attempt:
     def _work_of(self, tp: TopicPartition, end: int) -> Work:
         record, remote = self._records[tp], self._task.remote_topics[tp.topic]
         most = self._state.pacing.records.get(tp)
-        return Work(tp, remote, record.watermark, end, record.leader_epoch, self._view.limits(remote), most, self._task.skip_refused)
+        limits, refused = self._view.limits(remote), self._state.pacing.named.get(tp, {})
+        return Work(tp, remote, record.watermark, end, record.leader_epoch, limits, most, self._task.skip_refused, refused)
 
     def _apply(self, progress: Sequence[Progress]) -> None:
         for moved in progress:
@@ -173,7 +174,9 @@ class Attempt:
 
     def _stick(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
         self._stuck[tp] = error.report()
-        self._records[tp] = stuck(self._records[tp], offset, f"{error.code}: {error.message}", datetime.now(UTC), self._task.planned)
+        limits = self._view.limits_text(self._task.remote_topics[tp.topic])
+        told = f"{error.code}: {error.message}"
+        self._records[tp] = stuck(self._records[tp], offset, told, datetime.now(UTC), planned=self._task.planned, limits=limits)
         self._unwritten.add(tp)
 
     def _check_identities(self) -> None:

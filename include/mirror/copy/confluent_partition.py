@@ -5,18 +5,23 @@ from collections.abc import Iterable
 
 from confluent_kafka import KafkaError, Message
 
-from mirror.copy.confluent_record import unsuspicious
-from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, Work
+from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, RefusedRecord, Work
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError, RecordNotCarried
 from mirror.formats.ledger import LastRecord
 from mirror.formats.skipped import Skipped
 from mirror.offsets.map import runs_of
 
+_TIMESTAMP = (
+    "its timestamp is further from the broker's clock than message.timestamp.before.max.ms or message.timestamp.after.max.ms allows"
+)
+_NO_KEY = "it has no key, and the remote topic is compacted"
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than max.message.bytes",
-    KafkaError.INVALID_TIMESTAMP: "its timestamp is outside message.timestamp.before/after.max.ms",
-    KafkaError.INVALID_RECORD: "the broker calls it invalid (such as no key in a compacted topic)",
+    KafkaError.INVALID_TIMESTAMP: _TIMESTAMP,
+    KafkaError.INVALID_RECORD: f"the broker calls it invalid, as it does if {_TIMESTAMP}",
+    KafkaError._INVALID_DIFFERENT_RECORD: "another record of its batch is refused",
 }
+_OF_ONE_RECORD = {KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD}
 _THROWN_AWAY = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 
 
@@ -28,10 +33,13 @@ class PartitionFlow:
 
     __slots__ = (
         "bytes",
+        "culprits",
         "end",
+        "failed",
         "failure",
         "last",
         "max_records",
+        "names_culprits",
         "next_offset",
         "partition",
         "poison",
@@ -42,8 +50,6 @@ class PartitionFlow:
         "stopped",
         "target_alias",
         "targets",
-        "unsuspicious_from",
-        "unsuspicious_to",
         "work",
     )
 
@@ -54,12 +60,14 @@ class PartitionFlow:
         self.max_records = work.max_records
         self.remote = work.remote
         self.partition = work.source.partition
-        self.unsuspicious_from, self.unsuspicious_to = unsuspicious(work.limits)
         self.next_offset = work.start
         self.sources: list[int] = []
         self.targets: list[int] = []
         self.bytes = 0
         self.failure: KafkaError | None = None
+        self.failed = 0
+        self.culprits: list[RefusedRecord] = []
+        self.names_culprits = False
         self.poison: PoisonRecord | RecordNotCarried | None = None
         self.skipped: list[Skipped] = []
         self.stopped = work.start >= work.end
@@ -72,8 +80,23 @@ class PartitionFlow:
         """The delivery report of the next record in order."""
         if error is None and self.failure is None:
             self.targets.append(message.offset())  # type: ignore[arg-type]
-        elif self.failure is None:
-            self.failure = error
+        else:
+            self._not_delivered(error, message)
+
+    def _not_delivered(self, error: KafkaError | None, message: Message) -> None:
+        place = len(self.targets) + self.failed
+        self.failed += 1
+        if error is None:
+            return  # behind one that failed: the transaction is lost with it
+        self.failure = self.failure or error
+        self.names_culprits |= error.code() == KafkaError._INVALID_DIFFERENT_RECORD
+        if error.code() in _OF_ONE_RECORD and place < len(self.sources):
+            offset = self.sources[place]
+            has_key = message.key() is not None
+            certain = self.work.limits.needs_key and not has_key
+            detail = f"{_NO_KEY if certain else _REFUSALS[error.code()]} ({error.name()})"
+            named = error.code() == KafkaError.INVALID_RECORD
+            self.culprits.append(RefusedRecord(offset, message.timestamp()[1], has_key, detail, named, certain))
 
     def skip(self, offset: int, reason: str) -> None:
         """Notes a record that is passed over. Those of one reason with no record copied between them are one interval."""
@@ -99,7 +122,8 @@ class PartitionFlow:
             return None
         tp, first = self.work.source, self.sources[len(self.targets)]
         if error.code() in _REFUSALS:
-            return BatchRefused(tp, self.work.start, first, len(self.sources), f"{_REFUSALS[error.code()]} ({error.name()})")
+            detail = self.culprits[0].detail if self.culprits else f"{_REFUSALS[error.code()]} ({error.name()})"
+            return BatchRefused(tp, self.work.start, first, len(self.sources), detail, self.culprits, self.names_culprits)
         return self._other(error, first)
 
     def progress(self) -> Progress:

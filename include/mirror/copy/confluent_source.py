@@ -140,7 +140,7 @@ class Source:
         timestamp: int = message.timestamp()[1]
         try:
             headers = read_headers(message)
-            poison = None if flow.unsuspicious_from <= timestamp <= flow.unsuspicious_to else poison_of(message, timestamp, flow.work)
+            poison = None if timestamp and offset not in flow.work.refused else poison_of(message, timestamp, flow.work)
         except UNREADABLE_HEADERS:
             headers, poison = None, unreadable_headers(message, flow.work)
         if poison is None:

@@ -77,6 +77,13 @@ class Target:
         """Waits until every record is acknowledged, or one of them has `failed`: what is behind it is not sent any more."""
         self._call("waiting for acknowledgements", lambda: self._flush(failed))
 
+    def await_report(self, failed: Callable[[], bool]) -> None:
+        """Gives the report of what `failed` a moment to arrive, after a call that failed with the transaction."""
+        deadline = time.monotonic() + _FLUSH_SECONDS
+        while not self._lost and not failed() and time.monotonic() < deadline:
+            with suppress(KafkaException):
+                self._producer.poll(0.01)
+
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Puts keyed records into the transaction and waits until they are acknowledged."""
         self.begin()

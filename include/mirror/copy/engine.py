@@ -4,8 +4,8 @@ The protocol (`mirror.copy.lane`) decides what is copied, checked and recorded; 
 protocol closes the engine and opens a new one, so an engine never has to recover.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from mirror.copy.model import LaneTask
@@ -18,12 +18,28 @@ from mirror.offsets.partition import TopicPartition
 
 @dataclass(frozen=True)
 class RecordLimits:
-    """What a remote topic takes, as far as it can be told before a record is sent. Timestamps are Unix milliseconds, None: no limit."""
+    """What a remote topic takes, by its configs. Which timestamps it takes depends on its leader's clock, so only that broker can say."""
 
     max_message_bytes: int = 1_048_588
-    oldest_timestamp: int | None = None
-    newest_timestamp: int | None = None
     needs_key: bool = False
+
+
+@dataclass(frozen=True)
+class RefusedRecord:
+    """One record that a broker refused, as the delivery report tells it: its source offset, its timestamp (Unix milliseconds) and whether
+    it has a key, on which the refusal rests, and why.
+
+    A broker that names single records of a batch (KIP-467) has its client call them all invalid; otherwise each record of the batch bears
+    the error of the batch. So `is_named` is what a broker may have said of this record alone, or of a batch with it; see `Pacing`.
+    """
+
+    offset: int
+    timestamp: int
+    has_key: bool
+    detail: str
+    is_named: bool
+    is_certain: bool = False
+    """Whether the configs of the remote topic leave no doubt that this record is meant."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,9 @@ class Work:
     limits: RecordLimits
     max_records: int | None = None
     skip_refused: bool = False
-    """Whether a record that the target would refuse, or that cannot be carried, is passed over (errors.tolerance=all)."""
+    """Whether a record that the target refused, or that cannot be carried, is passed over (errors.tolerance=all)."""
+    refused: Mapping[int, RefusedRecord] = field(default_factory=dict)
+    """What the target refused in this run's earlier attempts, by source offset."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +69,7 @@ class TransactionLimits:
 
 @dataclass(frozen=True)
 class PoisonRecord:
-    """A record that the target would refuse: its source offset and why."""
+    """A record that the target refuses: its source offset and why."""
 
     offset: int
     detail: str
@@ -85,19 +103,30 @@ class Progress:
 
 
 class BatchRefused(Exception):
-    """Raised when the broker refused records of a partition for what they are; which of them, it does not say.
+    """Raised when the broker refused records of a partition for what they are.
 
-    The transaction began the partition at `start`; `first` is the source offset of the first record that was refused, `records` how many of
-    the partition it held.
+    The transaction began the partition at `start`; `first` is the source offset of the first record that failed, `records` how many of the
+    partition it held. `culprits` are the records that may be meant; `names_culprits`: the broker was seen to tell them from the others.
     """
 
-    def __init__(self, source: TopicPartition, start: int, first: int, records: int, detail: str) -> None:
+    def __init__(
+        self,
+        source: TopicPartition,
+        start: int,
+        first: int,
+        records: int,
+        detail: str,
+        culprits: Sequence[RefusedRecord] = (),
+        names_culprits: bool = False,
+    ) -> None:
         super().__init__(f"{source}@{first}: {detail}")
         self.source = source
         self.start = start
         self.first = first
         self.records = records
         self.detail = detail
+        self.culprits = tuple(culprits)
+        self.names_culprits = names_culprits
 
 
 class WritingRefused(Exception):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from mirror.copy.engine import BatchRefused, PoisonRecord
+from mirror.copy.engine import BatchRefused, PoisonRecord, RefusedRecord
 from mirror.offsets.partition import TopicPartition
 
 _UNLIMITED_FROM = 1024
@@ -41,16 +41,29 @@ class TransactionSize:
 class Pacing:
     """The limits of partitions of which a batch was refused; kept over the attempts of one run.
 
-    A broker that refuses a batch does not say for which record. So first what precedes the batch is copied, then the next record alone,
-    then two, four … while that goes well; a single record that is refused is the poison.
+    Brokers name the records of a batch that they refuse for their timestamps or keys (KIP-467). Those are passed over, or the partition is
+    stuck at the first of them, in the next attempt, which commits what lies up to the last of them.
+
+    Nobody is named for a batch that is too large, and not every broker names anybody. Then what precedes the batch is copied first, next
+    one record alone, then two, four … while that goes well; a single record that is refused is the poison. The client calls a named record
+    invalid, and so it does each record of a batch that the broker calls invalid as a whole. So names are believed of brokers only that were
+    seen to tell a batch's records apart, or to give another reason for a record that was refused again, alone.
     """
 
     stops: dict[TopicPartition, int] = field(default_factory=dict)
     records: dict[TopicPartition, int] = field(default_factory=dict)
+    named: dict[TopicPartition, dict[int, RefusedRecord]] = field(default_factory=dict)
+    """What brokers refused by name and is not committed yet, by source offset."""
+    names_are_believed: bool = False
+    _pauses: dict[TopicPartition, int] = field(default_factory=dict)
+    _suspects: set[tuple[TopicPartition, int]] = field(default_factory=set)
 
     def refused(self, refusal: BatchRefused) -> PoisonRecord | None:
         """Narrows the partition's limits after a refusal; gives the poison record once it stands alone."""
         tp = refusal.source
+        self._learn(refusal)
+        if refusal.records > 1 and self._note_named(refusal):
+            return None
         if refusal.first > refusal.start:
             self.stops[tp] = refusal.first
             return None
@@ -61,6 +74,10 @@ class Pacing:
 
     def committed(self, tp: TopicPartition, watermark: int) -> None:
         """Widens the partition's limits after a transaction that went well."""
+        if self._pauses.get(tp, watermark + 1) <= watermark:
+            del self._pauses[tp]
+        if tp in self.named:
+            self.named[tp] = {offset: each for offset, each in self.named[tp].items() if offset >= watermark}
         if self.stops.get(tp, watermark + 1) <= watermark:
             del self.stops[tp]
             self.records[tp] = 1
@@ -71,4 +88,30 @@ class Pacing:
 
     def end(self, tp: TopicPartition, end: int) -> int:
         """The end up to which the partition may be copied for now."""
-        return min(end, self.stops.get(tp, end))
+        return min(end, self.stops.get(tp, end), self._pauses.get(tp, end))
+
+    def _learn(self, refusal: BatchRefused) -> None:
+        """Whether the broker's names may be believed, by what it says now and said before of the same record in a batch."""
+        tp = refusal.source
+        other_reason = any(not each.is_named and (tp, each.offset) in self._suspects for each in refusal.culprits)
+        if refusal.names_culprits or (refusal.records == 1 and other_reason):
+            self.names_are_believed = True
+            self._suspects.clear()
+            self.records.pop(tp, None)
+            self.stops.pop(tp, None)
+        elif not self.names_are_believed and refusal.records > 1:
+            self._suspects.update((tp, each.offset) for each in refusal.culprits if each.is_named)
+
+    def _note_named(self, refusal: BatchRefused) -> bool:
+        """Takes down the records that are named and were not before; whether there are any."""
+        known = self.named.setdefault(refusal.source, {})
+        new = {
+            each.offset: each
+            for each in refusal.culprits
+            if each.is_named and (self.names_are_believed or each.is_certain) and each.offset not in known
+        }
+        if not new:
+            return False
+        known.update(new)
+        self._pauses[refusal.source] = max(new) + 1
+        return True

@@ -64,8 +64,11 @@ def _behind_unmapped(runs: tuple[Run, ...]) -> tuple[Run, ...]:
     return tuple(run._replace(thinned=True) if number == 0 else run for number, run in enumerate(runs))
 
 
-def stuck(record: LedgerRecord, offset: int, error: str, now: datetime, planned: datetime | None = None) -> LedgerRecord:
-    """The record with a note that the partition is stuck at `offset`; since when, if it was stuck there before. `planned`: when the run
-    was planned that found it so."""
+def stuck(
+    record: LedgerRecord, offset: int, error: str, now: datetime, *, planned: datetime | None = None, limits: str = ""
+) -> LedgerRecord:
+    """The record with a note that the partition is stuck at `offset`, and under which `limits` of the remote topic; since when, if it was
+    stuck there before. `planned`: when the run was planned that found it so."""
     before = record.blocked if record.blocked and record.blocked.offset == offset else None
-    return replace(record, blocked=Blocked(offset, error, before.since if before else now, (before.tries if before else 0) + 1, planned))
+    since, tries = (before.since, before.tries) if before else (now, 0)
+    return replace(record, blocked=Blocked(offset, error, since, tries + 1, planned, limits))

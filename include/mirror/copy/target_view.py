@@ -1,6 +1,5 @@
 """The target as a lane finds it: remote topics with their limits, and the ends of its remote partitions."""
 
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +10,7 @@ from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import ConfigEntry, Topic
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.limits import limits_text
 from mirror.plan.model import Range
 
 
@@ -31,17 +31,16 @@ class TargetView:
         return min([RecordLimits().max_message_bytes, *(self.limits(name).max_message_bytes for name in self.topics)])
 
     def limits(self, remote: str) -> RecordLimits:
-        """What the remote topic takes (LogValidator, KIP-937): only topics that keep the producer's time check timestamps."""
+        """What the remote topic takes, whatever the time is."""
         configs = self._configs.get(remote, {})
-        now = int(time.time() * 1000)
-        checked = _text(configs, "message.timestamp.type") != "LogAppendTime"
-        ahead, back = _number(configs, "message.timestamp.after.max.ms"), _number(configs, "message.timestamp.before.max.ms")
         return RecordLimits(
             max_message_bytes=_number(configs, "max.message.bytes") or RecordLimits().max_message_bytes,
-            newest_timestamp=now + ahead if checked and ahead is not None else None,
-            oldest_timestamp=now - back if checked and back is not None and back < now else None,
             needs_key="compact" in (_text(configs, "cleanup.policy") or ""),
         )
+
+    def limits_text(self, remote: str) -> str:
+        """The same as the ledger notes it."""
+        return limits_text(self._configs.get(remote, {}))
 
     def partitions(self, ranges: Iterable[Range]) -> dict[TopicPartition, RemotePartition]:
         """The remote partitions of the given ranges, by source partition, with their offsets as of now."""

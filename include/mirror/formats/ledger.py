@@ -28,7 +28,7 @@ class Blocked:
     """The record at which a partition is stuck: its offset, why, since when, and how often it was tried.
 
     `tried` is when the run was planned that tried it last, None where that was not noted: a pause is counted from plan to plan, for the
-    clock of a host that copies may be another.
+    clock of a host that copies may be another. `limits` are those of the remote topic when it was tried last ('': not noted).
     """
 
     offset: int
@@ -36,6 +36,7 @@ class Blocked:
     since: datetime
     tries: int
     tried: datetime | None = None
+    limits: str = ""
 
     @property
     def code(self) -> str:

@@ -68,6 +68,8 @@ def encode(record: LedgerRecord) -> bytes:
         value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": moment_text(stuck.since), "tries": stuck.tries}
         if stuck.tried is not None:
             value["blocked"]["tried"] = moment_text(stuck.tried)
+        if stuck.limits:
+            value["blocked"]["limits"] = stuck.limits
     if acted := record.decided:
         value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
     if last := record.last:
@@ -125,8 +127,14 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
 
 
 def _blocked(fields: dict[str, Any]) -> Blocked:
-    tried = moment(fields, "tried") if "tried" in fields else None
-    return Blocked(count(fields, "offset"), string(fields, "error"), moment(fields, "since"), count(fields, "tries"), tried)
+    return Blocked(
+        count(fields, "offset"),
+        string(fields, "error"),
+        moment(fields, "since"),
+        count(fields, "tries"),
+        tried=moment(fields, "tried") if "tried" in fields else None,
+        limits=string(fields, "limits") if "limits" in fields else "",
+    )
 
 
 def _decided(fields: dict[str, Any]) -> Decided:

@@ -57,7 +57,7 @@ def first_sight(found: SourcePartition, start: StartPosition) -> Range:
 def next_range(
     found: SourcePartition, record: LedgerRecord, skip_gaps: bool, now: datetime, interval: timedelta
 ) -> Range | ErrorReport | None:
-    """What is owed to a partition that the ledger knows; None if nothing is."""
+    """What is owed to a partition that the ledger knows; None if nothing is. Without an `interval` a refused record is tried at once."""
     tp, watermark = found.tp, record.watermark
     if record.source_topic_id != found.topic_id:
         return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, found.topic_id).report()
@@ -96,6 +96,7 @@ def still_blocked(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
         tp.partition,
         blocked.offset,
         False,
-        "Remove the cause that is named; the record is tried again by itself, at the latest every hour. To go on without it: "
+        "Remove the cause that is named; the record is tried again by itself: with the next run once a limit of the remote topic "
+        "has changed, and at the latest every hour; a copy that a person starts tries it at once. To go on without it: "
         f"{decide('skip-record', topic=tp.topic, partition=tp.partition)}",
     )

@@ -29,6 +29,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         "decisions": _documents(plan.decisions),
         **({"time": moment_text(plan.time)} if plan.time else {}),
         **({"into": dict(plan.into), "in_time_order": plan.in_time_order} if plan.into else {}),
+        **({"by_person": True} if plan.by_person else {}),
     }
 
 
@@ -51,6 +52,7 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
         into=document.get("into", {}),
         in_time_order=document.get("in_time_order", True),
         time=moment(document, "time") if "time" in document else None,
+        by_person=document.get("by_person", False),
     )
 
 

@@ -86,6 +86,8 @@ class Plan:
     """Whether history may only stand behind older history of its partition."""
     time: datetime | None = None
     """When the plan was made, by the clock that will plan the next run too; None: a plan that does not say."""
+    by_person: bool = False
+    """Whether a person started the run, rather than its schedule."""
 
     @property
     def has_work(self) -> bool:

@@ -18,6 +18,7 @@ from mirror.plan.checks import handed_back
 from mirror.plan.choose import SourcePartition, first_sight, next_range
 from mirror.plan.decisions import Decisions
 from mirror.plan.eligible import Eligible, eligible
+from mirror.plan.limits import with_other_limits
 from mirror.plan.model import BLOCKED, DECIDED, Range, Standing
 from mirror.plan.sources import offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.policy import topic_selection
@@ -27,7 +28,9 @@ from mirror.sync.topics import refresh_topics
 class Planning:
     """One pass over the flow's partitions, collecting ranges and errors."""
 
-    def __init__(self, flow: Flow, source: Cluster, target: Cluster, view: LedgerView, decisions: Decisions, dry_run: bool) -> None:
+    def __init__(
+        self, flow: Flow, source: Cluster, target: Cluster, view: LedgerView, decisions: Decisions, dry_run: bool, by_person: bool
+    ) -> None:
         self._flow = flow
         self._source = source
         self._target = target
@@ -36,6 +39,7 @@ class Planning:
         self._decisions = decisions
         self._selection = topic_selection(flow)
         self._dry_run = dry_run
+        self._by_person = by_person
         self.now = datetime.now(UTC)
         self.topics: Mapping[str, Topic] = {}
         self.remotes: Mapping[str, Topic] = {}
@@ -88,13 +92,15 @@ class Planning:
     def _choose(self, found: Mapping[TopicPartition, SourcePartition], refused: dict[str, MirrorError]) -> None:
         starts = {tp: self._start(partition) for tp, partition in found.items() if tp not in self._view.records}
         offsets = offsets_by_time(self._source, starts, refused)
-        # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer.
-        tolerant = self._flow.value("errors.tolerance") == "all"
-        interval = timedelta(seconds=0 if tolerant else self._flow.value("mirror.copy.interval.seconds"))
+        # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer. Nor is one about which a
+        # person asks, who may have removed the cause.
+        at_once = self._by_person or self._flow.value("errors.tolerance") == "all"
+        changed = frozenset(found) if at_once else with_other_limits(self._target, found, self._view.records)
+        interval = timedelta(seconds=self._flow.value("mirror.copy.interval.seconds"))
         for tp, partition in found.items():
             record = self._view.records.get(tp)
             if record is not None:
-                self._go_on(partition, record, interval)
+                self._go_on(partition, record, timedelta(0) if tp in changed else interval)
             elif starts[tp].kind != "timestamp" or tp in offsets:
                 self._begin(replace(partition, time_offset=offsets.get(tp)), starts[tp])
             # Else: a time that no leader could answer just now is not a time behind all records; the next run asks again.

@@ -26,8 +26,8 @@ UNNAMED = (
 """Said while a flow has no ledger records yet."""
 
 
-def plan(flow: Flow, dry_run: bool = False) -> Plan:
-    """What the next copy of the flow has to do.
+def plan(flow: Flow, dry_run: bool = False, by_person: bool = False) -> Plan:
+    """What the next copy of the flow has to do; for one that is started `by_person` what was refused is tried again at once.
 
     Creates the ledger if there is none, and on a fresh flow the remote topics, so that the first copy need not wait for `refresh-topics`;
     with `dry_run` nothing is written and the plan is the same. Raises what concerns the whole flow, ConfigurationError before anything is
@@ -35,7 +35,7 @@ def plan(flow: Flow, dry_run: bool = False) -> Plan:
     """
     check_readable(flow)
     with clusters(flow) as (source, target):
-        return survey(flow, source, target, dry_run).plan
+        return survey(flow, source, target, dry_run, by_person=by_person).plan
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,20 @@ class Survey:
     decisions: Decisions = field(default_factory=Decisions)
 
 
-def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False) -> Survey:
+def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False, by_person: bool = False) -> Survey:
     """As `plan`, for whoever needs more than the work that is owed. With `undecided` as if nobody had decided about any partition."""
     with named_with(flow.name):
-        return _survey(flow, source, target, dry_run, undecided)
+        return _survey(flow, source, target, dry_run, undecided, by_person)
 
 
-def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool) -> Survey:
+def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool) -> Survey:
     source_id, target_id = source.cluster_id(), target.cluster_id()
     control = control_of(flow, target)
     decisions = read_decisions(flow, control, dry_run)
     check_handed_back(decisions)
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
-    planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, dry_run)
+    planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, dry_run, by_person)
     planning.run()
     if not flow.value("mirror.installation") and not view.records:
         planning.notices.append(UNNAMED)
@@ -74,6 +74,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         time=planning.now,
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
         notices=tuple(planning.notices),
+        by_person=by_person,
     )
     return Survey(made, view, planning.topics, planning.found, planning.remotes, decisions)
 

@@ -1,12 +1,12 @@
 """The source side of the engine over a consumer that is made of plain values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from mirror.copy import confluent_source
 from mirror.copy.confluent_source import Source
-from mirror.copy.engine import RecordLimits, Work
+from mirror.copy.engine import RecordLimits, RefusedRecord, Work
 from mirror.copy.model import ClientSettings, LaneTask
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_cluster import TakingTarget
@@ -82,8 +82,8 @@ def source(consumer):
     return Source(LaneTask("east", "west", 0, 4, "ledger", "id", (), {}, frozenset(), "e", "w", clients))
 
 
-def work(partition, start=0, end=10, **limits):
-    return Work(TopicPartition("orders", partition), "east.orders", start, end, None, RecordLimits(**limits))
+def work(partition, start=0, end=10):
+    return Work(TopicPartition("orders", partition), "east.orders", start, end, None, RecordLimits())
 
 
 def records(partition, *offsets):
@@ -131,24 +131,30 @@ def test_a_partition_whose_records_were_thrown_away_in_between_is_read_again(sou
 
 
 @pytest.mark.parametrize(
-    ("limits", "record", "reason"),
+    ("record", "reason"),
     [
-        ({}, {"_timestamp": 0}, "its timestamp is 0"),
-        ({}, {"unreadable": True}, "it has a header key that is not UTF-8"),
-        ({"needs_key": True}, {"_key": None}, "it has no key"),
-        ({"newest_timestamp": 99}, {"_timestamp": 100}, "further ahead"),
-        ({"oldest_timestamp": 101}, {"_timestamp": 100}, "older"),
+        ({"_timestamp": 0}, "its timestamp is 0"),
+        ({"unreadable": True}, "it has a header key that is not UTF-8"),
+        ({}, "the broker said so"),
     ],
 )
-def test_a_record_that_must_not_be_sent_stops_its_partition_in_front_of_it(source, consumer, limits, record, reason):
+def test_a_record_that_must_not_be_sent_stops_its_partition_in_front_of_it(source, consumer, record, reason):
     target = TakingTarget()
-    [flow] = source.assign([work(0, **limits)], target)
-    allowed = 100 if "oldest_timestamp" not in limits else 101
-    good = [FakeMessage("orders", 0, offset, _timestamp=allowed - (1 if "newest_timestamp" in limits else 0)) for offset in (0, 2)]
-    consumer.batches = [[good[0], FakeMessage("orders", 0, 1, **{"_timestamp": 100, **record}), good[1]]]
+    refused = {1: RefusedRecord(1, 100, True, "the broker said so", True)}
+    [flow] = source.assign([replace(work(0), refused=refused)], target)
+    consumer.batches = [[FakeMessage("orders", 0, offset, **{"_timestamp": 100, **(record if offset == 1 else {})}) for offset in range(3)]]
     source.consume(100, 0, target, 1000)
     assert (flow.sources, flow.next_offset, source.has_work()) == ([0], 1, False)
     assert reason in flow.poison.reason
+
+
+@pytest.mark.parametrize("refused", [RefusedRecord(0, 101, True, "", True), RefusedRecord(0, 100, False, "", True)])
+def test_a_record_with_another_timestamp_than_the_refused_one_is_sent(source, consumer, refused):
+    target = TakingTarget()
+    [flow] = source.assign([replace(work(0), refused={0: refused}, skip_refused=True)], target)
+    consumer.batches = [[FakeMessage("orders", 0, 0, _timestamp=100)]]
+    source.consume(100, 0, target, 1000)
+    assert (flow.sources, flow.skipped) == ([0], [])
 
 
 @pytest.mark.parametrize("timestamp", [-1, 1, 100, 2**62])

@@ -1,9 +1,11 @@
-"""How large a transaction may be, and finding the one record that the target refuses, with a broker that never says which."""
+"""How large a transaction may be, and finding the records that the target refuses, with a broker that says which and with one that does
+not."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.copy.engine import BatchRefused
+from mirror.copy.engine import BatchRefused, RefusedRecord
 from mirror.copy.pacing import Pacing, TransactionSize
 from mirror.offsets.partition import TopicPartition
 
@@ -107,3 +109,76 @@ def test_other_partitions_keep_their_pace():
     other = TopicPartition("orders", 1)
     assert pacing.end(other, 100) == 100
     assert other not in pacing.records
+
+
+# ---------------------------------------------------------------- brokers that name the records they refuse, and others
+
+NAMED, BY_TIMESTAMP, AS_INVALID = "each refused record is named", "the whole batch, for its timestamps", "the whole batch, as invalid"
+
+
+def report(batch, refused, broker, alone):
+    """What the client makes of a broker's answer about a batch: the records that may be meant, and whether others are told from them."""
+    if alone:
+        culprits, invalid = batch, broker == AS_INVALID
+    elif broker == NAMED:
+        culprits, invalid = [offset for offset in batch if offset in refused], True
+    else:
+        culprits, invalid = batch, broker == AS_INVALID
+    return [RefusedRecord(offset, 100, True, "why", invalid) for offset in culprits], len(culprits) < len(batch)
+
+
+def passed_over(broker, batch_size, refused, count, believed=False):
+    """Plays a copy with errors.tolerance=all. Gives the offsets that were passed over, and how many attempts ended with a refusal."""
+    pacing, watermark, skipped, refusals = Pacing(names_are_believed=believed), 0, set(), 0
+    while watermark < count:
+        assert refusals <= 20 * len(refused) + 5
+        end = pacing.end(TP, count)
+        known = pacing.named.get(TP, {})
+        left = [offset for offset in range(watermark, end) if offset not in known][: pacing.records.get(TP, count)]
+        end = end if len(left) < pacing.records.get(TP, count) else left[-1] + 1
+        batches = [left[first : first + batch_size] for first in range(0, len(left), batch_size)]
+        failed = next((batch for batch in batches if refused & set(batch)), None)
+        if failed is None:
+            skipped |= {offset for offset in range(watermark, end) if offset in known}
+            watermark = end
+            pacing.committed(TP, watermark)
+            continue
+        refusals += 1
+        culprits, named = report(failed, refused, broker, len(failed) == 1)
+        poison = pacing.refused(BatchRefused(TP, watermark, failed[0], len(left), "why", culprits, named))
+        if poison is not None:
+            skipped |= {offset for offset in range(watermark, poison.offset) if offset in known} | {poison.offset}
+            watermark = poison.offset + 1
+    return skipped, refusals
+
+
+@settings(max_examples=300)
+@given(st.sampled_from([NAMED, BY_TIMESTAMP, AS_INVALID]), st.integers(1, 40), st.sets(st.integers(0, 150)), st.integers(1, 150))
+def test_exactly_the_refused_records_are_passed_over_whatever_the_broker_tells(broker, batch_size, refused, count):
+    refused = {offset for offset in refused if offset < count}
+    assert passed_over(broker, batch_size, refused, count)[0] == refused
+
+
+@pytest.mark.parametrize("first", [0, 7])
+def test_a_partition_full_of_refused_records_costs_an_attempt_for_each_batch_of_them(first):
+    refused = set(range(first, 10_000))
+    skipped, refusals = passed_over(NAMED, 1000, refused, 10_000)
+    assert skipped == refused
+    assert refusals <= 10 + 3
+
+
+def test_names_are_believed_only_of_a_broker_that_was_seen_to_tell_records_apart():
+    everybody = [RefusedRecord(offset, 100, True, "why", True) for offset in range(4)]
+    pacing = Pacing()
+    assert pacing.refused(BatchRefused(TP, 0, 0, 4, "why", everybody)) is None
+    assert (pacing.named.get(TP), pacing.records[TP]) == ({}, 1), "perhaps one of the four is meant"
+    alone = BatchRefused(TP, 0, 0, 1, "its timestamp", [RefusedRecord(0, 100, True, "its timestamp", False)])
+    assert pacing.refused(alone).offset == 0
+    assert pacing.refused(BatchRefused(TP, 1, 1, 3, "why", everybody[1:])) is None
+    assert set(pacing.named[TP]) == {1, 2, 3}
+
+
+def test_a_record_without_key_is_believed_to_be_meant_where_the_topic_is_compacted():
+    pacing = Pacing()
+    pacing.refused(BatchRefused(TP, 0, 0, 2, "why", [RefusedRecord(offset, 1, offset == 0, "why", True, offset == 1) for offset in (0, 1)]))
+    assert set(pacing.named[TP]) == {1}

@@ -64,7 +64,7 @@ records = st.builds(
     history=st.lists(st.tuples(offsets, offsets), max_size=5).map(tuple),
     records=offsets,
     bytes=offsets,
-    blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000), st.none() | times),
+    blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000), st.none() | times, st.text()),
     decided=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
     last=st.none() | st.builds(LastRecord, offsets, offsets, offsets),
 )
@@ -79,6 +79,11 @@ def test_the_bytes_are_for_keeps():
         b'"since":"2026-11-21T08:00:00.123Z","tries":2}}'
     )
     assert encode_key(TopicPartition("orders", 3)) == b'["orders",3]'
+
+
+def test_the_limits_under_which_a_record_was_refused_stand_behind_the_rest_of_the_note():
+    noted = replace(RECORD, blocked=replace(RECORD.blocked, limits="max.message.bytes=1"))
+    assert encode(noted) == encode(RECORD)[:-2] + b',"limits":"max.message.bytes=1"}}'
 
 
 @given(records)

@@ -125,6 +125,12 @@ def test_a_try_that_is_still_to_come_postpones_nothing(noted):
     assert chosen(record=stuck, now=NOW).reason == "blocked"
 
 
+@pytest.mark.parametrize("written", [NOW, NOW + timedelta(hours=5)], ids=["just now", "by a clock that is ahead"])
+def test_without_an_interval_a_refused_record_is_tried_at_once(written):
+    stuck = replace(RECORD, blocked=Blocked(50, "RecordRefused: too large", NOW, 30), writer=replace(RECORD.writer, time=written))
+    assert next_range(FOUND, stuck, False, NOW, timedelta(0)).reason == "blocked"
+
+
 @pytest.mark.parametrize("watermark", [50, 100], ids=["behind", "up to date"])
 def test_what_the_target_was_seen_to_have_lost_stays_an_error_until_somebody_decides(watermark):
     lost = replace(RECORD, watermark=watermark, blocked=Blocked(40, "TargetLostRecords: gone", NOW - timedelta(days=9), 1))
