@@ -14,8 +14,9 @@ from pathlib import Path
 import mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from mirror.commands.answer import FAILED, UNUSABLE, Answer
 from mirror.commands.parser import parser
+from mirror.commands.selection import unknown_to_all
 from mirror.config import Configuration, Flow, load
-from mirror.errors import ConfigurationError, ErrorReport, MirrorError, UsageError
+from mirror.errors import ConfigurationError, MirrorError, UsageError, unexpected
 from mirror.sync.step import pairs_of
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2}
@@ -70,9 +71,14 @@ def _answers(options: argparse.Namespace) -> Answers:
     except (ConfigurationError, UsageError) as error:
         yield name, Answer(UNUSABLE, errors=(error.report(),))
         return
+    known: set[str] = set()
     for flow in flows:
-        yield flow.name, _one(options, flow)
+        answer = _one(options, flow)
+        known |= answer.known
+        yield flow.name, answer
     if name is None:
+        if (missed := unknown_to_all(options, known)) is not None:
+            yield None, missed
         for invalid in configuration.invalid:
             yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
         yield from _unreadable(configuration)
@@ -103,12 +109,9 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
         return Answer(UNUSABLE, errors=(error.report(),))
     except MirrorError as error:
         return Answer(FAILED, errors=(error.report(),))
-    except Exception as failure:
-        logging.exception("%s: %s failed unexpectedly", flow.name, options.command)
-        message = f"{options.command} failed unexpectedly: {type(failure).__name__}: {failure}."
-        return Answer(
-            FAILED, errors=(ErrorReport("Unexpected", message, next="Report it with the lines above; the ledger is consistent."),)
-        )
+    except Exception as failure:  # noqa: BLE001 — the answer of this flow; its traceback is logged, and the other flows go on
+        report = unexpected(options.command, failure, "Report it with the lines above; the ledger is consistent.")
+        return Answer(FAILED, errors=(report,))
 
 
 def _tell(options: argparse.Namespace, answers: Answers) -> int:

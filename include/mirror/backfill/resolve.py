@@ -138,6 +138,7 @@ def chosen(topics: Collection[str], found: Survey) -> dict[TopicPartition, Sourc
         raise UsageError(
             f"{found.plan.flow} does not mirror {', '.join(sorted(unknown))}.",
             next="Name topics of the source as they are called there, that the flow mirrors (`topics`, `topics.exclude`).",
+            names=unknown,
         )
     return {tp: partition for tp, partition in sorted(found.source.items()) if not topics or tp.topic in topics}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mirror.errors import ErrorReport
 
-DONE, FAILED, UNUSABLE = "done", "failed", "unusable"
+DONE, FAILED, UNUSABLE, NOTHING_TO_DO = "done", "failed", "unusable", "nothing to do"
 """States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first."""
 
 
@@ -18,6 +18,8 @@ class Answer:
     result: Any = None
     errors: tuple[ErrorReport, ...] = ()
     text: str = ""
+    known: frozenset[str] = frozenset()
+    """Of what the command was asked for by name, what this flow knows."""
 
     def document(self, flow: str | None) -> dict[str, Any]:
         """One entry of `flows` in what `--json` prints; `flow` is None for an answer that concerns no single flow."""

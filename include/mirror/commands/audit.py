@@ -26,7 +26,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none.
 
-    A topic that was never copied is a failure of the flow that is named; without a name it may be the topic of another flow.
+    A topic that was never copied is a failure of the flow that is named; without a name it has to be a topic of one of them.
     """
     from mirror.audit.run import audit
 
@@ -40,7 +40,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     )
     errors = errors_of(result, topics if options.flow else ())
     failed = bool(errors) or result.state == DIFFERENT
-    return Answer(FAILED if failed else DONE, result.as_document(), errors, "\n".join(lines_of(result)))
+    known = frozenset(topics) & {each.topic for each in result.partitions}
+    return Answer(FAILED if failed else DONE, result.as_document(), errors, "\n".join(lines_of(result)), known)
 
 
 def comparing(flow: Flow, options: argparse.Namespace) -> "Compare":

@@ -1,6 +1,7 @@
 """`backfill`: brings a time interval to the target: the copy until it has passed it, history below the copy's start, and an audit."""
 
 import argparse
+from dataclasses import replace
 
 from mirror.audit.asked import names
 from mirror.audit.model import AuditResult
@@ -10,10 +11,11 @@ from mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER, Request
 from mirror.backfill.run import Filled, fill
 from mirror.backfill.summary import Summary, summary
 from mirror.backfill.times import time_interval
-from mirror.commands.answer import DONE, FAILED, Answer, table
+from mirror.commands.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from mirror.commands.audit import comparing
 from mirror.commands.copy import copying
 from mirror.config import Flow
+from mirror.errors import UsageError
 
 _HEAD = ("topic", "partition", "from", "to", "offsets", "provisional")
 
@@ -35,7 +37,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """The whole interval, however many runs of the copy it takes, and an audit of it; with `--dry-run` what there is to do."""
+    """The whole interval, however many runs of the copy it takes, and an audit of it; with `--dry-run` what there is to do.
+
+    Where no flow is named, topics that this one does not mirror are left to the others.
+    """
     request = Request(
         time_interval(options.start, options.end),
         names(options.topics),
@@ -43,6 +48,18 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         options.order,
         options.accept_wild_timestamps,
     )
+    try:
+        return replace(_filled(flow, request, options), known=frozenset(request.topics))
+    except UsageError as error:
+        mine = tuple(name for name in request.topics if name not in error.names)
+        if options.flow is not None or not error.names:
+            raise
+        if not mine:
+            return Answer(NOTHING_TO_DO, text=error.message)
+        return replace(_filled(flow, replace(request, topics=mine), options), known=frozenset(mine))
+
+
+def _filled(flow: Flow, request: Request, options: argparse.Namespace) -> Answer:
     copy: Copy = copying(flow, options)
     filled = fill(flow, request, copy, options.dry_run)
     if options.dry_run:

@@ -6,6 +6,7 @@ from typing import Any
 
 from mirror.commands.answer import DONE, FAILED, Answer, table
 from mirror.config import Flow
+from mirror.errors import UsageError
 from mirror.formats.ledger import Writer
 from mirror.report.observe import status
 from mirror.report.status import PROGRESSING, UNKNOWN, PartitionStatus, Status
@@ -20,8 +21,15 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     shown = [
         each for each in found.partitions if options.topic in (None, each.topic) and not (options.problems and each.state in PROGRESSING)
     ]
+    known = {each.topic for each in found.partitions} | {error.topic for error in found.errors if error.topic is not None}
+    if options.flow is not None and options.topic is not None and options.topic not in known:
+        raise UsageError(
+            f"{flow.name} mirrors no topic {options.topic}.", next="Name a topic of the source as it is called there; status lists them."
+        )
     lines = [summary(found), *table(_HEAD, [_row(each, found.time) for each in shown]), *found.notices]
-    return Answer(FAILED if found.errors else DONE, _result(found, shown), found.errors, "\n".join(lines))
+    return Answer(
+        FAILED if found.errors else DONE, _result(found, shown), found.errors, "\n".join(lines), frozenset(known & {options.topic})
+    )
 
 
 def summary(found: Status) -> str:

@@ -3,8 +3,9 @@
 import argparse
 from typing import Any
 
-from mirror.commands.answer import DONE, FAILED, Answer, table
+from mirror.commands.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from mirror.config import Flow
+from mirror.errors import NoGroupOffsets
 from mirror.report.group import group_position
 from mirror.sync.translated_groups import GroupOffset
 
@@ -17,12 +18,22 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Translates the group's offsets now and writes nothing. A partition without an answer is no failure: the reason stands beside it."""
-    found = group_position(flow, options.group)
+    """Translates the group's offsets now and writes nothing. A partition without an answer is no failure: the reason stands beside it.
+
+    Where no flow is named, the group may be one of another flow's source.
+    """
+    try:
+        found = group_position(flow, options.group)
+    except NoGroupOffsets as error:
+        if options.flow is not None:
+            raise
+        return Answer(NOTHING_TO_DO, text=error.message)
     lines = table(_HEAD, [_row(each) for each in found.offsets])
     lines += [f"{each.source}@{each.committed.offset}: {each.translated.reason}" for each in found.offsets if each.translated.reason]
     result = {"group": options.group, "partitions": [_document(each) for each in found.offsets]}
-    return Answer(FAILED if found.errors else DONE, result, found.errors, "\n".join([*lines, _summary(found.offsets)]))
+    return Answer(
+        FAILED if found.errors else DONE, result, found.errors, "\n".join([*lines, _summary(found.offsets)]), frozenset((options.group,))
+    )
 
 
 def _row(each: GroupOffset) -> tuple[object, ...]:

@@ -1,6 +1,5 @@
 """From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
 
-import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,7 +11,7 @@ from mirror.copy.job_driver import check_configuration
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
 from mirror.copy.rounds import copy_in_rounds
-from mirror.errors import ErrorReport, MirrorError
+from mirror.errors import MirrorError, unexpected
 from mirror.offsets.lanes import lane_of, transactional_id
 from mirror.plan.model import Plan, Range
 from mirror.policy import replication_policy, topic_selection
@@ -52,11 +51,8 @@ def _copied(task: LaneTask) -> LaneResult:
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
-        where = traceback.extract_tb(failure.__traceback__)[-1]
-        message = f"Lane {task.lane} failed unexpectedly: {type(failure).__name__}: {failure} ({where.name}, line {where.lineno})."
-        return LaneResult(
-            task.lane, errors=(ErrorReport("Unexpected", message, next="Report it with this message; the ledger is consistent."),)
-        )
+        report = unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
+        return LaneResult(task.lane, errors=(report,))
 
 
 def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:

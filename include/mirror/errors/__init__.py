@@ -16,7 +16,7 @@ from mirror.errors.backfill import (
 )
 from mirror.errors.base import ErrorReport, MirrorError, named_with
 from mirror.errors.clusters import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from mirror.errors.configuration import ConfigurationError, Problem, UsageError
+from mirror.errors.configuration import ConfigurationError, NothingSelected, Problem, UsageError
 from mirror.errors.groups import CheckpointUnwritable, GroupOffsetsRefused, NoGroupOffsets
 from mirror.errors.internal_topics import InternalRecordDamaged
 from mirror.errors.ledger import (
@@ -55,6 +55,7 @@ from mirror.errors.target import (
     TargetUnavailable,
     UnexplainedTarget,
 )
+from mirror.errors.unknown_failure import unexpected
 
 __all__ = [
     "AlertConnectionUnusable",
@@ -96,6 +97,7 @@ __all__ = [
     "NoGroupOffsets",
     "NothingAudited",
     "NothingMoved",
+    "NothingSelected",
     "NothingToDecide",
     "NothingToHandBack",
     "NotificationFailed",
@@ -128,4 +130,5 @@ __all__ = [
     "WildTimestamp",
     "WorkerUnprepared",
     "named_with",
+    "unexpected",
 ]

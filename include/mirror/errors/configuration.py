@@ -1,5 +1,6 @@
 """Errors of the configuration and of the command line."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from mirror.errors.base import MirrorError
@@ -33,4 +34,20 @@ class ConfigurationError(MirrorError):
 
 
 class UsageError(MirrorError):
-    """Raised when the command line asks for something that does not exist, such as an unknown flow."""
+    """Raised when the command line asks for something that does not exist, such as an unknown flow. `names`: topics that a flow does not
+    mirror, where it was asked for them."""
+
+    def __init__(self, message: str, *, next: str = "", names: Collection[str] = ()) -> None:
+        super().__init__(message, next=next)
+        self.names = tuple(names)
+
+
+class NothingSelected(MirrorError):
+    """Raised when a command was asked for something by name that none of the flows knows: what it did says nothing of it."""
+
+    def __init__(self, command: str, names: Collection[str]) -> None:
+        super().__init__(
+            f"{command} was asked for {', '.join(names)}, and no flow that could be looked at knows it: nothing was done about it.",
+            next="Look at the name: topics and groups are called here as on the source. What a flow mirrors: python -m mirror status.",
+        )
+        self.names = tuple(names)

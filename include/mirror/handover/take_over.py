@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from mirror.config import Flow
 from mirror.config.readable import check_readable
 from mirror.copy.run import LANES_AT_ONCE, lane_task
-from mirror.errors import ErrorReport, MirrorError, TailInDoubt, named_with
+from mirror.errors import ErrorReport, MirrorError, NothingSelected, TailInDoubt, named_with
 from mirror.formats.control import TAKEN_OVER, Decision
 from mirror.formats.ledger import Decided
 from mirror.handover.evidence import Left, locate
@@ -76,12 +76,19 @@ class _TakeOver:
         found = look(flow, self._source, self._target, stored.offsets, view, self._request.topics)
         found.notices += [f"An offset that MirrorMaker 2 cannot find either is left out: {each}." for each in stored.unread]
         self._errors += found.errors
+        self._errors += self._unknown(found)
         positions = self._positions(found)
         plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
         taken = self._written(plan, found, positions) if not self._dry_run else dict.fromkeys(positions)
         if decisions.handed_back and not self._dry_run:
             self._control.write(self._decision)
         return self._done(found, {tp: position for tp, position in positions.items() if tp in taken}, fenced)
+
+    def _unknown(self, found: Found) -> list[ErrorReport]:
+        """The error of topics that were asked for by name, and of which MirrorMaker 2 left nothing."""
+        seen = {*(left.tp.topic for left in found.left), *(tp.topic for tp in found.ours), *(error.topic for error in found.errors)}
+        missing = [topic for topic in self._request.topics if topic not in seen]
+        return [NothingSelected("take-over", missing).report()] if missing else []
 
     def _positions(self, found: Found) -> dict[TopicPartition, Position]:
         by_partition = {left.tp: left for left in found.left}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mirror.config import Configuration, Flow, load
-from mirror.errors import ConfigurationError, ErrorReport, MirrorError
+from mirror.errors import ConfigurationError, ErrorReport, MirrorError, unexpected
 from mirror.report.snapshot import FlowSnapshot, Snapshots
 
 IDLE_SECONDS = 900.0
@@ -167,11 +167,8 @@ class SnapshotCache:
             self._publish(name, watched, watched.taking.with_groups(taken))
         except MirrorError as error:
             self._publish(name, watched, replace(_untaken(name), error=error.report()))
-        except Exception as failure:  # a mistake of ours must not stop the other flows, and has to be seen
-            log.exception("The snapshot of %s could not be taken.", name)
-            report = ErrorReport(
-                "Unexpected", f"The snapshot failed: {type(failure).__name__}: {failure}.", next="Report it with this message."
-            )
+        except Exception as failure:  # noqa: BLE001 — a mistake of ours must not stop the other flows, and has to be seen
+            report = unexpected(f"The snapshot of {name}", failure, "Report it with this message.")
             self._publish(name, watched, replace(_untaken(name), error=report))
         finally:
             pause = max(pause or _FAILED_SECONDS, _COMPUTING_SHARE * (time.thread_time() - computed))

@@ -1,0 +1,41 @@
+"""A failure that no class of ours stands for, as a value: with the whole way to where it happened, for it will not be seen twice."""
+
+import logging
+import traceback
+from pathlib import PurePath
+
+from mirror.errors.base import ErrorReport
+
+log = logging.getLogger(__name__)
+
+UNEXPECTED = "Unexpected"
+"""The code of such an error."""
+_FRAMES = 12
+
+
+def unexpected(what: str, failure: BaseException, next: str) -> ErrorReport:
+    """The error of what failed, and its traceback in the log.
+
+    A worker's log may stand on another host than the task's, so the error itself has file, line and function of every call, outermost
+    first, and those of what caused it.
+    """
+    log.error("%s failed unexpectedly", what, exc_info=failure)
+    return ErrorReport(UNEXPECTED, f"{what} failed unexpectedly: {_told(failure)}.", next=next)
+
+
+def _told(failure: BaseException) -> str:
+    cause = failure.__cause__ or (None if failure.__suppress_context__ else failure.__context__)
+    told = f"{type(failure).__name__}: {failure} ({_stack(failure)})"
+    return f"{told}, caused by {_told(cause)}" if cause is not None else told
+
+
+def _stack(failure: BaseException) -> str:
+    frames = traceback.extract_tb(failure.__traceback__)[-_FRAMES:]
+    return " > ".join(f"{_file(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames) or "nowhere"
+
+
+def _file(path: str) -> str:
+    """The file as it is called in the package, or its name: where a host keeps it is nobody's business."""
+    parts = PurePath(path).parts
+    last = max((place for place, part in enumerate(parts) if part == "mirror"), default=len(parts) - 1)
+    return "/".join(parts[last:])
