@@ -137,7 +137,7 @@ class Attempt:
     def _work(self, max_bytes: int) -> list[Work]:
         """What the next transaction copies, if it may hold about so many bytes."""
         pacing, state = self._state.pacing, self._state
-        ends = {tp: pacing.end(tp, self._ranges[tp].end) for tp in self._records if tp not in state.errors}
+        ends = {tp: pacing.end(tp, self._ranges[tp].end, self._records[tp].watermark) for tp in self._records if tp not in state.errors}
         candidates = []
         for tp, end in ends.items():
             owed = min(end - self._records[tp].watermark, pacing.records.get(tp, end))

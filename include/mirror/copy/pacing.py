@@ -86,9 +86,10 @@ class Pacing:
             if self.records[tp] >= _UNLIMITED_FROM:
                 del self.records[tp]
 
-    def end(self, tp: TopicPartition, end: int) -> int:
-        """The end up to which the partition may be copied for now."""
-        return min(end, self.stops.get(tp, end), self._pauses.get(tp, end))
+    def end(self, tp: TopicPartition, end: int, watermark: int = -1) -> int:
+        """The end up to which the partition may be copied for now. What lies behind the watermark ends nothing: a commit that ended in
+        doubt may have passed it."""
+        return min([end, *(each for each in (self.stops.get(tp, end), self._pauses.get(tp, end)) if each > watermark)])
 
     def _learn(self, refusal: BatchRefused) -> None:
         """Whether the broker's names may be believed, by what it says now and said before of the same record in a batch."""

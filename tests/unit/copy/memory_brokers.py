@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirror.copy.engine import BatchRefused, Progress, TransactionLimits, Work
+from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, RefusedRecord, TransactionLimits, Work
 from mirror.errors import ClusterUnreachable, Overtaken, TransactionTooSlow
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_bytes import decode, decode_key
@@ -46,6 +46,8 @@ class Brokers:
     ledger: dict[TopicPartition, LedgerRecord] = field(default_factory=dict)
     refused: set[tuple[TopicPartition, int]] = field(default_factory=set)
     """Records that the target does not take."""
+    names_culprits: bool = False
+    """Whether it says which ones of a batch they are (KIP-467)."""
     owner: int = 0
     script: list[str] = field(default_factory=list)
     other_attempt: Callable[[], Any] = lambda: None
@@ -170,7 +172,7 @@ class MemoryEngine:
             self._step()
             moved = self._copy(each, left)
             left -= moved.records
-            if moved.next_offset > each.start:
+            if moved.next_offset > each.start or moved.poison is not None:
                 done.append(moved)
         return done
 
@@ -179,20 +181,23 @@ class MemoryEngine:
         wanted, most = self.brokers.source[work.source], min(most, work.max_records or most)
         sources: list[int] = []
         position = work.start
-        while position < work.end and (len(sources) < most or wanted[position] == HOLE):
+        while position < work.end and position not in work.refused and (len(sources) < most or wanted[position] == HOLE):
             sources += [position] if wanted[position] == RECORD else []
             position += 1
         log = self.brokers.log(TopicPartition(work.remote, work.source.partition))
         targets = []
         for first in range(0, len(sources), BATCH):
             batch = sources[first : first + BATCH]
-            if any((work.source, source) in self.brokers.refused for source in batch):
-                raise BatchRefused(work.source, work.start, batch[0], len(sources), "too large")
+            if refused := [source for source in batch if (work.source, source) in self.brokers.refused]:
+                culprits = [RefusedRecord(source, 0, True, "late", True) for source in refused] if self.brokers.names_culprits else []
+                names = len(culprits) in range(1, len(batch))
+                raise BatchRefused(work.source, work.start, batch[0], len(sources), "too large", culprits, names)
             for source in batch:
                 targets.append(len(log))
                 log.append(Entry(source, RECORD, OPEN))
         size, target_next = len(sources) * RECORD_BYTES, targets[-1] + 1 if targets else None
-        return Progress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next)
+        poison = PoisonRecord(position, work.refused[position].detail) if position in work.refused else None
+        return Progress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
         self._step()

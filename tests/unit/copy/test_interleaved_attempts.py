@@ -78,16 +78,23 @@ class Attempts(RuleBasedStateMachine):
     @rule(
         produced=st.tuples(*[st.lists(st.sampled_from([RECORD, RECORD, HOLE]), min_size=1, max_size=8)] * len(PARTITIONS)),
         refused=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), max_size=1),
+        named=st.booleans(),
         script=scripts,
         transaction=st.sampled_from([1, 4, 100]),
         budget=st.sampled_from([-1, 0, 3]),
     )
     def a_run_during_which_this_happens(
-        self, produced: tuple[list[str], ...], refused: set[tuple[TopicPartition, int]], script: list[str], transaction: int, budget: int
+        self,
+        produced: tuple[list[str], ...],
+        refused: set[tuple[TopicPartition, int]],
+        named: bool,
+        script: list[str],
+        transaction: int,
+        budget: int,
     ) -> None:
         for tp, entries in zip(PARTITIONS, produced, strict=True):
             self.brokers.source[tp] += entries
-        self.brokers.refused = refused
+        self.brokers.refused, self.brokers.names_culprits = refused, named
         self.brokers.script = list(script)
         try:
             result = self._run(transaction_max_bytes=transaction * RECORD_BYTES, max_bytes=budget if budget < 0 else budget * RECORD_BYTES)

@@ -103,6 +103,13 @@ def test_a_stop_that_another_attempt_has_passed_holds_nothing_up():
     assert pacing.end(TP, 100) == 100
 
 
+def test_a_stop_that_a_commit_in_doubt_has_passed_ends_nothing():
+    pacing = Pacing()
+    pacing.refused(BatchRefused(TP, 0, 40, 100, "too large"))
+    assert pacing.end(TP, 100, watermark=39) == 40
+    assert pacing.end(TP, 100, watermark=40) == 100
+
+
 def test_other_partitions_keep_their_pace():
     pacing = Pacing()
     pacing.refused(BatchRefused(TP, 0, 0, 10, "too large"))
