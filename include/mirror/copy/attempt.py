@@ -15,6 +15,7 @@ from mirror.copy.checks import went_back
 from mirror.copy.engine import Engine, EngineFactory, PaceChanged, PoisonRecord, Progress, TransactionLimits, Work
 from mirror.copy.history import stored
 from mirror.copy.lane_state import LaneState
+from mirror.copy.log_end import LogEnd
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import after, stuck
 from mirror.copy.target_view import TargetView
@@ -45,6 +46,8 @@ class Attempt:
         self._skipped: list[tuple[TopicPartition, Skipped]] = []
         self._stuck: dict[TopicPartition, ErrorReport] = {}
         self._portion: int | None = None
+        self._ledger_end = LogEnd(TopicPartition(task.ledger_topic, task.lane), 0)
+        self._remote_ends: dict[TopicPartition, LogEnd] = {}
 
     def run(self) -> None:
         """Copies until the ranges are done or the budget is spent. Raises what ends the attempt."""
@@ -69,6 +72,8 @@ class Attempt:
         beginning.run()
         self._records, self._unwritten = beginning.records, beginning.unwritten
         self._ranges, self._before = beginning.ranges, beginning.before
+        self._ledger_end, self._remote_ends = beginning.ledger_end, beginning.remote_ends
+        self._state.ledger_end = max(self._state.ledger_end, self._ledger_end.next)
         self._note_poison()
 
     def _note_poison(self) -> None:
@@ -121,8 +126,8 @@ class Attempt:
         """
         if not self._state.transactions:
             return
-        ledger = TopicPartition(self._task.ledger_topic, self._task.lane)
-        ends = self._target.offsets([ledger], "latest") | {
+        ledger = self._ledger_end.log
+        ends = {ledger: self._state.ledger_end} | {
             TopicPartition(record.target_topic, tp.partition): record.target_next
             for tp, record in self._state.written.items()
             if tp in self._ranges
@@ -161,6 +166,8 @@ class Attempt:
                 if isinstance(lost, TargetLostRecords):
                     self._state.keep_loss(tp, self._records[tp], lost)
                 raise lost
+            if tp in self._remote_ends:
+                self._remote_ends[tp].delivered((run.target, run.length) for run in moved.runs)
             self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             self._skipped.extend((tp, skipped) for skipped in moved.skipped)
@@ -202,10 +209,14 @@ class Attempt:
         for tp in sorted(self._unwritten):
             self._records[tp] = record = _signed(self._records[tp], writer)
             entries.append((encode_key(tp), encode(stored(self._before[tp], record) if tp in self._before else record)))
-        engine.record(self._task.ledger_topic, self._task.lane, entries)
+        offsets = engine.record(self._task.ledger_topic, self._task.lane, entries)
+        self._ledger_end.delivered((offset, 1) for offset in offsets)
 
     def _committed(self, progress: Sequence[Progress]) -> None:
         state = self._state
+        for end in (self._ledger_end, *self._remote_ends.values()):
+            end.committed()
+        state.ledger_end = self._ledger_end.next
         state.transactions += 1
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
         for tp, skipped in self._skipped:

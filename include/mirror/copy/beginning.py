@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from mirror.copy.checks import RemotePartition, availability, continuity, hidden, window
 from mirror.copy.history import not_writable, view
 from mirror.copy.lane_state import LaneState
+from mirror.copy.log_end import LogEnd
 from mirror.copy.lost_records import losses
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import first_record, over_gap
@@ -24,10 +25,13 @@ from mirror.errors import (
     MirrorError,
     Overtaken,
     SourceRecreated,
+    StaleAnswer,
+    TargetLostRecords,
     TargetMissing,
     UnexplainedTarget,
 )
 from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.kafka.bootstrap import furthest_ends
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.reading import BoundedReader
@@ -67,6 +71,9 @@ class Beginning:
         """Of partitions whose history is written: their own records, of which `records` are the views, and `ranges` what is missing."""
         self.records: dict[TopicPartition, LedgerRecord] = {}
         self.unwritten: set[TopicPartition] = set()
+        self.ledger_end = LogEnd(TopicPartition(task.ledger_topic, task.lane), 0)
+        self.remote_ends: dict[TopicPartition, LogEnd] = {}
+        """By source partition, where nobody else may write."""
 
     def run(self) -> None:
         """Reads and checks. Raises what concerns the whole lane."""
@@ -88,6 +95,8 @@ class Beginning:
             standing = _standing(planned, remote, starts.get(tp))
             record = self._as_decided(planned, known.get(tp), standing)
             error = self._error(planned, remote, record)
+            if isinstance(error, TargetLostRecords):
+                self._doubt(TopicPartition(remote.remote, tp.partition), remote.end, error.target_next)
             if error is not None:
                 self._refuse(tp, error)
                 continue
@@ -105,7 +114,9 @@ class Beginning:
         """The lane's records, once it is certain that they are of this flow and that we may write behind them."""
         task = self._task
         self._check_ledger()
-        records = ledger.read_lane(task.lane)
+        lane = ledger.read_fenced(task.lane)
+        self.ledger_end.next = lane.end
+        records = dict(lane.records)
         clusters = (task.source, task.source_cluster_id, task.target, task.target_cluster_id)
         check_clusters(records.values(), *clusters, self._decisions)
         now = datetime.now(UTC)
@@ -190,6 +201,8 @@ class Beginning:
             self.unwritten.add(tp)
         else:
             self.records[tp] = record
+        if tp.topic not in self._task.append_to:
+            self.remote_ends[tp] = LogEnd(TopicPartition(remote.remote, tp.partition), remote.end, tp)
 
     def _note_lost(self, grown: Iterable[TopicPartition], found: Mapping[TopicPartition, RemotePartition]) -> None:
         """What the target lost although it ends where it should: whoever wrote over the hole did not come to note it, or did not see it."""
@@ -218,12 +231,22 @@ class Beginning:
         for remote, tp in by_remote.items():
             if remote.topic in hidden:
                 self._refuse(tp, hidden[remote.topic])
-        if visible and ledger.read_lane(self._task.lane) != records:
+        if visible and ledger.read_fenced(self._task.lane).records != records:
             # Only an attempt at this lane writes its ledger, so one that has overtaken us wrote these records as well.
             raise Overtaken(self._task.lane)
+        if visible:
+            self._doubt(self.ledger_end.log, self.ledger_end.next, self.ledger_end.next + 1)
         for remote, message in visible.items():
             tp = by_remote[remote]
             self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset() or 0, found[tp].end, tp in records))
+
+    def _doubt(self, log: TopicPartition, end: int, further: int) -> None:
+        """Raises StaleAnswer if any broker knows that a partition reaches further than the end that was read: before a person is told that
+        records are lost, or are somebody else's."""
+        task = self._state.task  # this attempt's own may begin at one server alone
+        known = furthest_ends(task.target, task.clients.target_admin, [log], task.request_seconds).get(log, end)
+        if known >= further:
+            raise StaleAnswer(log, end, known)
 
     def _refuse(self, tp: TopicPartition, error: MirrorError) -> None:
         # The error may name the remote topic.

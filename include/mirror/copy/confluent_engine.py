@@ -55,9 +55,9 @@ class ConfluentEngine:
         heard = max(started, self._source.heard_at)
         return time.monotonic() - heard >= max(limits.seconds, self._silence_seconds)
 
-    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         """See `Engine.record`."""
-        self._target.record(topic, partition, entries)
+        return self._target.record(topic, partition, entries)
 
     def commit(self) -> None:
         """See `Engine.commit`."""

@@ -14,7 +14,7 @@ from mirror.copy.confluent_settings import consumer_settings
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
-from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
+from mirror.formats.message_headers import UNREADABLE_HEADERS, Headers, read_headers
 from mirror.kafka.closing import close
 from mirror.kafka.epochs import epoch_end
 from mirror.kafka.failures import Complaints, concerns_reading, settings_with, translated
@@ -28,7 +28,7 @@ class Sink(Protocol):
     alias: str
     bytes: int
 
-    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: object) -> None:
+    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: Headers) -> None:
         """Sends one record into the open transaction."""
         ...
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -13,6 +15,7 @@ from mirror.copy.confluent_settings import producer_settings
 from mirror.copy.engine import WritingRefused
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, MirrorError, TransactionTooSlow
+from mirror.formats.message_headers import Headers, size_of_headers
 from mirror.kafka.closing import close
 from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_with, translated
 
@@ -51,22 +54,17 @@ class Target:
         """For how many seconds the transaction has been open; the target counts from the first record on."""
         return time.monotonic() - self._begun if self._begun is not None and self._sent else 0.0
 
-    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: object) -> None:
+    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: Headers) -> None:
         """Puts one source record into the transaction: same partition number, key, value, headers and timestamp."""
         value, key = message.value(), message.key()
         if not self._sent:
             self._begun = time.monotonic()
-        while True:
-            try:
-                # By position: the client takes twice as long to find arguments by their names.
-                self._producer.produce(flow.remote, value, key, flow.partition, flow.delivered, None, timestamp, headers)  # type: ignore[arg-type]
-                break
-            except BufferError:
-                self._producer.poll(0.05)
-                self._check_age(len(self._producer))
-            except KafkaException as failure:
-                raise self._failure("writing", failure) from failure
-        size = (len(value) if value else 0) + (len(key) if key else 0)
+        try:
+            # By position: the client takes twice as long to find arguments by their names.
+            self._produce(flow.remote, value, key, flow.partition, flow.delivered, None, timestamp, headers)
+        except KafkaException as failure:
+            raise self._failure("writing", failure) from failure
+        size = (len(value) if value else 0) + (len(key) if key else 0) + (size_of_headers(headers) if headers else 0)
         flow.bytes += size
         self.bytes += size + 20
         self._sent += 1
@@ -84,29 +82,30 @@ class Target:
             with suppress(KafkaException):
                 self._producer.poll(0.01)
 
-    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Puts keyed records into the transaction and waits until they are acknowledged."""
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
+        """Puts keyed records into the transaction, waits until they are acknowledged, and gives their offsets in order."""
         self.begin()
         if not self._sent:
             self._begun = time.monotonic()
             self._sent = len(entries)
         failures: list[KafkaError] = []
+        offsets: list[int] = []
 
-        def report(error: KafkaError | None, _message: Message) -> None:
+        def report(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 failures.append(error)
+            else:
+                offsets.append(message.offset())  # type: ignore[arg-type]
 
-        def send() -> None:
-            for key, value in entries:
-                self._producer.produce(topic, value, key, partition, report)
-
-        self._call("writing the ledger", send)
+        for key, value in entries:
+            self._call("writing the ledger", partial(self._produce, topic, value, key, partition, report))
         self.flush(lambda: bool(failures))
         if failures:
             error = self._transaction_error() or failures[0]
             if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise AuthorizationRefused(self.alias, "WRITE", f"topic {topic}", topic=topic)
             raise self._failure(f"writing the ledger {topic}-{partition}", KafkaException(error))
+        return offsets
 
     def raise_transaction_error(self, thrown_away: bool) -> None:
         """Raises why the open transaction failed: if it was fenced, was too slow, or may not be written, and with `thrown_away`, whatever
@@ -139,6 +138,16 @@ class Target:
         close(self._producer)
 
     # ------------------------------------------------------------ inside
+
+    def _produce(self, *record: Any) -> None:
+        """Produces a record. A queue that is full empties while the target acknowledges: until the transaction is too old for that."""
+        while True:
+            try:
+                self._producer.produce(*record)
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+                self._check_age(len(self._producer))
 
     def _fence(self) -> None:
         # Asking for metadata first brings the connection up at once; otherwise the coordinator is looked for every half second.

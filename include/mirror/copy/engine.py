@@ -157,8 +157,8 @@ class Engine(Protocol):
         """
         ...
 
-    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Puts keyed records into the open transaction (beginning one if there is none), acknowledged."""
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> Sequence[int]:
+        """Puts keyed records into the open transaction (beginning one if there is none), acknowledged; gives the offset of each."""
         ...
 
     def commit(self) -> None:

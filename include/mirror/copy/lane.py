@@ -10,18 +10,23 @@ from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import (
     AuthorizationRefused,
     ErrorReport,
+    LedgerHidden,
     MirrorError,
     Overtaken,
     RecordRefused,
     SourceUnreadable,
+    StaleAnswer,
     TargetLostRecords,
     TransactionTooSlow,
+    UnexpectedOffset,
 )
 from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
 """After so many attempts in a row without a commit between them the lane is left to the next run."""
+_OF_ANOTHER_BROKER = (UnexpectedOffset, StaleAnswer, LedgerHidden)
+"""After these, other brokers are asked: the one that was asked may be cut off from its cluster."""
 
 
 class LaneCopy:
@@ -33,6 +38,9 @@ class LaneCopy:
         self._state = LaneState(task)
         self._failures = 0
         self._reached = 0
+        self._misled = 0
+        self._turn = 0
+        """Which bootstrap server of the target the next attempt begins at; 0: any of them."""
         self._lane_error: ErrorReport | None = None
 
     def run(self) -> LaneResult:
@@ -52,14 +60,15 @@ class LaneCopy:
             for tp, record in sorted(state.written.items())
         ]
         skipped = tuple(state.skipped[tp] for tp in sorted(state.skipped))
-        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, time.monotonic() - started, skipped)
+        seconds = time.monotonic() - started
+        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, seconds, skipped, state.ledger_end)
 
     def _until_done(self, ranges: Sequence[Range]) -> bool:
         """Attempts until the ranges are done. False: leave the lane alone for this run."""
         self._state.pacing.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
         while True:
             try:
-                Attempt(self._task, self._state, ranges, self._open_engine).run()
+                Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine).run()
                 return True
             except PaceChanged:
                 continue  # no failure: the next attempt fetches as much as the new rate allows
@@ -107,6 +116,13 @@ class LaneCopy:
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
+        if isinstance(error, _OF_ANOTHER_BROKER) or self._turn:
+            self._turn += 1
+        if isinstance(error, UnexpectedOffset):
+            self._misled += 1
+            error = error.counted(self._misled)
+            if self._misled < _MAX_FAILURES:
+                return self._again(error)
         if isinstance(error, TransactionTooSlow):
             if state.size.too_slow(error.written):
                 return True
@@ -117,6 +133,11 @@ class LaneCopy:
         elif not error.retriable or isinstance(error, Overtaken):
             self._lane_error = error.report()
             return False
+        return self._again(error)
+
+    def _again(self, error: MirrorError) -> bool:
+        """Waits for the next attempt, longer each time. False: there were enough of them."""
+        state = self._state
         if state.transactions > self._reached:
             self._failures, self._reached = 0, state.transactions
         self._failures += 1

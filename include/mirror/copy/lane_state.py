@@ -29,6 +29,8 @@ class LaneState:
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.transactions = 0
+        self.ledger_end = 0
+        """How far the lane's ledger partition reaches at least, as far as this run has seen."""
 
     def budget_spent(self) -> bool:
         """Whether to end. One transaction is always allowed, and one for the first partition that was stuck."""

@@ -1,12 +1,13 @@
 """What a lane is given to do and what it answers: plain values that travel to a Spark worker and back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from mirror.errors import ErrorReport
 from mirror.formats.control import Decision
+from mirror.kafka.servers import beginning_at
 from mirror.plan.model import Range
 
 
@@ -71,6 +72,17 @@ class LaneTask:
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
 
+    def beginning_at(self, turn: int) -> "LaneTask":
+        """The task with target clients that begin at one bootstrap server, another one each turn; with turn 0 as it is. Lanes of one turn
+        begin at different ones."""
+        if not turn:
+            return self
+        ours, place = self.clients, turn + self.lane
+        admin, consumer, producer = (
+            beginning_at(settings, place) for settings in (ours.target_admin, ours.target_consumer, ours.target_producer)
+        )
+        return replace(self, clients=replace(ours, target_admin=admin, target_consumer=consumer, target_producer=producer))
+
 
 @dataclass(frozen=True)
 class Watermark:
@@ -105,6 +117,8 @@ class LaneResult:
     transactions: int = 0
     seconds: float = 0.0
     skipped: tuple[SkippedRecords, ...] = ()
+    ledger_end: int = 0
+    """How far the lane's ledger partition reaches at least: whoever reads less of it was told something stale."""
 
     @property
     def records(self) -> int:

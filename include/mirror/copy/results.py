@@ -8,7 +8,7 @@ from mirror.errors import ErrorReport
 
 _WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
 _SKIPPED = ("topic", "partition", "offset", "records", "reason")
-_LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped")
+_LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
 
 
 def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
@@ -27,7 +27,7 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
     results = list(results)
     skipped = [each for result in results for each in result.skipped]
     rows = [
-        (each.lane, len(each.watermarks), len(each.errors), each.transactions, round(each.seconds, 3), len(each.skipped))
+        (each.lane, len(each.watermarks), len(each.errors), each.transactions, round(each.seconds, 3), len(each.skipped), each.ledger_end)
         for each in results
     ]
     return {
@@ -43,6 +43,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     marks = iter(watermarks_from_columns(document["watermarks"]))
     errors = iter([ErrorReport(**error) for error in document["errors"]])
     skipped = iter([SkippedRecords(*row) for row in zip(*(document["skipped"][name] for name in _SKIPPED), strict=True)])
+    lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
     return [
         LaneResult(
             lane,
@@ -51,6 +52,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
             transactions,
             seconds,
             tuple(next(skipped) for _ in range(passed_over)),
+            ledger_end,
         )
-        for lane, reached, failed, transactions, seconds, passed_over in zip(*(document["lanes"][name] for name in _LANE), strict=True)
+        for lane, reached, failed, transactions, seconds, passed_over, ledger_end in zip(*(lanes[name] for name in _LANE), strict=True)
     ]

@@ -83,6 +83,7 @@ def _together(first: LaneResult, second: LaneResult) -> LaneResult:
         first.transactions + second.transactions,
         first.seconds + second.seconds,
         tuple(skipped[tp] for tp in sorted(skipped)),
+        max(first.ledger_end, second.ledger_end),
     )
 
 

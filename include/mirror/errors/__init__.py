@@ -4,7 +4,15 @@
 """
 
 from mirror.errors.alerts import AlertConnectionUnusable, NotificationFailed
-from mirror.errors.attempts import Overtaken, RecordNotCarried, RecordRefused, TransactionTimeoutRefused, TransactionTooSlow
+from mirror.errors.attempts import (
+    Overtaken,
+    RecordNotCarried,
+    RecordRefused,
+    StaleAnswer,
+    TransactionTimeoutRefused,
+    TransactionTooSlow,
+    UnexpectedOffset,
+)
 from mirror.errors.audit import AuditDifferent, LogMoved, NothingAudited, RecordUnreadable
 from mirror.errors.backfill import (
     HistoryIntoCompacted,
@@ -116,6 +124,7 @@ __all__ = [
     "SourceRecreated",
     "SourceTruncated",
     "SourceUnreadable",
+    "StaleAnswer",
     "TailInDoubt",
     "TakeOverRefused",
     "TargetHidden",
@@ -125,6 +134,7 @@ __all__ = [
     "TargetUnavailable",
     "TransactionTimeoutRefused",
     "TransactionTooSlow",
+    "UnexpectedOffset",
     "UnexplainedTarget",
     "UsageError",
     "WildTimestamp",

@@ -84,3 +84,52 @@ class TransactionTimeoutRefused(MirrorError):
             next="Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms.",
         )
         self.cluster = cluster
+
+
+class UnexpectedOffset(MirrorError):
+    """Raised when the target delivered a record of a lane elsewhere than at the end that had been read, in a partition that nobody else
+    writes: what was read there was not true, or has changed. `log` is the partition on the target, `times` how often that was so in a run.
+    """
+
+    retriable = True
+
+    def __init__(self, log: tuple[str, int], expected: int, delivered: int, source: tuple[str, int] | None = None, times: int = 1) -> None:
+        where, named = f"{log[0]}-{log[1]}", source or log
+        often = f" It was so {times} times in this run." if times > 1 else ""
+        super().__init__(
+            f"{where}: a record was delivered at {delivered}, and {expected} was to come next: a broker that is cut off from its cluster "
+            f"may have told where the partition ends, or somebody else writes there. The transaction was aborted.{often}",
+            topic=named[0],
+            partition=named[1],
+            next="Nothing, the copy begins again and asks another broker. If it stays: look for a broker that does not reach its "
+            f"controller and still answers, and for somebody else who writes to {where}.",
+        )
+        self.log = log
+        self.expected = expected
+        self.delivered = delivered
+        self.source = source
+        self.times = times
+
+    def counted(self, times: int) -> "UnexpectedOffset":
+        """This error, seen so many times."""
+        return UnexpectedOffset(self.log, self.expected, self.delivered, self.source, times)
+
+
+class StaleAnswer(MirrorError):
+    """Raised when a broker said that a partition of the target ends in front of where it is known to go on. `log` is the partition, `read`
+    the end that was told, `known` the one that was seen elsewhere."""
+
+    retriable = True
+
+    def __init__(self, log: tuple[str, int], read: int, known: int) -> None:
+        where = f"{log[0]}-{log[1]}"
+        super().__init__(
+            f"{where} ends at {read}, says a broker, and it reaches {known} at least: the broker is cut off from its cluster and still "
+            "answers. What it said was not gone by.",
+            topic=log[0],
+            partition=log[1],
+            next="Nothing, the next run asks again. If it stays: look for a broker that does not reach its controller.",
+        )
+        self.log = log
+        self.read = read
+        self.known = known

@@ -12,6 +12,15 @@ read_headers = methodcaller("headers")
 UNREADABLE_HEADERS = (SystemError, UnicodeDecodeError)
 
 
+Headers = list[tuple[str, bytes | None]] | None
+"""A record's headers as the client has them; None for none."""
+
+
+def size_of_headers(headers: Headers) -> int:
+    """How many bytes names and values have, before compression."""
+    return sum(len(name.encode()) + len(value or b"") for name, value in headers or ())
+
+
 def headers_or_none(message: Any) -> list[tuple[str, bytes | None]] | None:
     """The headers, none if the message has none; None for what the client cannot read. To be asked once a message."""
     try:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from mirror.copy.confluent_engine import ConfluentEngine
+from mirror.copy.log_end import LogEnd
 from mirror.copy.model import LaneTask
-from mirror.errors import DeadlineExceeded, LedgerMissing
+from mirror.errors import DeadlineExceeded, LedgerHidden, LedgerMissing, UnexpectedOffset
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.kafka.cluster import Cluster
@@ -18,6 +19,7 @@ from mirror.plan.decisions import Decisions
 
 _BATCH_BYTES = 1_000_000
 _MARKER_SECONDS = 15.0
+_ATTEMPTS = 5
 
 Records = Mapping[TopicPartition, LedgerRecord]
 Change = Callable[[Records, Writer], Records]
@@ -27,24 +29,38 @@ Change = Callable[[Records, Writer], Records]
 def write_lane(task: LaneTask, change: Change) -> Records:
     """Fences a lane, lets `change` say what its ledger has to say, writes that, and gives it.
 
-    After the fencing nobody else can write to the lane, so what `change` looks at stays. Raises what concerns the whole lane.
+    After the fencing nobody else can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it: then it
+    is looked at once more, by another broker. Raises what concerns the whole lane.
     """
+    for turn in range(_ATTEMPTS):
+        try:
+            return _written(task.beginning_at(turn), change)
+        except (UnexpectedOffset, LedgerHidden) as error:
+            failure = error
+        time.sleep(min(0.25 * 2**turn, 2.0))
+    raise failure
+
+
+def _written(task: LaneTask, change: Change) -> Records:
     with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
         engine = ConfluentEngine(task, _BATCH_BYTES)
         try:
             _check_ledger(task, target)
-            known = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_lane(task.lane)
+            lane = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_fenced(task.lane)
+            known, end = lane.records, LogEnd(TopicPartition(task.ledger_topic, task.lane), lane.end)
             decisions, now = Decisions(task.decisions), datetime.now(UTC)
             check_clusters(known.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id, decisions)
             check_writer(known.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, decisions)
             changed = change(known, Writer(task.installation, socket.gethostname(), task.run, now))
             if changed:
-                engine.record(task.ledger_topic, task.lane, [(encode_key(tp), encode(record)) for tp, record in sorted(changed.items())])
+                entries = [(encode_key(tp), encode(record)) for tp, record in sorted(changed.items())]
+                end.delivered((offset, 1) for offset in engine.record(task.ledger_topic, task.lane, entries))
                 engine.commit()
+                end.committed()
         finally:
             engine.close()
         if changed:
-            _await_marker(task, target)
+            _await_marker(end, target)
     return changed
 
 
@@ -54,17 +70,16 @@ def _check_ledger(task: LaneTask, target: Cluster) -> None:
         raise LedgerMissing(task.ledger_topic, task.ledger_id, found.id if found else None)
 
 
-def _await_marker(task: LaneTask, target: Cluster) -> None:
+def _await_marker(written: LogEnd, target: Cluster) -> None:
     """A commit is decided before its marker is written, and whoever comes next reads committed records."""
-    lane = TopicPartition(task.ledger_topic, task.lane)
-    end = target.offsets([lane], "latest").get(lane, 0)
+    lane = written.log
     deadline = time.monotonic() + _MARKER_SECONDS
-    while target.offsets([lane], "latest", committed=True).get(lane, -1) < end:
+    while target.offsets([lane], "latest", committed=True).get(lane, -1) < written.next:
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
                 f"What was committed to {lane} cannot be read after {_MARKER_SECONDS:g} s.",
-                topic=task.ledger_topic,
-                partition=task.lane,
+                topic=lane.topic,
+                partition=lane.partition,
                 next="Look at the target's brokers, then run the command again.",
             )
         time.sleep(0.02)

@@ -31,6 +31,16 @@ class LedgerView:
 
     records: Mapping[TopicPartition, LedgerRecord] = field(default_factory=dict)
     unreadable: Mapping[int, MirrorError] = field(default_factory=dict)
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """In front of which offset each lane was read."""
+
+
+@dataclass(frozen=True)
+class FencedLane:
+    """One lane's records, and where its ledger partition ended when they were read: whoever has fenced the lane writes there next."""
+
+    records: Mapping[TopicPartition, LedgerRecord]
+    end: int
 
 
 class Ledger:
@@ -73,16 +83,21 @@ class Ledger:
         return self._view(range(self.lanes), stable=True)
 
     def read_lane(self, lane: int) -> dict[TopicPartition, LedgerRecord]:
-        """One lane's records, to the partition's very end as of now, for whoever has fenced the lane: no transaction is open there then.
+        """The records of `read_fenced`."""
+        return dict(self.read_fenced(lane).records)
+
+    def read_fenced(self, lane: int) -> FencedLane:
+        """One lane, to the partition's very end as of now, for whoever has fenced it: no transaction is open there then.
 
         The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed. Raises
-        LedgerHidden if it does so for more than a moment.
+        LedgerHidden if it does so for more than a moment. A deposed leader may have answered: what is written next shows it, by where it
+        is delivered (`mirror.copy.delivery`).
         """
         self._await_stable(TopicPartition(self.topic, lane))
         view = self._view([lane], stable=False)
         if lane in view.unreadable:
             raise view.unreadable[lane]
-        return dict(view.records)
+        return FencedLane(view.records, view.ends[lane])
 
     # ------------------------------------------------------------ inside
 
@@ -119,7 +134,7 @@ class Ledger:
             except MirrorError as damaged:
                 unreadable.setdefault(lane, damaged)
         readable = {tp: record for tp, record in records.items() if newest[tp][1] not in unreadable}
-        return LedgerView(readable, unreadable)
+        return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()})
 
     def _record(self, message: Message) -> LedgerRecord:
         where = self._where(message)

@@ -12,6 +12,8 @@ from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_bytes import decode, decode_key
+from mirror.kafka import bootstrap
+from mirror.kafka.ledger import FencedLane
 from mirror.kafka.model import Topic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
@@ -20,6 +22,7 @@ from tests.unit.copy.memory_cluster import QuietCluster
 
 SETTINGS = ClientSettings({}, {}, {}, {}, {})
 RECORD_BYTES = 100
+LEDGER = "mm2-ledger.east.internal"
 
 
 @dataclass
@@ -36,6 +39,7 @@ class World:
     engines: int = 0
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where remote partitions begin; unless it is given, at their end: nothing of ours is left to be looked at."""
+    ledger_end: int = 0
     kept: dict[TopicPartition, int] = field(default_factory=dict)
     """In front of which offset the records of ours still stand."""
 
@@ -60,7 +64,7 @@ class MemoryCluster(QuietCluster):
         return super().topics(names, errors, operation)
 
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
-        ends = {tp: self.world.ends.get(tp, 0) for tp in partitions}
+        ends = {tp: self.world.ends.get(tp, self.world.ledger_end if tp.topic == LEDGER else 0) for tp in partitions}
         return ends if at == "latest" else ends | {tp: start for tp, start in self.world.starts.items() if tp in ends}
 
 
@@ -72,9 +76,9 @@ class MemoryLedger:
     def __init__(self, topic: str, lanes: int, target: object, settings: object) -> None:
         pass
 
-    def read_lane(self, number: int) -> dict[TopicPartition, LedgerRecord]:
+    def read_fenced(self, number: int) -> FencedLane:
         self.world.log.append("read the ledger")
-        return dict(self.world.ledger)
+        return FencedLane(dict(self.world.ledger), self.world.ledger_end)
 
 
 @dataclass
@@ -106,11 +110,13 @@ class MemoryReader:
 
 
 class MemoryEngine:
-    """Writes records of 100 bytes; what is not committed is gone when it is closed. Opening it is the fencing."""
+    """Writes records of 100 bytes; what is not committed is gone when it is closed. Opening it is the fencing. Of markers it leaves only
+    those between its own transactions."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.ends: dict[TopicPartition, int] = {}
+        self.markers: set[TopicPartition] = set()
         self.records: dict[TopicPartition, LedgerRecord] = {}
         self.work: Sequence[Work] = ()
         world.engines += 1
@@ -127,19 +133,25 @@ class MemoryEngine:
                 continue
             left -= records * RECORD_BYTES
             remote = TopicPartition(each.remote, each.source.partition)
-            first = self.world.ends.get(remote, 0)
+            first = self.world.ends.get(remote, 0) + (remote in self.markers)
             self.ends[remote] = first + records
             runs = (Run(each.start, first, records),)
             done.append(Progress(each.source, each.start + records, 0, runs, records, records * RECORD_BYTES, first + records))
         return done
 
-    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         self.world.happens("record", self)
         self.records |= {decode_key(key, "here"): decode(value, "here") for key, value in entries}
+        first = self.world.ledger_end
+        self.world.ledger_end += len(entries)
+        return list(range(first, self.world.ledger_end))
 
     def commit(self) -> None:
         self.world.happens("commit", self)
         self.world.ends |= self.ends
+        self.markers.update(self.ends)
+        self.ends.clear()
+        self.world.ledger_end += 1
         for tp, record in self.records.items():
             self.world.ledger.pop(tp, None)  # a ledger gives its records in the order in which they were written
             self.world.ledger[tp] = record
@@ -156,6 +168,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(attempt, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane, "Cluster", MemoryCluster)
+    monkeypatch.setattr(bootstrap, "Cluster", MemoryCluster)
     monkeypatch.setattr(beginning, "Ledger", MemoryLedger)
     monkeypatch.setattr(beginning, "BoundedReader", MemoryReader)
     monkeypatch.setattr(lane.time, "sleep", lambda _seconds: None)
@@ -171,7 +184,7 @@ def lane_task() -> LaneTask:
         target="west",
         lane=0,
         lanes=1,
-        ledger_topic="mm2-ledger.east.internal",
+        ledger_topic=LEDGER,
         transactional_id="mirror.4.east.1.0",
         ranges=ranges,
         remote_topics={"orders": "east.orders", "payments": "east.payments"},

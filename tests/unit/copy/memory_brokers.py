@@ -2,16 +2,20 @@
 
 Between any two steps of a lane something may happen: it fails, it is killed with its transaction open, or another attempt at the same lane
 runs in its place. `script` says what; when it is used up, nothing happens any more.
+
+One broker may be cut off from the others and not from us: it still answers as the leader that it was, with the logs as they stood then.
+Which of two clients asks it is chance; one that begins at the second bootstrap server never does.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, RefusedRecord, TransactionLimits, Work
-from mirror.errors import ClusterUnreachable, Overtaken, TransactionTooSlow
+from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, TransactionTooSlow
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_bytes import decode, decode_key
+from mirror.kafka.ledger import FencedLane
 from mirror.kafka.model import Topic
 from mirror.offsets.map import runs_of
 from mirror.offsets.partition import TopicPartition
@@ -22,6 +26,10 @@ BATCH = 3
 MARKER, HOLE, RECORD = "marker", "hole", "record"
 OPEN, COMMITTED, ABORTED = "open", "committed", "aborted"
 OF_COMMITS = ("slow", "committed unheard", "killed when committed")
+STALE = {"stale ledger": ("ledger",), "stale remotes": ("remotes",), "stale": ("ledger", "remotes")}
+"""Of which partitions the broker that is cut off is asked from now on, to the end of the run."""
+LEDGER = TopicPartition("mm2-ledger.east.internal", 0)
+BOTH_SERVERS, DEPOSED = "127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1"
 
 
 class Killed(BaseException):
@@ -30,11 +38,13 @@ class Killed(BaseException):
 
 @dataclass
 class Entry:
-    """One offset of a target partition: a marker, or a record with the source offset that it was read from."""
+    """One offset of a target partition: a marker, or a record with the source offset that it was read from. In the ledger, with what it
+    says of a partition."""
 
     source: int
     kind: str
     state: str
+    says: tuple[TopicPartition, LedgerRecord] | None = None
 
 
 @dataclass
@@ -43,7 +53,6 @@ class Brokers:
 
     source: dict[TopicPartition, list[str]] = field(default_factory=dict)
     target: dict[TopicPartition, list[Entry]] = field(default_factory=dict)
-    ledger: dict[TopicPartition, LedgerRecord] = field(default_factory=dict)
     refused: set[tuple[TopicPartition, int]] = field(default_factory=set)
     """Records that the target does not take."""
     names_culprits: bool = False
@@ -51,22 +60,25 @@ class Brokers:
     owner: int = 0
     script: list[str] = field(default_factory=list)
     other_attempt: Callable[[], Any] = lambda: None
+    deposed: dict[TopicPartition, list[Entry]] = field(default_factory=dict)
+    """What the broker has that was cut off."""
+    stale: tuple[str, ...] = ()
 
     def log(self, remote: TopicPartition) -> list[Entry]:
         return self.target.setdefault(remote, [])
 
-    def visible(self, remote: TopicPartition) -> list[tuple[int, int]]:
-        """Source and target offsets of the records that a reader of committed records sees."""
-        stable = self.last_stable(remote)
-        return [
-            (entry.source, offset)
-            for offset, entry in enumerate(self.log(remote)[:stable])
-            if entry.kind == RECORD and entry.state == COMMITTED
-        ]
+    def answer(self, tp: TopicPartition, server: str) -> list[Entry]:
+        """The partition's log as whoever answers a client has it, by the bootstrap server that the client began at."""
+        kind = "ledger" if tp == LEDGER else "remotes"
+        return self.deposed.get(tp, []) if kind in self.stale and DEPOSED in server else self.log(tp)
 
-    def last_stable(self, remote: TopicPartition) -> int:
-        log = self.log(remote)
-        return next((offset for offset, entry in enumerate(log) if entry.state == OPEN), len(log))
+    def cut_off(self) -> None:
+        self.deposed = {tp: [replace(entry) for entry in log] for tp, log in self.target.items()}
+
+    @property
+    def ledger(self) -> dict[TopicPartition, LedgerRecord]:
+        """The newest committed record of each partition."""
+        return ledger_records(self.log(LEDGER))
 
     def end_transaction(self, outcome: str) -> None:
         for log in self.target.values():
@@ -88,7 +100,26 @@ class Brokers:
             raise Killed
         if event == "other":
             self.other_attempt()
+        if event == "cut off":
+            self.cut_off()
+        if event in STALE:
+            self.stale = STALE[event]
         return event
+
+
+def last_stable(log: Sequence[Entry]) -> int:
+    return next((offset for offset, entry in enumerate(log) if entry.state == OPEN), len(log))
+
+
+def visible(log: Sequence[Entry]) -> list[int]:
+    """The offsets of the records that a reader of committed records sees."""
+    stable = log[: last_stable(log)]
+    return [offset for offset, entry in enumerate(stable) if entry.kind == RECORD and entry.state == COMMITTED]
+
+
+def ledger_records(log: Sequence[Entry]) -> dict[TopicPartition, LedgerRecord]:
+    said = (log[offset].says for offset in visible(log))
+    return dict(each for each in said if each is not None)
 
 
 class MemoryCluster(QuietCluster):
@@ -103,7 +134,8 @@ class MemoryCluster(QuietCluster):
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
         if at == "earliest":
             return dict.fromkeys(partitions, 0)
-        return {tp: self.brokers.last_stable(tp) if committed else len(self.brokers.log(tp)) for tp in partitions}
+        logs = {tp: self.brokers.answer(tp, self.server) for tp in partitions}
+        return {tp: last_stable(log) if committed else len(log) for tp, log in logs.items()}
 
 
 class MemoryLedger:
@@ -111,12 +143,15 @@ class MemoryLedger:
 
     brokers: Brokers
 
-    def __init__(self, *arguments: object) -> None:
-        pass
+    def __init__(self, topic: str, lanes: int, target: MemoryCluster, settings: object) -> None:
+        self.server = target.server
 
-    def read_lane(self, number: int) -> dict[TopicPartition, LedgerRecord]:
+    def read_fenced(self, number: int) -> FencedLane:
         self.brokers.happens()
-        found = dict(self.brokers.ledger)
+        log = self.brokers.answer(LEDGER, self.server)
+        if last_stable(log) < len(log):
+            raise LedgerHidden(*LEDGER, last_stable(log), len(log))
+        found = FencedLane(ledger_records(log), len(log))
         self.brokers.happens()
         return found
 
@@ -136,21 +171,27 @@ class MemoryReader:
 
     brokers: Brokers
 
-    def __init__(self, *arguments: object) -> None:
-        pass
+    def __init__(self, alias: str, settings: Mapping[str, str]) -> None:
+        self.server = settings["bootstrap.servers"]
 
     def first_visible(
         self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float, errors: object, in_all: bool = True
     ) -> dict[TopicPartition, Found]:
         found = {}
         for remote, (start, end) in ranges.items():
-            inside = [offset for _, offset in self.brokers.visible(remote) if start <= offset < end]
-            found |= {remote: Found(inside[0])} if inside else {}
+            inside = list(self._inside(remote, start, end))
+            found |= {remote: inside[0]} if inside else {}
         return found
 
     def read(self, ranges: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> Iterator[Found]:
         for remote, (start, end) in ranges.items():
-            yield from (Found(offset) for _, offset in self.brokers.visible(remote) if start <= offset < end)
+            yield from self._inside(remote, start, end)
+
+    def _inside(self, remote: TopicPartition, start: int, end: int) -> Iterator[Found]:
+        log = self.brokers.answer(remote, self.server)
+        if last_stable(log) < end:
+            raise DeadlineExceeded(f"the end of {remote}@{end} was not reached")
+        yield from (Found(offset) for offset in visible(log) if start <= offset < end)
 
 
 class MemoryEngine:
@@ -161,7 +202,6 @@ class MemoryEngine:
         brokers.happens()
         brokers.owner += 1
         self.me = brokers.owner
-        self.records: dict[TopicPartition, LedgerRecord] = {}
         self.killed = False
         brokers.end_transaction(ABORTED)
         self._step()
@@ -199,16 +239,18 @@ class MemoryEngine:
         poison = PoisonRecord(position, work.refused[position].detail) if position in work.refused else None
         return Progress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison)
 
-    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         self._step()
-        self.records |= {decode_key(key, "here"): decode(value, "here") for key, value in entries}
+        log = self.brokers.log(TopicPartition(topic, partition))
+        first = len(log)
+        log += [Entry(-1, RECORD, OPEN, (decode_key(key, "here"), decode(value, "here"))) for key, value in entries]
+        return list(range(first, len(log)))
 
     def commit(self) -> None:
         event = self._step(commit=True)
         if event == "slow":
             raise TransactionTooSlow(0, 60, 60)
         self.brokers.end_transaction(COMMITTED)
-        self.brokers.ledger |= self.records
         if event == "committed unheard":
             raise ClusterUnreachable("west", "127.0.0.1:1", 1.0)
         if event == "killed when committed":

@@ -13,6 +13,7 @@ class QuietCluster:
 
     def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
         self.alias = alias
+        self.server = str(settings.get("bootstrap.servers", ""))
 
     def __enter__(self) -> "QuietCluster":
         return self

@@ -126,7 +126,7 @@ def test_attempt_that_dies_before_its_commit_leaves_nothing_and_the_next_writes_
 def test_history_in_transactions_is_one_place_as_long_as_it_follows_itself(world, write, live):
     write(0, 20, transaction_max_bytes=700)
     assert world.log.count("commit") == 3
-    assert world.ledger[TP].places_of_history == (History(0, 20, INTO, 0, 20),)
+    assert world.ledger[TP].places_of_history == (History(0, 20, INTO, 0, 22),)
 
 
 def test_into_the_remote_topic_it_moves_the_end_that_the_copy_goes_on_behind(world, write, copy, live):

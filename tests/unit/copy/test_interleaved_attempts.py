@@ -1,4 +1,5 @@
-"""A lane that fails, is killed or is overtaken at any step, again and again: the target has what the ledger says, exactly once."""
+"""A lane that fails, is killed, is overtaken or believes a deposed leader at any step, again and again: the target has what the ledger
+says, exactly once."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -13,15 +14,18 @@ from mirror.config.per_topic import EARLIEST
 from mirror.copy import attempt, beginning, lane
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.kafka import bootstrap
 from mirror.offsets.intervals import merged
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition, first_sight, next_range
 from mirror.plan.model import Range
 from tests.unit.copy.memory_brokers import (
+    BOTH_SERVERS,
     HOLE,
     OF_COMMITS,
     RECORD,
     RECORD_BYTES,
+    STALE,
     Brokers,
     Killed,
     MemoryCluster,
@@ -32,11 +36,14 @@ from tests.unit.copy.memory_brokers import (
 
 PARTITIONS = (TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("payments", 0))
 LATER = timedelta(days=1)
-EVENTS = ["failure", "kill", "other", "other", *OF_COMMITS]
+EVENTS = ["failure", "kill", "other", "other", *OF_COMMITS, "cut off", *STALE]
 scripts = st.lists(st.tuples(st.integers(0, 7), st.sampled_from(EVENTS)), min_size=1, max_size=4).map(
     lambda found: [event for steps, last in found for event in ["nothing"] * steps + [last]]
 )
 EXPECTED_ERRORS = {"ClusterUnreachable", "Overtaken", "TransactionTooSlow", "RecordRefused"}
+OF_STALE_ANSWERS = {"UnexpectedOffset", "StaleAnswer", "LedgerHidden", "TargetHidden", "DeadlineExceeded"}
+"""Errors of which every one mends itself: a person who is told that the target lost records, or holds some of somebody else, would act."""
+CLIENT = {"bootstrap.servers": BOTH_SERVERS}
 
 
 def remote(tp: TopicPartition) -> TopicPartition:
@@ -57,12 +64,14 @@ class Attempts(RuleBasedStateMachine):
         for module, name, fake in (
             (attempt, "Cluster", MemoryCluster),
             (lane, "Cluster", MemoryCluster),
+            (bootstrap, "Cluster", MemoryCluster),
             (beginning, "Ledger", MemoryLedger),
             (beginning, "BoundedReader", MemoryReader),
         ):
             self.patches.setattr(module, name, fake)
         self.patches.setattr(lane.time, "sleep", lambda _seconds: None)
         self.patches.setattr(attempt, "_MARKER_SECONDS", 0)
+        self.patches.setattr(attempt, "_LEDGER_MARKER_SECONDS", 0)
         self.patches.setattr(beginning, "_PATIENCE_SECONDS", 0, raising=False)
 
     def teardown(self) -> None:
@@ -101,8 +110,12 @@ class Attempts(RuleBasedStateMachine):
         except Killed:
             return
         finally:
-            self.brokers.script = []
-        assert {error.code for error in result.errors} <= EXPECTED_ERRORS, result.errors
+            self.brokers.script, self.brokers.stale = [], ()
+        assert {error.code for error in result.errors} <= EXPECTED_ERRORS | OF_STALE_ANSWERS, result.errors
+
+    @rule()
+    def a_broker_is_cut_off(self) -> None:
+        self.brokers.cut_off()
 
     @rule()
     def a_run_that_nothing_disturbs_copies_all_that_can_be(self) -> None:
@@ -165,7 +178,7 @@ class Attempts(RuleBasedStateMachine):
                 append_to=frozenset(),
                 source_cluster_id="E",
                 target_cluster_id="W",
-                clients=ClientSettings({}, {}, {}, {}, {}),
+                clients=ClientSettings(CLIENT, CLIENT, CLIENT, CLIENT, CLIENT),
                 **changes,
             )
             return LaneCopy(task, lambda _task, _limit: MemoryEngine(self.brokers)).run()

@@ -20,6 +20,7 @@ RESULT = st.builds(
     st.integers(0, 1000),
     st.integers(0, 300).map(float),
     st.lists(st.builds(SkippedRecords, st.text(), st.integers(0, 100), OFFSET, OFFSET, st.text()), max_size=3).map(tuple),
+    OFFSET,
 )
 
 
@@ -40,3 +41,9 @@ def test_watermarks_are_columns_of_one_length() -> None:
         "bytes": [700, 210],
     }
     assert watermarks_from_columns(columns) == marks
+
+
+def test_results_of_an_older_mirrors_worker_say_nothing_of_the_ledgers_end() -> None:
+    columns = results_to_columns([LaneResult(3, ledger_end=7)])
+    del columns["lanes"]["ledger_end"]
+    assert results_from_columns(columns) == [LaneResult(3)]
