@@ -15,7 +15,7 @@ RUNNING = (
         "mirror.max.bytes.per.second",
         "LONG",
         -1,
-        "How many bytes of keys and values a second the flow copies at most; -1: no limit. `decide throttle` overrides it while it runs.",
+        "How many bytes of keys, values and headers a second the flow copies at most; -1: no limit. `decide throttle` overrides it.",
         _GROUP,
         _rate(),
     ),

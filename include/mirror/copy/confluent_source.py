@@ -13,7 +13,7 @@ from mirror.copy.confluent_record import poison_of, unreadable_headers
 from mirror.copy.confluent_settings import consumer_settings
 from mirror.copy.engine import PoisonRecord, Work
 from mirror.copy.model import LaneTask
-from mirror.errors import MirrorError, RecordNotCarried, SourceTruncated, SourceUnreadable
+from mirror.errors import MirrorError, RecordNotCarried, SourceRepeated, SourceTruncated, SourceUnreadable
 from mirror.formats.message_headers import UNREADABLE_HEADERS, Headers, read_headers
 from mirror.kafka.closing import close
 from mirror.kafka.epochs import epoch_end
@@ -137,6 +137,8 @@ class Source:
         if offset >= flow.end:
             self._stop(flow, flow.end)
             return
+        if offset < flow.next_offset:
+            raise SourceRepeated(*flow.work.source, offset, flow.next_offset)
         timestamp: int = message.timestamp()[1]
         try:
             headers = read_headers(message)

@@ -20,7 +20,7 @@ _EVERYBODYS_PART = 0.25
 
 
 class Throttle:
-    """The pace of one lane; kept over the attempts of one run. Rates are bytes of keys and values a second, before compression."""
+    """The pace of one lane; kept over the attempts of one run. Rates are bytes of keys, values and headers a second, before compression."""
 
     def __init__(self, bytes_per_second: int, share: float = 1.0, now: Callable[[], float] = time.monotonic) -> None:
         """`bytes_per_second` is the flow's rate (-1: no limit), `share` what part of it is the lane's."""

@@ -51,7 +51,15 @@ from mirror.errors.mirrormaker import (
     TakeOverRefused,
 )
 from mirror.errors.run import JobFailed, NothingMoved, PlanMismatch, ReportedError, WorkerUnprepared
-from mirror.errors.source import BlockedByOpenTransaction, OtherCluster, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
+from mirror.errors.source import (
+    BlockedByOpenTransaction,
+    OtherCluster,
+    SourceGap,
+    SourceRecreated,
+    SourceRepeated,
+    SourceTruncated,
+    SourceUnreadable,
+)
 from mirror.errors.target import (
     RemoteConfigRefused,
     RemoteNameUnusable,
@@ -122,6 +130,7 @@ __all__ = [
     "ReportedError",
     "SourceGap",
     "SourceRecreated",
+    "SourceRepeated",
     "SourceTruncated",
     "SourceUnreadable",
     "StaleAnswer",

@@ -91,6 +91,22 @@ class OtherCluster(MirrorError):
         self.found_id = found_id
 
 
+class SourceRepeated(MirrorError):
+    """Raised when a record of the source came once more, or one in front of where reading was to begin: written, it would stand twice."""
+
+    retriable = True
+
+    def __init__(self, topic: str, partition: int, offset: int, expected: int) -> None:
+        super().__init__(
+            f"{topic}-{partition}@{offset}: this record came where {expected} or a later one had to. The transaction was aborted.",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            next="Nothing: the next run reads from the watermark again. If it stays, look at the log of the partition's leader.",
+        )
+        self.expected = expected
+
+
 class SourceUnreadable(MirrorError):
     """Raised when a source partition cannot be read: the topic is hidden, gone or without leader."""
 

@@ -18,7 +18,7 @@ from mirror.report.throughput import NOT_MEASURED, CatchUp, Throughput
 class PartitionSnapshot:
     """One source partition: its status, where it goes, and what was measured of it.
 
-    `bytes_behind` is an estimate: the offsets that are not copied, times the mean size (key and value) of the records that were copied of
+    `bytes_behind` is an estimate: the offsets that are not copied, times the mean size of the records that were copied of
     the partition, else of its topic, else of the flow; None if nothing was copied yet, or the lag is unknown.
     """
 

@@ -125,7 +125,7 @@ def catch_up(samples: Sequence[Sample], moving: Collection[TopicPartition], lag:
 
 
 def estimated_bytes(offsets: int | None, *totals: tuple[int, int]) -> int | None:
-    """About how many bytes of keys and values so many offsets hold, by the mean size of the first of the `totals` (records and bytes
+    """About how many bytes so many offsets hold, by the mean size of the first of the `totals` (records and bytes
     copied: of the partition, of its topic, of the flow) that has any record. None if nobody knows."""
     if not offsets:
         return offsets

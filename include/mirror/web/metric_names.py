@@ -31,9 +31,11 @@ _TOPIC, _PARTITION = ("topic",), ("topic", "partition")
 RECORD_COUNT = Metric(
     f"{_SOURCE_CONNECTOR}record_count", "Records copied of a partition since it is mirrored; topic is the remote one", _PARTITION
 )
-BYTE_COUNT = Metric(f"{_SOURCE_CONNECTOR}byte_count", "Bytes of keys and values copied of a partition since it is mirrored", _PARTITION)
+BYTE_COUNT = Metric(
+    f"{_SOURCE_CONNECTOR}byte_count", "Bytes of keys, values and headers copied of a partition since it is mirrored", _PARTITION
+)
 RECORD_RATE = Metric(f"{_SOURCE_CONNECTOR}record_rate", "Records copied a second, over the last minutes", _PARTITION)
-BYTE_RATE = Metric(f"{_SOURCE_CONNECTOR}byte_rate", "Bytes of keys and values copied a second, over the last minutes", _PARTITION)
+BYTE_RATE = Metric(f"{_SOURCE_CONNECTOR}byte_rate", "Bytes of keys, values and headers copied a second, over the last minutes", _PARTITION)
 RECORD_AGE = Metric(f"{_SOURCE_CONNECTOR}record_age_ms", "How old the last copied record was when it was read from the source", _PARTITION)
 REPLICATION_LATENCY = Metric(
     f"{_SOURCE_CONNECTOR}replication_latency_ms", "How old the last copied record was when the target had acknowledged it", _PARTITION
@@ -41,17 +43,19 @@ REPLICATION_LATENCY = Metric(
 
 LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet, where that is known: at most so many records")
 LAG_SECONDS = Metric("mirror_lag_seconds", "Age of the oldest record that is not copied yet; 0: nothing is missing")
-LAG_BYTES = Metric("mirror_lag_bytes", "About how many bytes of keys and values are not copied yet, by the mean size of those that are")
+LAG_BYTES = Metric(
+    "mirror_lag_bytes", "About how many bytes of keys, values and headers are not copied yet, by the mean size of those that are"
+)
 CATCH_UP = Metric("mirror_catch_up_seconds", "In how many seconds all will be copied as things go; +Inf: never, absent: not known")
 RATE_RECORDS = Metric("mirror_copied_records_per_second", "Records copied a second, over the last minutes")
-RATE_BYTES = Metric("mirror_copied_bytes_per_second", "Bytes of keys and values copied a second, over the last minutes")
+RATE_BYTES = Metric("mirror_copied_bytes_per_second", "Bytes of keys, values and headers copied a second, over the last minutes")
 RATE_SOURCE = Metric("mirror_source_records_per_second", "Offsets by which the source grows a second, over the last minutes")
 COPIED_RECORDS = Metric(
     "mirror_copied_records",
     "Records copied since the flow mirrors, as the ledger counts them, of the topics that it mirrors now; with the time of the snapshot",
     type="counter",
 )
-COPIED_BYTES = Metric("mirror_copied_bytes", "Bytes of keys and values copied since the flow mirrors, likewise", type="counter")
+COPIED_BYTES = Metric("mirror_copied_bytes", "Bytes of keys, values and headers copied since the flow mirrors, likewise", type="counter")
 SKIPPED = Metric("mirror_skipped_records", "Source offsets that were passed over and are not on the target (gaps, refused records)")
 LAST_COPY = Metric("mirror_last_copy_timestamp_seconds", "When a copy last wrote to the ledger, as Unix time")
 PARTITIONS = Metric("mirror_partitions", "Partitions in each state of `python -m mirror status`", ("state",))

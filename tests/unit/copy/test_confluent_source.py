@@ -8,6 +8,7 @@ from mirror.copy import confluent_source
 from mirror.copy.confluent_source import Source
 from mirror.copy.engine import RecordLimits, RefusedRecord, Work
 from mirror.copy.model import ClientSettings, LaneTask
+from mirror.errors import SourceRepeated
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_cluster import TakingTarget
 
@@ -97,6 +98,18 @@ def test_records_of_several_partitions_in_one_batch_go_to_their_own(source, cons
     source.consume(100, 0, target, 1000)
     assert [flow.sources for flow in flows] == [[0, 1, 2], [0]]
     assert target.sent == [("orders", 0, 0), ("orders", 0, 1), ("orders", 1, 0), ("orders", 0, 2)]
+
+
+@pytest.mark.parametrize(("start", "given", "offset", "expected"), [(0, (0, 1, 1), 1, 2), (0, (0, 1, 2, 1), 1, 3), (5, (4,), 4, 5)])
+def test_a_record_below_the_next_one_ends_the_attempt_and_is_not_written_twice(source, consumer, start, given, offset, expected):
+    target = TakingTarget()
+    source.assign([work(0, start)], target)
+    consumer.batches = [records(0, *given)]
+    with pytest.raises(SourceRepeated) as raised:
+        source.consume(100, 0, target, 1000)
+    assert (raised.value.topic, raised.value.partition, raised.value.offset, raised.value.expected) == ("orders", 0, offset, expected)
+    assert raised.value.retriable
+    assert [sent for _, _, sent in target.sent] == list(given[:-1])
 
 
 def test_a_partition_that_goes_on_where_it_was_is_not_assigned_anew(source, consumer):

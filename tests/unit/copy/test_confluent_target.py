@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from mirror.copy import confluent_target
+from mirror.copy.confluent_partition import PartitionFlow
 from mirror.copy.confluent_target import Target
+from mirror.copy.engine import RecordLimits, Work
 from mirror.copy.model import LaneTask
-from mirror.errors import TransactionTooSlow
+from mirror.errors import DeadlineExceeded, TransactionTooSlow
+from mirror.offsets.partition import TopicPartition
 
 
 class SlowProducer:
@@ -67,3 +71,64 @@ def test_a_ledger_that_is_not_acknowledged_in_the_transactions_time_is_too_slow(
     monkeypatch.setattr(SlowProducer, "takes", 1e6)
     with pytest.raises(TransactionTooSlow):
         open_target().record("ledger", 0, [(b"key", b"value")])
+
+
+# ---------------------------------------------------------------- a full queue, and sizes
+
+
+class FullProducer(SlowProducer):
+    """Takes `room` records and is full then, until it is polled; delivers from `end` on."""
+
+    room, end = 2, 40
+    reports: ClassVar[list[Callable[[], None]]] = []
+
+    def produce(self, *arguments: object) -> None:
+        if len(FullProducer.reports) >= self.room:
+            raise BufferError
+        report, offset = arguments[4], FullProducer.end
+        FullProducer.end += 1
+        FullProducer.reports.append(lambda: report(None, SimpleNamespace(offset=lambda: offset)))  # type: ignore[operator]
+
+    def poll(self, seconds: float) -> None:
+        while seconds and FullProducer.reports:
+            FullProducer.reports.pop(0)()
+
+    def flush(self, seconds: float) -> int:
+        self.poll(seconds)
+        return 0
+
+    def __len__(self) -> int:
+        return len(FullProducer.reports)
+
+
+@pytest.fixture
+def full(open_target: Callable[[], Target], monkeypatch: pytest.MonkeyPatch) -> Target:
+    monkeypatch.setattr(FullProducer, "reports", [])
+    monkeypatch.setattr(FullProducer, "end", 40)
+    monkeypatch.setattr(confluent_target, "Producer", FullProducer)
+    return open_target()
+
+
+def test_ledger_records_that_do_not_fit_into_the_clients_queue_wait_for_room_and_say_where_they_are(full: Target) -> None:
+    assert full.record("ledger", 0, [(b"key", b"value")] * 7) == list(range(40, 47))
+
+
+def test_a_queue_that_stays_full_of_ledger_records_is_too_slow_and_nothing_unexpected(
+    full: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_self: FullProducer, seconds: float) -> None:
+        SlowProducer.clock += seconds
+
+    monkeypatch.setattr(FullProducer, "poll", never)
+    with pytest.raises((TransactionTooSlow, DeadlineExceeded)):
+        full.record("ledger", 0, [(b"key", b"value")] * 7)
+
+
+@pytest.mark.parametrize(("headers", "size"), [(None, 8), ([], 8), ([("trace", b"1234"), ("\u00e9", None), ("", b"")], 8 + 5 + 4 + 2)])
+def test_headers_count_in_the_size_of_a_transaction_and_in_what_is_copied(
+    full: Target, headers: list[tuple[str, bytes | None]] | None, size: int
+) -> None:
+    flow = PartitionFlow(Work(TopicPartition("orders", 0), "east.orders", 0, 10, None, RecordLimits()), "west")
+    full.begin()
+    full.send(flow, SimpleNamespace(value=lambda: b"value", key=lambda: b"key"), 1, headers)  # type: ignore[arg-type]
+    assert (flow.bytes, full.bytes) == (size, size + 20)
