@@ -8,9 +8,10 @@ from mirror.copy.model import LaneTask
 from mirror.formats.ledger import Blocked, LedgerRecord, Writer
 from mirror.formats.skipped import joined
 from mirror.offsets.intervals import merged
-from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.map import OffsetMap
 from mirror.plan.acting import passed_over
 from mirror.plan.model import Range
+from mirror.plan.restart import caught_up
 
 
 def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_end: int, writer: Writer) -> LedgerRecord:
@@ -44,12 +45,12 @@ def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) ->
     leader. In the old epoch the source's log ends before it, so it would look truncated ever after.
     """
     epochs = [epoch for epoch in (record.leader_epoch, progress.leader_epoch, leader_epoch) if epoch is not None]
-    return replace(
+    moved = replace(
         record,
         watermark=progress.next_offset,
         leader_epoch=max(epochs, default=None),
         target_next=record.target_next if progress.target_next is None else progress.target_next,
-        offset_map=record.offset_map.extended(_behind_unmapped(progress.runs) if record.is_unmapped_at_its_end else progress.runs),
+        offset_map=record.offset_map.extended(progress.runs),
         covered=merged((*record.covered, (record.watermark, progress.next_offset))),
         records=record.records + progress.records,
         bytes=record.bytes + progress.bytes,
@@ -57,11 +58,7 @@ def after(record: LedgerRecord, progress: Progress, leader_epoch: int | None) ->
         blocked=record.blocked if record.blocked and record.blocked.offset >= progress.next_offset else None,
         last=progress.last or record.last,
     )
-
-
-def _behind_unmapped(runs: tuple[Run, ...]) -> tuple[Run, ...]:
-    """The runs as they follow records that nobody knows: as if others had been dropped in front of them."""
-    return tuple(run._replace(thinned=True) if number == 0 else run for number, run in enumerate(runs))
+    return caught_up(moved)
 
 
 def stuck(

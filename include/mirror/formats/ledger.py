@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from mirror.formats.control import HANDED_BACK, TAKEN_OVER, Decision
+from mirror.formats.control import Decision
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.skipped import Skipped
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap
+from mirror.offsets.older_copies import OlderCopies
 
 MAX_INTERVALS = 64
 """How many covered and history intervals a record keeps; the newest stay."""
@@ -77,7 +78,8 @@ class LedgerRecord:
     `covered` are source offsets that are copied (or were aborted, compacted away, or control records); what stands in `skipped` is not
     copied, whether `covered` has it or not. `records` and `bytes` are running totals. `start` is the first source offset that the copy is
     responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills wrote, into
-    whichever topic, and `history_topics` what was written into which, and where.
+    whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once more.
+    `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since.
     """
 
     watermark: int
@@ -101,6 +103,13 @@ class LedgerRecord:
     last: LastRecord | None = None
     start: int | None = None
     history_topics: tuple[HistoryTopic, ...] = ()
+    older: OlderCopies | None = None
+    handed_back: Decided | None = None
+
+    @property
+    def group_map(self) -> OffsetMap:
+        """The offset map by which groups go on: while a restart copies once more, that of the older copies."""
+        return self.offset_map if self.older is None or self.older.offset_map is None else self.older.offset_map
 
     @property
     def live_start(self) -> int:
@@ -121,12 +130,4 @@ class LedgerRecord:
     @property
     def is_handed_back(self) -> bool:
         """Whether MirrorMaker 2 mirrors the partition again."""
-        return self.decided is not None and self.decided.decision == HANDED_BACK
-
-    @property
-    def is_unmapped_at_its_end(self) -> bool:
-        """Whether records of MirrorMaker 2 stand behind the end of the offset map, of which nobody knows what they are copies of."""
-        if self.records or self.decided is None or self.decided.decision != TAKEN_OVER:
-            return False
-        runs = self.offset_map.runs
-        return self.target_next > (runs[-1].target + runs[-1].length if runs else 0)
+        return self.handed_back is not None

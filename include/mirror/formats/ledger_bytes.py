@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
+from mirror.formats.control import HANDED_BACK, TAKEN_OVER
 from mirror.formats.fields import count, moment, moment_text, parsed, string, whole
 from mirror.formats.history import from_documents, to_document
 from mirror.formats.ledger import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, Writer
@@ -15,10 +16,12 @@ from mirror.formats.skipped import from_document as skipped_from_document
 from mirror.formats.skipped import joined
 from mirror.formats.skipped import to_document as skipped_document
 from mirror.offsets.intervals import Interval
-from mirror.offsets.map import decoded
+from mirror.offsets.map import OffsetMap, decoded
+from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
 
 VERSION = 1
+_OLDER = ("start", "end", "restarted", "lacking")
 
 
 def encode_key(partition: TopicPartition) -> bytes:
@@ -71,13 +74,19 @@ def encode(record: LedgerRecord) -> bytes:
         if stuck.limits:
             value["blocked"]["limits"] = stuck.limits
     if acted := record.decided:
-        value["decided"] = {"decision": acted.decision, "who": acted.who, "when": moment_text(acted.when), "why": acted.why}
+        value["decided"] = _decided_document(acted)
     if last := record.last:
         value["last"] = {"timestamp": last.timestamp, "read": last.read, "acknowledged": last.acknowledged}
     if record.start is not None:
         value["start"] = record.start
     if record.history_topics:
         value["history_topics"] = [to_document(each) for each in record.history_topics]
+    if record.offset_map.thinned_behind:
+        value["thinned_behind"] = True
+    if record.older is not None:
+        value["older"] = _older_document(record.older)
+    if record.handed_back is not None:
+        value["handed_back"] = _decided_document(record.handed_back)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -99,7 +108,8 @@ def decode(value: bytes, where: str) -> LedgerRecord:
 def _record(fields: dict[str, Any]) -> LedgerRecord:
     if count(fields, "v") != VERSION:
         raise ValueError(f"version {fields['v']!r} does not exist")
-    writer, blocked, decided, last = fields["writer"], fields["blocked"], fields.get("decided"), fields.get("last")
+    writer, blocked, last = fields["writer"], fields["blocked"], fields.get("last")
+    decided = None if fields.get("decided") is None else _decided(fields["decided"])
     epoch = fields["leader_epoch"]
     return LedgerRecord(
         watermark=count(fields, "watermark"),
@@ -111,7 +121,7 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         source_cluster_id=string(fields, "source_cluster_id"),
         target_cluster_id=string(fields, "target_cluster_id"),
         lanes=count(fields, "lanes"),
-        offset_map=decoded(string(fields, "offset_map")),
+        offset_map=_offset_map(fields, decided),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_intervals(fields["covered"]),
         skipped=tuple(skipped_from_document(*each) for each in _list(fields["skipped"])),
@@ -119,11 +129,59 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
         blocked=None if blocked is None else _blocked(blocked),
-        decided=None if decided is None else _decided(decided),
+        decided=decided,
         last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
         start=count(fields, "start") if "start" in fields else None,
         history_topics=from_documents(_list(fields.get("history_topics", []))),
+        older=_older(fields["older"]) if "older" in fields else None,
+        handed_back=_handed_back(fields, decided),
     )
+
+
+def _offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
+    """The map, and whether it is thinned behind its end. Of records by mirrors that did not note that it is known only where the newest
+    decision is that MirrorMaker 2's flow was taken over, and nothing was copied since."""
+    if "thinned_behind" in fields:
+        return decoded(string(fields, "offset_map"), _true(fields, "thinned_behind"))
+    found = decoded(string(fields, "offset_map"))
+    if decided is None or decided.decision != TAKEN_OVER or count(fields, "records"):
+        return found
+    return OffsetMap(found.runs, count(fields, "target_next") > found.target_end)
+
+
+def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
+    """Mirrors that did not note it apart told it by the newest decision."""
+    if "handed_back" in fields:
+        return _decided(fields["handed_back"])
+    return decided if decided is not None and decided.decision == HANDED_BACK else None
+
+
+def _older(fields: dict[str, Any]) -> OlderCopies:
+    known = None
+    if "offset_map" in fields:
+        known = decoded(string(fields, "offset_map"), "thinned_behind" in fields and _true(fields, "thinned_behind"))
+    start, end, restarted, lacking = (count(fields, name) for name in _OLDER)
+    return OlderCopies(start, end, restarted, lacking, known)
+
+
+def _older_document(older: OlderCopies) -> dict[str, Any]:
+    document: dict[str, Any] = {name: getattr(older, name) for name in _OLDER}
+    if older.offset_map is not None:
+        document["offset_map"] = older.offset_map.encoded()
+        if older.offset_map.thinned_behind:
+            document["thinned_behind"] = True
+    return document
+
+
+def _true(fields: dict[str, Any], name: str) -> bool:
+    """A mark that is there or not."""
+    if fields[name] is not True:
+        raise ValueError(f"{name} is {fields[name]!r}")
+    return True
+
+
+def _decided_document(decided: Decided) -> dict[str, Any]:
+    return {"decision": decided.decision, "who": decided.who, "when": moment_text(decided.when), "why": decided.why}
 
 
 def _blocked(fields: dict[str, Any]) -> Blocked:

@@ -118,7 +118,7 @@ class _HandBack:
         decided = Decided.of(self._decision)
 
         def change(known: Records, writer: Writer) -> Records:
-            return {tp: replace(record, writer=writer, decided=decided) for tp, record in known.items()}
+            return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in known.items()}
 
         def one(lane: int) -> Records:
             """The ledger records of a lane, read behind its fence."""

@@ -14,7 +14,8 @@ def taken_map(known: OffsetMap, syncs: Sequence[Pair], pairs: Sequence[Pair], en
     of the tail; `end` is where the copy goes on, on both sides.
 
     MirrorMaker 2 may have mirrored a range twice. The newest copy of it counts: whoever reads on there misses nothing. What lies between
-    two syncs is not known, so every run of a sync is marked as one that others were dropped in front of.
+    two syncs is not known, so every run of a sync is marked as one that others were dropped in front of, and the map is thinned behind
+    where the end of the remote partition lies behind all that is known.
     """
     runs = [run._replace(thinned=True) if number == 0 else run for number, run in enumerate(_runs(pairs))]
     first = Pair(runs[0].source, runs[0].target) if runs else end
@@ -23,7 +24,8 @@ def taken_map(known: OffsetMap, syncs: Sequence[Pair], pairs: Sequence[Pair], en
         if sync.upstream < first.upstream and sync.downstream < first.downstream:
             kept.append(Run(sync.upstream, sync.downstream, 1, True))
             first = sync
-    return known.before(first.upstream).before_target(first.downstream).extended([*reversed(kept), *runs])
+    made = known.before(first.upstream).before_target(first.downstream).extended([*reversed(kept), *runs])
+    return OffsetMap(made.runs, end.downstream > made.target_end)
 
 
 def _runs(pairs: Sequence[Pair]) -> tuple[Run, ...]:

@@ -16,6 +16,7 @@ from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import Pair
 from mirror.plan.model import Plan
+from mirror.plan.restart import caught_up
 
 
 class TakenLane:
@@ -80,6 +81,7 @@ class TakenLane:
             offset_map=taken_map(
                 ours.offset_map if ours else OffsetMap(), syncs, position.pairs, Pair(position.watermark, left.target_end)
             ),
+            older=ours.older if ours else None,
             writer=writer,
             decided=self._decided,
             # What MirrorMaker 2 copied below is no history that a backfill could fill.
@@ -89,4 +91,4 @@ class TakenLane:
             return record
         covered = merged((*ours.covered, (ours.watermark, position.watermark)))
         kept = replace(record, start=ours.live_start, history=ours.history, history_topics=ours.history_topics)
-        return replace(kept, covered=covered, skipped=ours.skipped)
+        return caught_up(replace(kept, covered=covered, skipped=ours.skipped))

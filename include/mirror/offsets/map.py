@@ -7,6 +7,12 @@ translation that falls between a kept run and a thinned one answers the position
     source   10 11 12 │ 20 21 │ 30 31          kept, dropped, kept (thinned)
     target    5  6  7 │ 10 11 │ 14 15
     translate(21) = 8: right behind target 7; the record itself is at 11, so three offsets are seen again and none is missed.
+
+A cut through such a hole takes away the run that carries the mark. So the map itself remembers that it was `thinned_behind`: records of
+which it knows nothing stand behind its last run, and whichever run comes next is marked.
+
+    before(25)   10 11 12 │ ?? ??        thinned behind
+    extended     10 11 12 │ ?? ?? │ 25 … at 40    marked, so translate(21) = 8 still, and not 40
 """
 
 import base64
@@ -47,18 +53,22 @@ class OffsetMap:
 
     One that was read stays as it was written until somebody asks for its runs: a ledger holds thousands of maps, of which a plan or a
     status looks at none, and as runs each would take thirty times the space.
+
+    `thinned_behind`: records stand on the target behind the last run of which the map does not know what they are copies of. It is kept
+    beside the map's bytes, in the ledger record.
     """
 
-    __slots__ = ("_data", "_runs")
+    __slots__ = ("_data", "_runs", "thinned_behind")
 
-    def __init__(self, runs: tuple[Run, ...] = ()) -> None:
+    def __init__(self, runs: tuple[Run, ...] = (), thinned_behind: bool = False) -> None:
         self._runs: tuple[Run, ...] | None = runs
         self._data: bytes | None = None
+        self.thinned_behind = thinned_behind
 
     @classmethod
-    def _of(cls, data: bytes) -> "OffsetMap":
+    def _of(cls, data: bytes, thinned_behind: bool) -> "OffsetMap":
         """The map that these bytes stand for, which are one."""
-        made = cls()
+        made = cls((), thinned_behind)
         made._runs, made._data = None, data
         return made
 
@@ -69,31 +79,45 @@ class OffsetMap:
             self._runs = _runs(self._data or b"")
         return self._runs
 
+    @property
+    def source_end(self) -> int:
+        """The source offset right behind the last record that the map knows; 0 if it knows none."""
+        return self.runs[-1].source + self.runs[-1].length if self.runs else 0
+
+    @property
+    def target_end(self) -> int:
+        """The target offset right behind the last record that the map knows; 0 if it knows none."""
+        return self.runs[-1].target + self.runs[-1].length if self.runs else 0
+
     def __eq__(self, other: object) -> bool:
-        return self.runs == other.runs if isinstance(other, OffsetMap) else NotImplemented
+        if not isinstance(other, OffsetMap):
+            return NotImplemented
+        return (self.runs, self.thinned_behind) == (other.runs, other.thinned_behind)
 
     def __hash__(self) -> int:
-        return hash(self.runs)
+        return hash((self.runs, self.thinned_behind))
 
     def __repr__(self) -> str:
-        return f"OffsetMap({self.runs})"
+        return f"OffsetMap({self.runs}{', thinned_behind=True' if self.thinned_behind else ''})"
 
     def extended(self, runs: Iterable[Run]) -> "OffsetMap":
         """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
-        joined = list(self.runs)
+        joined, unknown = list(self.runs), self.thinned_behind
         for run in runs:
             last = joined[-1] if joined else None
             if last and not run.thinned and last.source + last.length == run.source and last.target + last.length == run.target:
                 joined[-1] = last._replace(length=last.length + run.length)
             else:
-                joined.append(run)
-        return OffsetMap(_bounded(joined))
+                joined.append(run._replace(thinned=True) if unknown else run)
+            unknown = False
+        return OffsetMap(_bounded(joined), unknown)
 
     def translate(self, source: int) -> Translation | None:
         """The target position of the first mirrored record at or behind a source offset; None for an empty map.
 
-        Behind the last run: the position right behind its last record. In front of the first run: the first record; or, if others were in
-        front of it (a flow that was taken over), the beginning of the remote partition.
+        Behind the last run: the position right behind its last record, which is not exact where the map is thinned behind it. In front of
+        the first run: the first record; or, if others were in front of it (a flow that was taken over), the beginning of the remote
+        partition.
         """
         if not self.runs:
             return None
@@ -105,7 +129,7 @@ class OffsetMap:
         if source < run.source + run.length:
             return Translation(run.target + source - run.source, True)
         if index + 1 == len(self.runs):
-            return Translation(run.target + run.length, True)
+            return Translation(run.target + run.length, not self.thinned_behind)
         following = self.runs[index + 1]
         if following.thinned:
             return Translation(run.target + run.length, False)
@@ -131,14 +155,37 @@ class OffsetMap:
         return run.source + run.length if following.thinned else following.source
 
     def before(self, source: int) -> "OffsetMap":
-        """The map of the records with smaller source offsets alone."""
-        cut = (run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
-        return OffsetMap(tuple(cut))
+        """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned behind then."""
+        kept = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
+        in_front = kept[-1].source + kept[-1].length if kept else 0
+        return OffsetMap(kept, self._mark_of(len(kept)) and source > in_front)
 
     def before_target(self, target: int) -> "OffsetMap":
-        """The map of the records with smaller target offsets alone."""
-        cut = (run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
-        return OffsetMap(tuple(cut))
+        """The map of the records with smaller target offsets alone. What stands between its last one and the cut may be anything, such as
+        copies from before a restart, so the map is thinned behind then."""
+        kept = tuple(run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
+        if len(kept) == len(self.runs) and kept == self.runs:
+            return self
+        return OffsetMap(kept, target > (kept[-1].target + kept[-1].length if kept else 0))
+
+    def since(self, source: int) -> "OffsetMap":
+        """The map of the records with source offsets from this one on alone."""
+        kept = []
+        for run in self.runs:
+            ahead = source - run.source
+            if ahead < run.length:
+                kept.append(run if ahead <= 0 else Run(source, run.target + ahead, run.length - ahead))
+        return OffsetMap(tuple(kept), self.thinned_behind)
+
+    def behind_others(self) -> "OffsetMap":
+        """The same map, marked as one in front of whose first record others stand that it does not know."""
+        if not self.runs:
+            return OffsetMap((), True)
+        return OffsetMap((self.runs[0]._replace(thinned=True), *self.runs[1:]), self.thinned_behind)
+
+    def _mark_of(self, index: int) -> bool:
+        """Whether records that the map does not know stand in front of a run, or behind the last one."""
+        return self.runs[index].thinned if index < len(self.runs) else self.thinned_behind
 
     def encoded(self) -> str:
         """The map as base64 of unsigned LEB128 numbers, three a run: distance in the source and in the target from the end of the run
@@ -146,15 +193,18 @@ class OffsetMap:
         return base64.b64encode(_encode(self.runs) if self._data is None else self._data).decode("ascii")
 
 
-def decoded(text: str) -> OffsetMap:
-    """The map in a ledger record. Raises ValueError for text that is not one; every map has one text only."""
+def decoded(text: str, thinned_behind: bool = False) -> OffsetMap:
+    """The map in a ledger record, which says beside it whether it is thinned behind its end.
+
+    Raises ValueError for text that is not one; every map has one text only.
+    """
     data = base64.b64decode(text, validate=True)
     if base64.b64encode(data).decode("ascii") != text:
         raise ValueError("the offset map has bits behind its end")
     if not _ENCODED.fullmatch(data):
         _runs(data)  # says what is wrong
         raise ValueError("the offset map is none")
-    return OffsetMap._of(data)
+    return OffsetMap._of(data, thinned_behind)
 
 
 def _runs(data: bytes) -> tuple[Run, ...]:

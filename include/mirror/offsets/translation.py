@@ -5,6 +5,9 @@ source   0 … 39 │ 40 … 71        72 … 79 │ 80 …
          mirrored                watermark        end
 answer   first  │ its record, or          the position behind
          record │ one before it           the last mirrored record
+
+Never late: if nothing more came from the source, the group would read every record that the target holds and that it has not read. Of a
+record that stands there twice, for a restart copied it once more, one copy is enough; which one, mirror.offsets.older_copies tells.
 """
 
 import hashlib
@@ -14,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.history_topics import history_said
+from mirror.offsets.intervals import missing, within
 from mirror.offsets.map import OffsetMap
 
 EXACT, EARLY, INCOMPLETE, NONE = "exact", "early", "incomplete", "none"
@@ -23,8 +27,9 @@ EXACT, EARLY, INCOMPLETE, NONE = "exact", "early", "incomplete", "none"
 class TranslatedOffset:
     """A group's position on the target, and how good it is.
 
-    `exact`: the very record (or the end, for a group that has read everything mirrored). `early`: some records are read again, none is
-    missed. `incomplete`: the first record that is on the target; records that the group has not read lie before it and were never mirrored.
+    `exact`: the position of the first record that the group has not read (or the end, for a group that has read everything mirrored), and
+    from there on it reads nothing that it has read. `early`: some records are read again, none is missed. `incomplete`: the first record
+    that is on the target; records that the group has not read lie before it and were never mirrored.
     `none`: there is no answer, and `reason` says why.
     """
 
@@ -33,7 +38,8 @@ class TranslatedOffset:
     at_most: int | None = None
     """No position behind this one can be right; None if nobody knows."""
     reread: int | None = None
-    """How many of the records on the target the group would read again, at most; None if nobody knows."""
+    """How many of the records on the target the group would read again, at most, one that stands there twice counted once; None if nobody
+    knows."""
     reason: str = ""
     ahead: int = 0
     """Offsets of the source that the group has read and that the copy has yet to bring. They are nowhere on the target now, and behind
@@ -84,7 +90,8 @@ def translate(
     if record is None:
         known = sync(offset) if sync else None
         return none("nothing of the partition was mirrored yet") if known is None or known < 0 else TranslatedOffset(EARLY, known)
-    return replace(_by_ledger(offset, record, sync), ahead=max(offset - record.watermark, 0))
+    found = _read_again(offset, _by_ledger(offset, record, sync), record)
+    return replace(found, ahead=max(offset - record.watermark, 0))
 
 
 def translate_back(
@@ -106,15 +113,28 @@ def translate_back(
         return none(reason)
     if record.source_topic_id != upstream_topic_id:
         return none("its upstream topic is not the one that was mirrored: it was deleted, or created anew")
-    runs = record.offset_map.runs
-    if not runs or offset < runs[0].target:
+    known = record.offset_map
+    if not known.runs or offset < known.runs[0].target:
         return none("it lies below all that the ledger of the other direction knows")
-    upstream = record.offset_map.source_of(offset)
-    assert upstream is not None
-    exact = record.offset_map.translate(upstream)
+    upstream = _first_unread(offset, record)
+    exact = known.translate(upstream)
     if exact is not None and exact.target == offset:
         return TranslatedOffset(EXACT, upstream, upstream, 0)
     return TranslatedOffset(EARLY, upstream)
+
+
+def _first_unread(position: int, record: LedgerRecord) -> int:
+    """A source offset in front of which a reader of the mirror at this position has read all that was mirrored of both the older copies
+    and the newer ones, where a restart made some again."""
+    known, older = record.offset_map, record.older
+    newest = known.source_of(position) or 0
+    if older is None:
+        return newest
+    newer = known.translate(older.lacking)
+    if newest <= older.lacking or (newer is not None and position < newer.target):
+        return min(newest, older.start)
+    before = newest if older.offset_map is None else older.offset_map.source_of(position)
+    return min(newest, older.start if before is None else before)
 
 
 def generation(record: LedgerRecord) -> str:
@@ -139,21 +159,33 @@ def _not_of(source: SourcePartition | None, offset: int, leader_epoch: int | Non
 
 
 def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> TranslatedOffset:
-    runs = record.offset_map.runs
-    begun = min((*(start for start, _ in record.covered[:1]), *(run.source for run in runs[:1]), record.watermark))
+    known, watermark = record.group_map, record.watermark
+    runs = known.runs
+    begun = min((*(start for start, _ in record.covered[:1]), *(run.source for run in runs[:1]), watermark))
     if runs and runs[0].thinned and offset < runs[0].source:
         # Others wrote in front of the first run that the ledger knows: MirrorMaker 2, from which the flow was taken over.
         return _filled_in(offset, runs[0].target, sync) or TranslatedOffset(EARLY, 0, runs[0].target, runs[0].target)
-    if not runs and record.is_unmapped_at_its_end and offset < record.watermark:
+    if not runs and known.thinned_behind and offset < _copied_until(record):
         return _filled_in(offset, record.target_next, sync) or TranslatedOffset(EARLY, 0, record.target_next, record.target_next)
     if offset < begun:
         first = runs[0].target if runs else record.target_next
-        return _filled_in(offset, first, sync) or TranslatedOffset(INCOMPLETE, first, first, 0, _not_mirrored(offset, begun, record))
+        return _filled_in(offset, first, sync) or _in_front(offset, begun, first, record)
     if not runs:
         return TranslatedOffset(EXACT, record.target_next, record.target_next, 0)
-    behind = runs[-1].target + runs[-1].length
-    if offset < runs[-1].source + runs[-1].length:
-        return _in_map(offset, record.offset_map)
+    return _in_map(offset, known) if offset < known.source_end else _behind(offset, record)
+
+
+def _copied_until(record: LedgerRecord) -> int:
+    """The source offset from which on nothing stands on the target."""
+    return record.watermark if record.older is None or record.older.offset_map is None else max(record.watermark, record.older.end)
+
+
+def _behind(offset: int, record: LedgerRecord) -> TranslatedOffset:
+    """Behind the last record that the map knows: the end, if nothing stands in between that may be a copy of what it lacks."""
+    behind = record.group_map.target_end
+    if record.older is not None and offset >= record.older.end:
+        # It has read all the older copies, and of newer ones there are none of anything else yet.
+        behind = max(behind, record.offset_map.target_end)
     if behind == record.target_next:
         return TranslatedOffset(EXACT, behind, behind, 0)
     # A person's decision: what stands between may be older copies of what the group has not read.
@@ -163,6 +195,32 @@ def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> Translat
 def _not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
     written = history_said(record, offset, begun)
     return f"the copy began behind it; of what it has not read, backfills wrote the offsets {written}" if written else _NOT_MIRRORED
+
+
+def _read_again(offset: int, found: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
+    """The answer, where behind it stand newer copies, of what the group has read too."""
+    older = record.older
+    if older is None or found.target is None or (found.kind == INCOMPLETE and offset < older.start):
+        return found
+    known = record.group_map.source_of(found.target)
+    again = older.again(offset, offset if known is None else known - (found.kind == EARLY))
+    if again is None:
+        return found
+    return replace(found, kind=EARLY, reread=None if found.reread is None else found.reread + again, reason="")
+
+
+def _in_front(offset: int, begun: int, first: int, record: LedgerRecord) -> TranslatedOffset:
+    """In front of the `first` live record nothing is mirrored, but for history that a backfill wrote into the remote topic before."""
+    written = record.written_into(record.target_topic, record.target_topic_id)
+    places = [place for place in written.places if offset < place.end] if written is not None else []
+    ahead = [(place.start, place.end) for place in places if place.target_end <= first]
+    forgotten = written is not None and any(
+        missing(part, ((place.start, place.end) for place in places)) for part in within(written.intervals, offset, begun)
+    )
+    position = 0 if forgotten else min((first, *(place.target_start for place in places)))
+    if not missing((offset, begun), ahead):
+        return TranslatedOffset(EARLY, position, first, first - position)
+    return TranslatedOffset(INCOMPLETE, position, first, first - position, _not_mirrored(offset, begun, record))
 
 
 def _filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset | None:

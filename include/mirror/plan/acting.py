@@ -14,7 +14,7 @@ from mirror.formats.skipped import Skipped
 from mirror.plan.checks import noted_loss
 from mirror.plan.decisions import Decisions
 from mirror.plan.model import Standing
-from mirror.plan.restart import restarted
+from mirror.plan.restart import caught_up, restarted
 
 
 def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: Standing) -> tuple[LedgerRecord, tuple[Decision, ...]]:
@@ -63,7 +63,8 @@ def passed_over(record: LedgerRecord, end: int, reason: str, leader_epoch: int |
     """The record after source offsets up to `end` were passed over without being copied. No offset in front of `end` belongs to a newer
     leader epoch than the given one. What the target lost of those before stays noted."""
     skipped = Skipped(record.watermark, end, reason)
-    return replace(record, watermark=end, leader_epoch=leader_epoch, skipped=(*record.skipped, skipped), blocked=noted_loss(record))
+    moved = replace(record, watermark=end, leader_epoch=leader_epoch, skipped=(*record.skipped, skipped), blocked=noted_loss(record))
+    return caught_up(moved)
 
 
 def _accept_gap(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:

@@ -36,8 +36,8 @@ def check_handed_back(decisions: Decisions) -> None:
 
 def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     """Why a lane leaves a partition alone that MirrorMaker 2 mirrors again. The ledger says so itself: an old plan may be copied late."""
-    decided = record.decided
-    if decided is None or not record.is_handed_back:
+    decided = record.handed_back
+    if decided is None:
         return None
     return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
 

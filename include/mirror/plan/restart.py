@@ -8,6 +8,7 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skipped import Skipped
 from mirror.offsets.intervals import before
 from mirror.offsets.map import OffsetMap
+from mirror.offsets.older_copies import OlderCopies, Restart, older_copies, settled
 from mirror.plan.model import Standing
 
 
@@ -23,6 +24,15 @@ def restarted(record: LedgerRecord, decision: Decision, now: Standing) -> Ledger
     return _restarted(record, decision, now, now.remote_id)
 
 
+def caught_up(record: LedgerRecord) -> LedgerRecord:
+    """The record without the older copies that newer ones stand behind, if the watermark has passed them."""
+    if record.older is None:
+        return record
+    skipped = ((each.start, each.end) for each in record.skipped)
+    offset_map, older = settled(record.offset_map, record.older, record.watermark, skipped)
+    return replace(record, offset_map=offset_map, older=older)
+
+
 def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_id: str) -> LedgerRecord:
     same_source = record.source_topic_id == now.source_topic_id
     same_target = (record.target_topic, record.target_topic_id) == (now.remote, remote_id)
@@ -33,12 +43,14 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
     if same_target and decision.target_end is not None:
         target_next = min(target_next, decision.target_end)
         offsets = offsets.before_target(target_next)
+        if _history_lost_in_part(record, _lost_from(record, decision)):
+            offsets = offsets.behind_others()
     copied = min(start, record.watermark) if same else 0
     reason = decision.told_as("restart")
     left_out = [(record.watermark, start)] if same_source else []
     left_out += [(start, watermark)]
     skipped = (each.before(copied) for each in record.skipped if each.start < copied)
-    return replace(
+    changed = replace(
         record,
         watermark=watermark,
         leader_epoch=now.leader_epoch,
@@ -53,7 +65,27 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
         history_topics=_history_kept(record, decision, same_target) if same_source else (),
         skipped=(*skipped, *(Skipped(first, end, reason) for first, end in left_out if first < end)),
         blocked=None,
+        older=_older(record, decision) if same else None,
+        handed_back=None,
     )
+    return caught_up(changed)
+
+
+def _older(record: LedgerRecord, decision: Decision) -> OlderCopies | None:
+    start, end = decision.offset or 0, _lost_from(record, decision)
+    others = start < record.live_start or _history_lost_in_part(record, end)
+    return older_copies(record.offset_map, record.older, Restart(start, record.watermark, end, others))
+
+
+def _lost_from(record: LedgerRecord, decision: Decision) -> int | None:
+    """The end of what is left of ours in the remote partition, if it lost records."""
+    return decision.target_end if decision.target_end is not None and decision.target_end < record.target_next else None
+
+
+def _history_lost_in_part(record: LedgerRecord, target_end: int | None) -> bool:
+    """Whether the remote partition lost some of what a backfill wrote at once: what is left of it is forgotten, and stands there still."""
+    places = [place for place in record.places_of_history if place.topic == record.target_topic]
+    return target_end is not None and any(place.target_start < target_end < place.target_end for place in places)
 
 
 def _history_kept(record: LedgerRecord, decision: Decision, same_target: bool) -> tuple[HistoryTopic, ...]:

@@ -15,12 +15,16 @@ from mirror.kafka.mm2_topics import newest_offset_syncs
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_pairs import pairs_to_write
+from mirror.offsets.sync_store import Pair
 from mirror.policy import replication_policy
 
 if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.config.flow import Side
     from mirror.kafka.cluster import Cluster
+
+_BEGINNING = Pair(-1, -1)
+"""Readers forget all before it, and lead every group to the beginning of the remote partition."""
 
 MANY_READ = 500_000
 """From so many records on a run says that reading them back takes its time."""
@@ -76,7 +80,7 @@ def _emit(
 ) -> Emitted:
     found = newest_offset_syncs(cluster, flow.client(side, "consumer"), topic, copied.keys())
     newest, lag_max = found.pairs if found else {}, flow.value("offset.lag.max")
-    due = {tp: pairs_to_write(records[tp].offset_map, newest.get(tp), lag_max, start) for tp, start in sorted(copied.items())}
+    due = {tp: due_pairs(records[tp], newest.get(tp), lag_max, start) for tp, start in sorted(copied.items())}
     syncs = [OffsetSync(*tp, *pair) for tp, pairs in due.items() for pair in pairs]
     if syncs:
         if found is None:
@@ -90,6 +94,16 @@ def _emit(
             f"topic compacted more often: kafka-configs.sh --alter --topic {topic} --add-config segment.ms={BY_THE_HOUR['segment.ms']}"
         )
     return Emitted(len(syncs), sum(map(bool, due.values())), tuple(notices))
+
+
+def due_pairs(record: LedgerRecord, newest: Pair | None, lag_max: int, copied_from: int) -> tuple[Pair, ...]:
+    """The pairs of a partition that a run which began to copy at `copied_from` writes behind the newest one. While a restart copies once
+    more, readers go by the older copies, as our own translation does, whose pairs the topic has."""
+    if record.older is not None and record.older.offset_map is not None:
+        if not record.group_map.runs:
+            return () if newest in (None, _BEGINNING) else (_BEGINNING,)
+        copied_from = max(copied_from, record.older.end)
+    return pairs_to_write(record.group_map, newest, lag_max, copied_from)
 
 
 def _explained(failure: MirrorError, side: str) -> ErrorReport:

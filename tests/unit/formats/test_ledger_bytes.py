@@ -19,6 +19,7 @@ from mirror.formats.ledger import (
 from mirror.formats.ledger_bytes import decode, decode_key, encode, encode_key
 from mirror.formats.skipped import Skipped, joined
 from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
 
 AT = datetime(2026, 11, 21, 8, 0, 0, 123000, tzinfo=UTC)
@@ -44,6 +45,7 @@ RECORD = LedgerRecord(
 
 offsets = st.integers(0, 2**62)
 times = st.integers(0, 7_000_000_000_000).map(lambda ms: datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000))
+older_maps = st.booleans().map(lambda thinned_behind: OffsetMap((Run(0, 0, 100),), thinned_behind))
 records = st.builds(
     LedgerRecord,
     watermark=offsets,
@@ -67,6 +69,8 @@ records = st.builds(
     blocked=st.none() | st.builds(Blocked, offsets, st.text(), times, st.integers(0, 1000), st.none() | times, st.text()),
     decided=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
     last=st.none() | st.builds(LastRecord, offsets, offsets, offsets),
+    older=st.none() | st.builds(OlderCopies, offsets, offsets, offsets, offsets, st.none() | older_maps),
+    handed_back=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
 )
 
 
@@ -107,6 +111,42 @@ def test_the_last_copied_record_stands_behind_everything_else():
     assert encode(replace(RECORD, last=LastRecord(100, 160, 170))) == encode(RECORD)[:-1] + (
         b',"last":{"timestamp":100,"read":160,"acknowledged":170}}'
     )
+
+
+def test_what_stands_beside_the_map_stands_behind_everything_else():
+    thinned = replace(RECORD, offset_map=OffsetMap((Run(0, 0, 100),), thinned_behind=True))
+    assert encode(thinned) == encode(RECORD)[:-1] + b',"thinned_behind":true}'
+    waits = OlderCopies(40, 100, 40, 0, OffsetMap((Run(0, 0, 100),), thinned_behind=True))
+    assert encode(replace(RECORD, older=waits)) == encode(RECORD)[:-1] + (
+        b',"older":{"start":40,"end":100,"restarted":40,"lacking":0,"offset_map":"AADIAQ==","thinned_behind":true}}'
+    )
+    assert encode(replace(RECORD, older=OlderCopies(40, 100, 40, 60))) == encode(RECORD)[:-1] + (
+        b',"older":{"start":40,"end":100,"restarted":40,"lacking":60}}'
+    )
+    back = Decided("handed-back", "ana@ops", AT, "seen")
+    assert encode(replace(RECORD, handed_back=back)) == encode(RECORD)[:-1] + (
+        b',"handed_back":{"decision":"handed-back","who":"ana@ops","when":"2026-11-21T08:00:00.123Z","why":"seen"}}'
+    )
+    for record in (thinned, replace(RECORD, older=waits), replace(RECORD, handed_back=back)):
+        assert decode(encode(record), "here") == record
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("thinned_behind", False), ("thinned_behind", 1), ("older", {}), ("older", 7), ("older", None), ("handed_back", {})],
+)
+def test_what_only_looks_as_if_it_stood_beside_the_map_is_damage(field, value):
+    with pytest.raises(LedgerDamaged, match="ledger-3@7"):
+        decode(json.dumps({**json.loads(encode(RECORD)), field: value}).encode(), "ledger-3@7")
+
+
+def test_older_records_tell_by_their_newest_decision_that_the_flow_changed_hands():
+    taken = replace(RECORD, records=0, target_next=500, decided=Decided("taken-over", "ana@ops", AT, "seen"))
+    assert decode(encode(taken), "here").offset_map.thinned_behind
+    assert not decode(encode(replace(taken, records=5)), "here").offset_map.thinned_behind
+    assert not decode(encode(replace(taken, target_next=100)), "here").offset_map.thinned_behind
+    back = Decided("handed-back", "ana@ops", AT, "seen")
+    assert decode(encode(replace(RECORD, decided=back)), "here").handed_back == back
 
 
 @pytest.mark.parametrize("last", [{"timestamp": 1, "read": 2}, {"timestamp": -1, "read": 2, "acknowledged": 3}, [1, 2, 3], 0, "x"])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from mirror.copy.engine import Progress
 from mirror.copy.recording import after
-from mirror.formats.control import TAKEN_OVER
 from mirror.formats.ledger import Decided
 from mirror.handover.maps import taken_map
 from mirror.handover.model import Position
@@ -40,8 +39,9 @@ def test_our_own_part_stays_exact():
     assert made.runs == (*ours.runs, Run(160, 150, 1, True), Run(170, 160, 1, True))
 
 
-def test_without_anything_known_the_map_is_empty():
-    assert taken_map(OffsetMap(), [], [], Pair(5, 7)) == OffsetMap()
+def test_without_anything_known_the_map_is_empty_and_says_that_records_stand_there():
+    assert taken_map(OffsetMap(), [], [], Pair(5, 7)) == OffsetMap((), thinned_behind=True)
+    assert taken_map(OffsetMap(), [], [], Pair(5, 0)) == OffsetMap()
 
 
 @given(WORLDS, st.booleans())
@@ -55,7 +55,7 @@ def test_a_translation_is_never_late(world, at_stored):
         target_next=world.target_end,
         offset_map=taken_map(OffsetMap(), syncs, position.pairs, Pair(position.watermark, world.target_end)),
         records=0,
-        decided=Decided(TAKEN_OVER, "a test", WRITTEN_AT, "a test"),
+        decided=Decided("skip-record", "a test", WRITTEN_AT, "another decision came before the first copy"),
     )
     never_late(world, record, world.pairs)
     # What the copy then does: the next record of the source goes right behind the end.
@@ -66,7 +66,7 @@ def test_a_translation_is_never_late(world, at_stored):
     runs = runs_of([pair.upstream for pair in behind], [pair.downstream for pair in behind])
     end = world.target_end + len(behind)
     copied = after(record, Progress(TopicPartition("t", 0), world.source_end, 0, runs, len(behind), 1, end), 0)
-    assert not copied.is_unmapped_at_its_end
+    assert not copied.offset_map.thinned_behind
     never_late(world, replace(copied, offset_map=decoded(copied.offset_map.encoded())), [*world.pairs, *behind])
 
 
@@ -80,5 +80,5 @@ def never_late(world, record, pairs):
         seen = {pair.upstream for pair in pairs if target is not None and pair.downstream >= target}
         assert needed <= seen, (group, target, record.offset_map)
         known = record.offset_map.translate(group)
-        if known is not None and group < record.watermark and not record.is_unmapped_at_its_end:
+        if known is not None and group < record.watermark and not record.offset_map.thinned_behind:
             assert needed <= {pair.upstream for pair in pairs if pair.downstream >= known.target}

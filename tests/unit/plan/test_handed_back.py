@@ -5,11 +5,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mirror.copy.engine import Progress
+from mirror.copy.recording import after
 from mirror.errors import HandedBack
 from mirror.formats.control import ACCEPT_GAP, HANDED_BACK, RESTART, TAKEN_OVER, Decision, decode, encode, encode_key
 from mirror.formats.ledger import Decided
+from mirror.formats.ledger_bytes import decode as decode_record
+from mirror.formats.ledger_bytes import encode as encode_record
+from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.acting import acted_on
+from mirror.offsets.translation import SourcePartition, translate
+from mirror.plan.acting import acted_on, noted
 from mirror.plan.checks import check_handed_back, handed_back
 from mirror.plan.decisions import Decisions
 from mirror.plan.model import Standing
@@ -42,18 +48,30 @@ def test_a_plan_is_refused_while_the_flow_is_handed_back():
 
 
 def test_a_partition_says_so_itself_until_it_is_taken_over():
-    left = ledger_record(decided=Decided(HANDED_BACK, "somebody", NOW, "a test"))
+    left = ledger_record(handed_back=Decided(HANDED_BACK, "somebody", NOW, "a test"))
     error = handed_back(TP, left)
     assert (error.topic, error.partition) == TP
-    assert handed_back(TP, replace(left, decided=Decided(TAKEN_OVER, "somebody", NOW, "a test"))) is None
+    assert handed_back(TP, replace(left, handed_back=None)) is None
     assert handed_back(TP, ledger_record()) is None
 
 
 def test_of_a_person_s_decisions_only_a_restart_takes_a_partition_back():
-    left = ledger_record(watermark=100, decided=Decided(HANDED_BACK, "somebody", NOW, "a test"))
+    left = ledger_record(watermark=100, handed_back=Decided(HANDED_BACK, "somebody", NOW, "a test"))
     gap = decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)
     assert acted_on(left, [gap], NOW_STANDING) == (left, ())
     facts = {"source_topic_id": "source-topic-id", "target_topic": "east.orders", "target_topic_id": "target-topic-id"}
     restart = decision(RESTART, LATER, topic="orders", partition=0, watermark=100, offset=160, **facts)
     record, applied = acted_on(left, [restart], NOW_STANDING)
     assert (record.watermark, applied, handed_back(TP, record)) == (160, (restart,), None)
+
+
+def test_a_later_decision_does_not_take_away_that_a_partition_was_handed_back_or_taken_over():
+    back = Decided(HANDED_BACK, "somebody", NOW, "a test")
+    left = ledger_record(decided=back, handed_back=back)
+    owned = noted(left, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])
+    assert owned.decided != back
+    assert decode_record(encode_record(owned), "here").handed_back == back
+    taken = ledger_record(records=0, target_next=500, offset_map=OffsetMap((Run(90, 80, 1, True),), thinned_behind=True))
+    read = decode_record(encode_record(noted(taken, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])), "here")
+    copied = after(read, Progress(TP, 110, 0, (Run(100, 500, 10),), 10, 1, 510), 0)
+    assert translate(95, copied, SourcePartition("source-topic-id", 110), "target-topic-id").target == 81

@@ -32,7 +32,7 @@ class Target:
 
 
 def stuck(tp, limits):
-    blocked = Blocked(0, "RecordRefused: x", datetime.now(UTC), 1, limits)
+    blocked = Blocked(0, "RecordRefused: x", datetime.now(UTC), 1, limits=limits)
     return replace(ledger_record(), target_topic=f"east.{tp.topic}", blocked=blocked)
 
 

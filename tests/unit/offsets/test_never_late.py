@@ -1,0 +1,135 @@
+"""Translation against the target's log itself, whatever happened to the partition: never late in either direction, and exact only where it
+is the very record.
+
+The judge asks: if nothing more ever came from the source, would the group read every record that the target holds and that it has not
+read? It counts every copy, those that a restart made again included.
+"""
+
+from contextlib import contextmanager
+from datetime import timedelta
+from unittest.mock import patch
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirror.copy.engine import Progress
+from mirror.copy.recording import after
+from mirror.offsets import map as offset_map
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.translation import EARLY, EXACT, NONE, SourcePartition, TranslatedOffset, translate, translate_back
+from mirror.plan.acting import acted_on
+from mirror.plan.model import Standing
+from tests.unit.decisions import DECIDED_AT, decision
+from tests.unit.ledger_records import ledger_record
+from tests.unit.offsets.mirror_life import SOURCE_ID, TARGET_ID, TP, MirrorLife
+
+LATER = DECIDED_AT + timedelta(hours=1)
+
+small = st.integers(0, 12)
+events = st.one_of(
+    st.tuples(st.just("produce"), st.integers(1, 20), st.integers(0, 2)),
+    st.tuples(st.just("copy"), st.integers(1, 15), st.sampled_from([0, 0, 1, 3])),
+    st.tuples(st.just("copy"), st.integers(1, 15), st.sampled_from([0, 0, 1, 3])),
+    st.tuples(st.just("restart"), st.integers(0, 150)),
+    st.tuples(st.just("refuse")),
+    st.tuples(st.just("abort"), st.integers(1, 3)),
+    st.tuples(st.just("expire_source"), small),
+    st.tuples(st.just("skip_record")),
+    st.tuples(st.just("accept_records"), st.integers(1, 4)),
+    st.tuples(st.just("lose"), st.integers(1, 30), st.integers(0, 3), st.sampled_from([0, 0, 0, 4, 40])),
+    st.tuples(st.just("expire_target"), small),
+    st.tuples(st.just("backfill"), small, small),
+)
+lives = st.lists(events, min_size=5, max_size=60)
+
+
+@contextmanager
+def at_most(encoded_bytes):
+    """The offset map keeps so few bytes that it is thinned all the time."""
+    with patch.object(offset_map, "MAX_ENCODED_BYTES", encoded_bytes):
+        yield
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([0, 0, 30]), st.sampled_from([12, 24, 60, 1536]), lives)
+def test_whatever_happened_a_translation_is_never_late(start, size, events):
+    with at_most(size):
+        life = MirrorLife(start)
+        for name, *numbers in events:
+            getattr(life, name)(*numbers)
+            judge(life)
+
+
+def judge(life):
+    """Every offset of the source, and every position of the target."""
+    held, ever = life.held(), life.ever()
+    newest = {source: max(positions) for source, positions in held.items()}
+    live = {source for position, source in life.copies if position not in life.history}
+    only_history = ever.keys() - live
+    for group in range(life.source_end + 1):
+        found = translate(group, life.record, SourcePartition(SOURCE_ID, life.source_end), TARGET_ID)
+        assert found.kind != NONE
+        unread = [source for source in newest if source >= group]
+        late = [source for source in unread if newest[source] < found.target]
+        assert not late, f"a group at {group} is told {found.target} and misses the records {late}"
+        again = {source for position, source in life.copies if position >= found.target and source < group and source in live}
+        again -= {source for position, source in life.copies if position in life.history}
+        if found.reread is not None:
+            assert len(again) <= found.reread, (group, found)
+        synced = life.syncs.translate(*TP, group) if life.synced else None
+        passed = [source for source in unread if synced is not None and newest[source] < synced and source not in only_history]
+        assert not passed, f"MirrorMaker 2 tells a group at {group} {synced} by offset syncs, and it misses {passed}"
+        again_now = life.old_end is not None and group < life.reach
+        in_order = life.record.older is None or (life.record.older.offset_map is None and group >= life.record.older.lacking)
+        if found.at_most is not None and in_order:
+            best = min((max(positions) for source, positions in ever.items() if source >= group), default=0)
+            assert found.at_most >= best, (group, found)
+        if found.kind == EXACT and found.target >= life.head:
+            first = min(unread, default=None)
+            assert first is None or found.target in held[first], (group, found, first)
+        if again_now and unread:
+            older = [position for position in held[min(unread)] if position < life.old_end]
+            assert not older or found.target <= max(older), (group, found, "passes over the older copies")
+    judge_back(life)
+
+
+def judge_back(life):
+    places = {}
+    for position, source in life.copies:
+        if position not in life.history:
+            places.setdefault(source, []).append(position)
+    never_copied = [source for source in life.sources if source >= life.record.watermark and source not in places]
+    for position in range(life.head, life.record.target_next + 1):
+        found = translate_back(position, life.record, SourcePartition(TARGET_ID, life.end), SOURCE_ID)
+        if found.kind == NONE:
+            continue
+        unread = [source for source, positions in places.items() if min(positions) >= position] + never_copied
+        assert found.target <= min(unread, default=found.target), f"a reader of the mirror at {position} is told {found.target}"
+
+
+def test_a_restart_inside_a_thinned_hole_leaves_it_early():
+    known = OffsetMap((Run(0, 0, 10), Run(500, 550, 10, True)))
+    record = ledger_record(watermark=510, target_next=560, offset_map=known, covered=((0, 510),))
+    changed, _ = acted_on(record, [decision("restart", watermark=510, offset=300)], Standing(SOURCE_ID, 0, "east.orders", TARGET_ID, 0))
+    copied = after(changed, Progress(TP, 520, 0, (Run(300, 561, 220),), 220, 1, 781), 0)
+    source = SourcePartition(SOURCE_ID, 520)
+    assert translate(100, copied, source, TARGET_ID) == TranslatedOffset(EARLY, 10, 561, 90), "its record stands between 10 and 550"
+    assert translate(310, copied, source, TARGET_ID) == TranslatedOffset(EXACT, 571, 571, 0)
+    assert translate_back(100, copied, SourcePartition(TARGET_ID, 782), SOURCE_ID).target == 10
+
+
+def test_while_a_restart_copies_again_the_older_copies_answer():
+    record = ledger_record(watermark=1000, target_next=1000, offset_map=OffsetMap((Run(0, 0, 1000),)), covered=((0, 1000),))
+    changed, _ = acted_on(record, [decision("restart", watermark=1000, offset=300)], Standing(SOURCE_ID, 0, "east.orders", TARGET_ID, 0))
+    half = after(changed, Progress(TP, 420, 0, (Run(300, 1001, 120),), 120, 1, 1121), 0)
+    source = SourcePartition(SOURCE_ID, 2000)
+    assert translate(200, half, source, TARGET_ID).target == 200
+    assert translate(350, half, source, TARGET_ID) == TranslatedOffset(EARLY, 350, 350, 50)
+    assert translate(800, half, source, TARGET_ID) == TranslatedOffset(EARLY, 800, 800, 500, ahead=380)
+    assert translate(1000, half, source, TARGET_ID) == TranslatedOffset(EXACT, 1121, 1121, 0, ahead=580)
+    whole = after(half, Progress(TP, 1000, 0, (Run(420, 1122, 580),), 580, 1, 1702), 0)
+    assert translate(350, whole, source, TARGET_ID) == TranslatedOffset(EXACT, 1051, 1051, 0)
+    gap, _ = acted_on(half, [decision("accept-gap", when=LATER, watermark=420)], Standing(SOURCE_ID, 600, "east.orders", TARGET_ID, 0))
+    behind = after(gap, Progress(TP, 1100, 0, (Run(600, 1122, 500),), 500, 1, 1622), 0)
+    assert translate(500, behind, source, TARGET_ID) == TranslatedOffset(EARLY, 500, 500, 200)
+    assert translate(700, behind, source, TARGET_ID) == TranslatedOffset(EXACT, 1222, 1222, 0)
