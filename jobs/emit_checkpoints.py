@@ -40,14 +40,15 @@ def run(document: dict[str, Any]) -> Any:
     from mirror.copy.job_driver import check_configuration, of_prepared_workers, settled, stop
     from mirror.sync.group_job import chunks
     from mirror.sync.group_steps import GROUP_STEPS
-    from mirror.sync.group_work import group_work
+    from mirror.sync.group_work import group_work, with_share
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
     step, work, dry_run = document["step"], group_work(flow), document["dry_run"]
     context = SparkContext(conf=settled(SparkConf()))
     try:
-        parts = [pickle.dumps((step, work, names, dry_run)) for names in chunks(document["names"], context.defaultParallelism)]
+        named = chunks(document["names"], context.defaultParallelism)
+        parts = [pickle.dumps((step, with_share(work, len(named)), names, dry_run)) for names in named]
         answers = of_prepared_workers(context.parallelize(parts, len(parts)).mapPartitions(work_on).collect())
     finally:
         stop(context)

@@ -1,5 +1,6 @@
 """One side of an audit: the digests of many partitions in one reading, and the records of one partition where they have to be seen."""
 
+import math
 from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -24,21 +25,30 @@ class Part(NamedTuple):
 
 
 class Side:
-    """A cluster whose partitions are read. Every reading has a consumer of its own."""
+    """A cluster whose partitions are read. Every reading has a consumer of its own, and ends with TimeIsUp at `ends_at`
+    (time.monotonic)."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float, admin: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        alias: str,
+        settings: Mapping[str, Any],
+        committed: bool,
+        seconds: float,
+        admin: Mapping[str, Any],
+        ends_at: float = math.inf,
+    ) -> None:
         self.alias = alias
         self._committed = committed
         self._seconds = seconds
         self._admin = admin
-        self._reader = BatchReader(alias, settings, committed, seconds)
+        self._reader = BatchReader(alias, settings, committed, seconds, ends_at)
 
     def digests(
         self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
     ) -> dict[TopicPartition, Digest]:
         """The digest of each partition; one that cannot be read is in `errors`. Raises what concerns the cluster."""
         digesters = {tp: Digester(timed=part.timed, skip=part.skip) for tp, part in parts.items()}
-        for tp, messages in self._read(parts, errors):
+        for tp, messages in self.batches(parts, errors):
             if tp not in errors:
                 try:
                     digesters[tp].take(messages)
@@ -50,7 +60,7 @@ class Side:
         """The blocks of a piece of what begins with `part`; reads no further than it has to. Raises what keeps it from being read."""
         errors: dict[TopicPartition, MirrorError] = {}
         digester = Digester(timed=part.timed, piece=piece)
-        with closing(self._read({tp: part}, errors)) as batches:
+        with closing(self.batches({tp: part}, errors)) as batches:
             for _, messages in batches:
                 try:
                     digester.take(messages)
@@ -67,7 +77,7 @@ class Side:
     ) -> dict[TopicPartition, int]:
         """How many records each partition has; as `digests` in the rest."""
         counted = dict.fromkeys(parts, 0)
-        for tp, messages in self._read(parts, errors):
+        for tp, messages in self.batches(parts, errors):
             counted[tp] += len(messages)
         return {tp: number for tp, number in counted.items() if tp not in errors}
 
@@ -75,7 +85,7 @@ class Side:
         """The records of one partition. Raises what keeps it from being read."""
         errors: dict[TopicPartition, MirrorError] = {}
         skip = part.skip
-        with closing(self._read({tp: part}, errors)) as batches:
+        with closing(self.batches({tp: part}, errors)) as batches:
             for _, messages in batches:
                 try:
                     yield from (record_of(message) for message in messages[skip:])
@@ -90,11 +100,11 @@ class Side:
         with Cluster(self.alias, self._admin, self._seconds) as cluster:
             return cluster.offsets([tp], "latest", committed=self._committed).get(tp, 0)
 
-    # ------------------------------------------------------------ inside
-
-    def _read(
+    def batches(
         self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
     ) -> Generator[tuple[TopicPartition, Sequence[Message]], None, None]:
+        """The messages of each partition in their order, some of one partition at a time; one that cannot be read is in `errors`. `skip`
+        is not heeded. Raises what concerns the cluster."""
         ranges = {tp: (part.start, part.end) for tp, part in parts.items()}
         with closing(self._reader.batches(ranges, errors)) as batches:
             for tp, messages in batches:

@@ -6,6 +6,7 @@ from typing import Any
 from mirror.commands.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from mirror.config import Flow
 from mirror.errors import NoGroupOffsets
+from mirror.offsets.translation import BY_MAP
 from mirror.report.group import group_position
 from mirror.sync.translated_groups import GroupOffset
 
@@ -40,7 +41,8 @@ def _row(each: GroupOffset) -> tuple[object, ...]:
     answer = each.translated
     numbers = ("-" if number is None else number for number in (answer.target, answer.reread))
     position, reread = numbers
-    return (*each.source, each.committed.offset, each.remote.topic, position, answer.kind, reread, answer.ahead)
+    kind = answer.kind if answer.by == BY_MAP else f"{answer.kind} (by {answer.by})"
+    return (*each.source, each.committed.offset, each.remote.topic, position, kind, reread, answer.ahead)
 
 
 def _document(each: GroupOffset) -> dict[str, Any]:
@@ -52,6 +54,8 @@ def _document(each: GroupOffset) -> dict[str, Any]:
         "remote_topic": each.remote.topic,
         "position": answer.target,
         "answer": answer.kind,
+        "by": answer.by,
+        "over_budget": answer.is_over_budget,
         "reread": answer.reread,
         "ahead": answer.ahead,
         "reason": answer.reason,

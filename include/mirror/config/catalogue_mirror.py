@@ -107,6 +107,23 @@ MIRROR = (
         between(0),
     ),
     Property(
+        "mirror.translation.count.max.bytes",
+        "LONG",
+        268435456,
+        "How many bytes one step may read, on both clusters together, to count the places of groups that the offset map no longer knows "
+        "exactly. 0: it counts none.",
+        GROUP,
+        between(0),
+    ),
+    Property(
+        "mirror.translation.count.max.seconds",
+        "LONG",
+        20,
+        "For how many seconds one step may count such places.",
+        GROUP,
+        between(1),
+    ),
+    Property(
         "mirror.audit.spark.threshold",
         "LONG",
         2000000,

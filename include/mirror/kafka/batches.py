@@ -1,6 +1,7 @@
 """Reading large ranges of partitions quickly, batch by batch: for whoever looks at every record and keeps none."""
 
 import gc
+import math
 import time
 from collections.abc import Generator, Mapping, MutableMapping
 from itertools import groupby
@@ -24,13 +25,18 @@ PARTITIONS_AT_ONCE = 100
 _PLACED = Mapping[TopicPartition, tuple[int, int]]
 
 
+class TimeIsUp(Exception):
+    """Raised when a reading would take longer than it may."""
+
+
 class BatchReader:
     """Reads `[start, end)` of partitions of one cluster with the user's consumer settings, which bound its memory whatever the number of
-    partitions. `seconds`: for how long nothing at all may come."""
+    partitions. `seconds`: for how long nothing at all may come. `ends_at`: until when (time.monotonic) it may read, whatever comes."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
+    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float, ends_at: float = math.inf) -> None:
         self._alias = alias
         self._seconds = seconds
+        self._ends_at = ends_at
         self._complaints = Complaints(alias, settings)
         self._progress = FetchProgress()
         self._settings = settings_with(bulk_settings(settings, committed), self._complaints, stats_cb=self._progress)
@@ -68,8 +74,10 @@ class BatchReader:
         )
 
     def check(self, last: float, left: Mapping[TopicPartition, int]) -> None:
-        """Raises if the cluster refuses us, or if nothing has come for too long since `last` (time.monotonic)."""
+        """Raises if the cluster refuses us, if nothing has come for too long since `last` (time.monotonic), or if time is up."""
         self._complaints.raise_refusal()
+        if left and time.monotonic() > self._ends_at:
+            raise TimeIsUp
         if time.monotonic() - max(last, self._progress.moved_at) < self._seconds:
             return
         self._complaints.raise_unreachable(self._seconds)

@@ -1,4 +1,5 @@
-"""The checkpoints topic: MirrorMaker 2's records, and beside each of ours the generation that it was made in, as a header.
+"""The checkpoints topic: MirrorMaker 2's records, and beside each of ours, as headers, the generation that it was made in and what is known
+of its place.
 
 Key and value are MirrorMaker 2's byte for byte; its readers do not look at headers.
 """
@@ -17,6 +18,7 @@ from mirror.offsets.checkpoint_rules import Candidate, Stored, key_of
 from mirror.offsets.partition import TopicPartition
 
 GENERATION = "mirror.generation"
+PLACE = "mirror.place"
 
 
 def read_stored(
@@ -32,7 +34,8 @@ def read_stored(
         except ValueError as failure:
             damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
             continue
-        found[key_of(read)] = Stored(read, _generation(headers_or_none(message)))
+        headers = headers_or_none(message)
+        found[key_of(read)] = Stored(read, _header(headers, GENERATION), _header(headers, PLACE) or "")
     return found, damaged
 
 
@@ -42,10 +45,11 @@ def write_checkpoints(alias: str, settings: Mapping[str, Any], topic: str, due: 
 
 
 def _outgoing(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
-    headers = [(GENERATION, candidate.generation.encode())] if candidate.generation else []
+    told = {GENERATION: candidate.generation, PLACE: candidate.place}
+    headers = [(name, text.encode()) for name, text in told.items() if text and candidate.generation]
     return Outgoing(topic, candidate.checkpoint.key, candidate.checkpoint.value, time_ms, headers=tuple(headers))
 
 
-def _generation(headers: Any) -> str | None:
-    found = [value for name, value in headers or () if name == GENERATION]
+def _header(headers: Any, wanted: str) -> str | None:
+    found = [value for name, value in headers or () if name == wanted]
     return bytes(found[-1]).decode("ascii", "replace") if found and found[-1] is not None else None

@@ -4,30 +4,58 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mirror.formats.checkpoint import Checkpoint
+from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.partition import TopicPartition
 
 
 class Stored(NamedTuple):
-    """A checkpoint with the generation that it was made in; None: nobody says, as with MirrorMaker 2's own."""
+    """A checkpoint with the generation that it was made in (None: nobody says, as with MirrorMaker 2's own), and what is noted of its
+    place (`offsets.holes`)."""
 
     checkpoint: Checkpoint
     generation: str | None
+    place: str = ""
 
 
 class Candidate(NamedTuple):
-    """A checkpoint that could be written, its generation, and the position that no right one lies behind; None where nobody knows."""
+    """A checkpoint that could be written, its generation, and the position that no right one lies behind; None where nobody knows. `place`:
+    what is to be noted of it."""
 
     checkpoint: Checkpoint
     generation: str | None = None
     at_most: int | None = None
+    place: str = ""
 
 
 StoredCheckpoints = Mapping[tuple[str, TopicPartition], Stored]
 
 
 def due(candidates: Iterable[Candidate], stored: StoredCheckpoints) -> list[Candidate]:
-    """Those that say something new."""
-    return [each for each in candidates if is_due(each, stored.get(key_of(each.checkpoint)))]
+    """Those that say something new, or note something of their place that is not known yet.
+
+    A note goes with the position that is there where that one is held: positions do not go back for it.
+    """
+    found = []
+    for each in candidates:
+        there = stored.get(key_of(each.checkpoint))
+        if is_due(each, there):
+            found.append(each)
+        elif there is not None and notes_more(each, there):
+            downstream = max(each.checkpoint.downstream, there.checkpoint.downstream)
+            found.append(each._replace(checkpoint=each.checkpoint._replace(downstream=downstream)))
+    return found
+
+
+def notes_more(candidate: Candidate, stored: Stored) -> bool:
+    """Whether a checkpoint that is not due says of its place what the one that is there does not: then nobody counts it again."""
+    if not candidate.place or candidate.generation is None:
+        return False
+    same_position = candidate.checkpoint.downstream == stored.checkpoint.downstream
+    if candidate.place == EXACT_PLACE:
+        known = stored.place, stored.generation, stored.checkpoint.upstream
+        return same_position and known != (EXACT_PLACE, candidate.generation, candidate.checkpoint.upstream)
+    same_generation = candidate.generation == stored.generation
+    return (same_position or same_generation) and not (same_generation and candidate.place == stored.place)
 
 
 def is_due(candidate: Candidate, stored: Stored | None) -> bool:

@@ -12,15 +12,19 @@ record that stands there twice, for a restart copied it once more, one copy is e
 
 import hashlib
 import json
+from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.history_topics import history_said
+from mirror.offsets.holes import EXACT_PLACE, Hole
 from mirror.offsets.intervals import missing, within
-from mirror.offsets.map import OffsetMap
+from mirror.offsets.map import OffsetMap, Run
 
 EXACT, EARLY, INCOMPLETE, NONE = "exact", "early", "incomplete", "none"
+BY_MAP, BY_COUNT, BY_CHECKPOINT = "map", "count", "checkpoint"
+"""What a position was found by: the ledger's offset map, counting beyond it, or a checkpoint that kept what was found before."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,13 @@ class TranslatedOffset:
     ahead: int = 0
     """Offsets of the source that the group has read and that the copy has yet to bring. They are nowhere on the target now, and behind
     `target` when the copy goes on: a group that moves before they are there reads them again."""
+    hole: Hole | None = field(default=None, compare=False)
+    """Of an early answer: the pairs of the offset map in front and behind, between which the right position can be counted."""
+    by: str = BY_MAP
+    is_over_budget: bool = False
+    """Whether it is early only because counting would have cost more than it may."""
+    place: str = field(default="", compare=False)
+    """What a checkpoint notes of it, so that it need not be counted again (`holes.EXACT_PLACE`, `holes.Uncounted`)."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +130,11 @@ def translate_back(
     upstream = _first_unread(offset, record)
     exact = known.translate(upstream)
     if exact is not None and exact.target == offset:
-        return TranslatedOffset(EXACT, upstream, upstream, 0)
-    return TranslatedOffset(EARLY, upstream)
+        # What a restart makes once more may move the answer while it is made: then nothing is noted, and nothing is counted.
+        return TranslatedOffset(EXACT, upstream, upstream, 0, place=EXACT_PLACE if record.older is None else "")
+    following = bisect_right(known.runs, offset, key=lambda run: run.target)
+    in_hole = record.older is None and following < len(known.runs)
+    return TranslatedOffset(EARLY, upstream, hole=_hole(*known.runs[following - 1 : following + 1]) if in_hole else None)
 
 
 def _first_unread(position: int, record: LedgerRecord) -> int:
@@ -206,7 +220,8 @@ def _read_again(offset: int, found: TranslatedOffset, record: LedgerRecord) -> T
     again = older.again(offset, offset if known is None else known - (found.kind == EARLY))
     if again is None:
         return found
-    return replace(found, kind=EARLY, reread=None if found.reread is None else found.reread + again, reason="")
+    # Counting would find the older copy, and call exact what reads the newer ones again.
+    return replace(found, kind=EARLY, reread=None if found.reread is None else found.reread + again, reason="", hole=None, place="")
 
 
 def _in_front(offset: int, begun: int, first: int, record: LedgerRecord) -> TranslatedOffset:
@@ -235,7 +250,12 @@ def _in_map(offset: int, offsets: OffsetMap) -> TranslatedOffset:
     found = offsets.translate(offset)
     assert found is not None
     if found.exact:
-        return TranslatedOffset(EXACT, found.target, found.target, 0)
+        return TranslatedOffset(EXACT, found.target, found.target, 0, place=EXACT_PLACE)
     kept, following = offsets.around(offset)
     reread = min(offset - kept.source - kept.length, following.target - found.target)
-    return TranslatedOffset(EARLY, found.target, following.target, reread)
+    return TranslatedOffset(EARLY, found.target, following.target, reread, hole=_hole(kept, following))
+
+
+def _hole(kept: Run, following: Run) -> Hole:
+    """What the map does not know between two runs."""
+    return Hole(kept.source + kept.length, kept.target + kept.length, following.source, following.target)

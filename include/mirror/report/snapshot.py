@@ -125,6 +125,10 @@ class GroupSnapshot:
     reread_unknown: int = 0
     """Partitions of which nobody knows how many records would be read again."""
     ahead: int = 0
+    beyond_map: int = 0
+    """Exact partitions whose positions the offset map does not know: they were counted, now or before."""
+    over_budget: int = 0
+    """Early partitions that were not counted, for that would have cost too much."""
     examples: tuple[InexactPosition, ...] = ()
     """Some of the positions that are not exact, those first that have no answer."""
 

@@ -21,6 +21,7 @@ from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot, HeartbeatPath, 
 from mirror.report.snapshot_parts import bytes_of, catch_up_of, lanes_of, partitions_of, sample_of, skipped_of, topics_of
 from mirror.report.status import Observation, status_of
 from mirror.report.throughput import WINDOW_SECONDS, Samples, throughput
+from mirror.sync.known_places import KnownPlaces
 
 GROUPS_EVERY_SECONDS = 60.0
 GROUPS_SHARE = 10
@@ -39,6 +40,7 @@ class FlowTaking:
         self._oldest: Known = {}
         self._groups = GroupsSnapshot()
         self._groups_due = 0.0
+        self._places = KnownPlaces()
 
     def take(self) -> FlowSnapshot:
         """Looks at both clusters. Never raises what belongs to them or to the configuration: the snapshot says it."""
@@ -57,7 +59,7 @@ class FlowTaking:
             return snapshot
         started = time.monotonic()
         try:
-            self._groups = look_at_groups(self.flow)
+            self._groups = look_at_groups(self.flow, self._places)
         except MirrorError as error:
             self._groups = replace(self._groups, errors=(error.report().of_flow(self.flow.name),))
         seconds = time.monotonic() - started

@@ -11,10 +11,12 @@ from mirror.formats.checkpoint import Checkpoint
 from mirror.kafka.checkpoints import read_stored, write_checkpoints
 from mirror.kafka.internal_topics import BY_THE_HOUR, ensure
 from mirror.offsets.checkpoint_rules import Candidate, due
-from mirror.offsets.translation import NONE
+from mirror.offsets.translation import BY_MAP, EXACT, NONE
+from mirror.sync.counting import OVER_BUDGET
 from mirror.sync.group_clusters import group_clusters
 from mirror.sync.group_work import GroupWork
 from mirror.sync.groups import with_offsets
+from mirror.sync.known_places import KnownPlaces
 from mirror.sync.step import Done
 from mirror.sync.translated_groups import GroupOffset, translate_groups
 
@@ -26,7 +28,10 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Emitted:
-    """What was written for some groups, or would be. `kinds` counts all answers; `unanswered` are those without."""
+    """What was written for some groups, or would be. `kinds` counts all answers; `unanswered` are those without.
+
+    `beyond_map`: exact answers that the offset map did not give. `over_budget`: early ones, for counting them would have cost too much.
+    """
 
     groups: int = 0
     written: int = 0
@@ -34,6 +39,8 @@ class Emitted:
     kinds: Counter[str] = field(default_factory=Counter)
     unanswered: tuple[GroupOffset, ...] = ()
     errors: tuple[ErrorReport, ...] = ()
+    beyond_map: int = 0
+    over_budget: int = 0
 
     def __add__(self, other: "Emitted") -> "Emitted":
         return Emitted(
@@ -43,6 +50,8 @@ class Emitted:
             self.kinds + other.kinds,
             self.unanswered + other.unanswered,
             self.errors + tuple(error for error in other.errors if error not in self.errors),
+            self.beyond_map + other.beyond_map,
+            self.over_budget + other.over_budget,
         )
 
 
@@ -59,8 +68,8 @@ def emit(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Emit
     with group_clusters(work) as (source, target, groups):
         began = int(time.time() * 1000)
         selected = with_offsets(groups, names, work.selection.topic_filter)
-        translated = translate_groups(work, selected.offsets, source, target)
         stored, damaged = read_stored(target, work.target_consumer, work.checkpoints_topic)
+        translated = translate_groups(work, selected.offsets, source, target, KnownPlaces(lambda: stored))
         candidates, refused = _candidates(translated.offsets)
         new = due(candidates, stored)
         if not dry_run:
@@ -75,6 +84,8 @@ def emit(work: GroupWork, names: Collection[str], dry_run: bool = False) -> Emit
         kinds=Counter(each.translated.kind for each in translated.offsets),
         unanswered=tuple(each for each in translated.offsets if each.translated.kind == NONE),
         errors=(*selected.errors, *translated.errors, *problems),
+        beyond_map=sum(each.translated.kind == EXACT and each.translated.by != BY_MAP for each in translated.offsets),
+        over_budget=sum(each.translated.is_over_budget for each in translated.offsets),
     )
 
 
@@ -85,6 +96,8 @@ def done(emitted: Emitted, dry_run: bool) -> Done:
         "written": emitted.written,
         "unchanged": emitted.unchanged,
         "kinds": dict(sorted(emitted.kinds.items())),
+        "beyond_map": emitted.beyond_map,
+        "over_budget": emitted.over_budget,
     }
     return Done({**totals, "unanswered": unanswered_columns(emitted.unanswered)}, totals, tuple(_lines(emitted, dry_run)), emitted.errors)
 
@@ -112,7 +125,7 @@ def _candidates(offsets: Iterable[GroupOffset]) -> tuple[list[Candidate], list[M
         except ValueError as failure:
             refused.append(CheckpointUnwritable(each.group, each.source.topic, each.source.partition, each.committed.offset, str(failure)))
         else:
-            found.append(Candidate(checkpoint, each.generation, each.translated.at_most))
+            found.append(Candidate(checkpoint, each.generation, each.translated.at_most, each.translated.place))
     return found, refused
 
 
@@ -120,6 +133,10 @@ def _lines(emitted: Emitted, dry_run: bool) -> Iterable[str]:
     verb = "would be written" if dry_run else "written"
     answers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(emitted.kinds.items()) if kind != NONE) or "no answer"
     yield f"{emitted.groups:,} groups: {emitted.written:,} checkpoints {verb}, {emitted.unchanged:,} unchanged; {answers}."
+    if emitted.beyond_map:
+        yield f"{emitted.beyond_map:,} of the exact ones lie beyond what the offset map knows; they were counted, now or before."
+    if emitted.over_budget:
+        yield f"{emitted.over_budget:,} stayed early; {OVER_BUDGET}."
     for each in emitted.unanswered[:_SHOWN]:
         yield f"{each.group} in {each.source}@{each.committed.offset}: no answer; {each.translated.reason}"
     if len(emitted.unanswered) > _SHOWN:

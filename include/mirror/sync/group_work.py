@@ -1,7 +1,7 @@
 """What translating group offsets needs to know of a flow, resolved: it travels to Spark workers, which have no configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mirror.policy import ReplicationPolicy, TopicSelection, topic_selection
@@ -21,6 +21,10 @@ class GroupWork:
     selection: TopicSelection
     checkpoints_replication_factor: int
     offset_syncs_on_source: bool
+    committed: bool
+    """Whether the flow copies only what is committed on the source (isolation.level)."""
+    count_max_bytes: int
+    count_max_seconds: float
     source_admin: Mapping[str, Any] = field(repr=False)
     source_consumer: Mapping[str, Any] = field(repr=False)
     target_admin: Mapping[str, Any] = field(repr=False)
@@ -54,6 +58,7 @@ class GroupWork:
 
 def group_work(flow: "Flow") -> GroupWork:
     """The flow's, with every reference resolved now. Raises ConfigurationError."""
+    source_consumer = flow.client("source", "consumer")
     return GroupWork(
         source=flow.source,
         target=flow.target,
@@ -62,9 +67,17 @@ def group_work(flow: "Flow") -> GroupWork:
         selection=topic_selection(flow),
         checkpoints_replication_factor=flow.value("checkpoints.topic.replication.factor"),
         offset_syncs_on_source=flow.value("offset-syncs.topic.location") == "source",
+        committed=source_consumer.get("isolation.level") != "read_uncommitted",
+        count_max_bytes=flow.value("mirror.translation.count.max.bytes"),
+        count_max_seconds=flow.value("mirror.translation.count.max.seconds"),
         source_admin=flow.client("source", "admin"),
-        source_consumer=flow.client("source", "consumer"),
+        source_consumer=source_consumer,
         target_admin=flow.client("target", "admin"),
         target_consumer=flow.client("target", "consumer"),
         target_producer=flow.client("target", "producer"),
     )
+
+
+def with_share(work: GroupWork, parts: int) -> GroupWork:
+    """The same for one of so many parts of a step, with its share of what the step may read to count."""
+    return replace(work, count_max_bytes=work.count_max_bytes // parts)

@@ -1,20 +1,25 @@
 """The committed offsets of groups, translated by what both clusters and the ledger say now."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.checkpoints import read_stored
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.mm2_topics import read_offset_syncs
+from mirror.offsets.checkpoint_rules import StoredCheckpoints
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.sync_store import OffsetSyncStore
-from mirror.offsets.translation import SourcePartition, Sync, TranslatedOffset, generation, none, translate, translate_back
+from mirror.offsets.translation import EARLY, SourcePartition, Sync, TranslatedOffset, generation, none, translate, translate_back
+from mirror.sync.counted_groups import EarlyOffset, count_early
+from mirror.sync.counting import Counting, PartitionHole
 from mirror.sync.group_work import GroupWork
+from mirror.sync.known_places import KnownPlaces
 
 Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 Records = Mapping[TopicPartition, LedgerRecord]
@@ -46,8 +51,13 @@ class TranslatedGroups:
     errors: tuple[ErrorReport, ...] = ()
 
 
-def translate_groups(work: GroupWork, offsets: Offsets, source: Cluster, target: Cluster) -> TranslatedGroups:
+def translate_groups(
+    work: GroupWork, offsets: Offsets, source: Cluster, target: Cluster, known: KnownPlaces | None = None
+) -> TranslatedGroups:
     """Translates what the groups committed. It is read before: the ledger that is read here then knows no less than the groups do.
+
+    What the offset map has forgotten is counted, within the budget of `work`, unless it is `known`; by default the flow's checkpoints say
+    what is.
 
     Topics that the topic filter leaves out are not among the answers, as in MirrorMaker 2. A part of the ledger that cannot be read is an
     error, and no answer for its partitions; so is a partition without leader on the source. Raises what concerns a whole cluster.
@@ -62,7 +72,15 @@ def translate_groups(work: GroupWork, offsets: Offsets, source: Cluster, target:
         for tp, committed in sorted(each.items())
         if topics[tp.topic]
     )
+    found = sides.counted(found, KnownPlaces(lambda: stored_checkpoints(work, target)) if known is None else known)
     return TranslatedGroups(found, tuple(error.report() for error in sides.errors))
+
+
+def stored_checkpoints(work: GroupWork, target: Cluster) -> StoredCheckpoints:
+    """The flow's checkpoints as they are. What is damaged among them is told by whoever writes them. Raises what keeps them from being
+    read."""
+    stored, _ = read_stored(target, work.target_consumer, work.checkpoints_topic)
+    return stored
 
 
 @dataclass
@@ -124,6 +142,24 @@ class _Sides:
             sync = self._sync(tp) if _asks_syncs(committed.offset, record) else None
             found = translate(committed.offset, record, side, self._target_ids.get(remote), leader_epoch=epoch, sync=sync)
         return GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), found, generation(record) if record else None)
+
+    def counted(self, found: tuple[GroupOffset, ...], known: KnownPlaces) -> tuple[GroupOffset, ...]:
+        """The same answers, with those exact that could be counted."""
+        limit = self._work.count_max_bytes
+        asked = {number: early for number, each in enumerate(found) if limit and (early := self._early(each)) is not None}
+        if not asked:
+            return found
+        answers = count_early(asked.values(), known, Counting(self._work, self._source, self._target).count, limit)
+        return tuple(replace(each, translated=answers[asked[at]]) if at in asked else each for at, each in enumerate(found))
+
+    def _early(self, each: GroupOffset) -> EarlyOffset | None:
+        """An answer that may be counted; None for every other one."""
+        answer, is_back = each.translated, each.source.topic in self._upstream
+        record = self._back.records.get(each.remote) if is_back else self._ledger.records.get(each.source)
+        if answer.hole is None or answer.kind != EARLY or answer.reread == 0 or record is None or each.generation is None:
+            return None
+        hole = PartitionHole(each.remote if is_back else each.source, record, answer.hole, is_back)
+        return EarlyOffset(each.committed.offset, answer, each.remote, each.generation, hole)
 
     def _translated_back(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         upstream = TopicPartition(self._upstream[tp.topic], tp.partition)

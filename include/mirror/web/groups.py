@@ -38,7 +38,7 @@ def failover(group: GroupSnapshot) -> str:
 
 def _place(group: GroupSnapshot) -> str:
     if group.is_exact:
-        return "exact"
+        return f"exact; counted beyond the offset map in {_of(group.beyond_map, group)}" if group.beyond_map else "exact"
     parts = []
     if group.unanswered:
         parts.append(f"no position in {_of(group.unanswered, group)}")
@@ -48,6 +48,8 @@ def _place(group: GroupSnapshot) -> str:
         parts.append(f"reads at most {number(group.reread)} records again")
     if group.reread_unknown:
         parts.append(f"reads records again in {_of(group.reread_unknown, group)}, nobody knows how many")
+    if group.over_budget:
+        parts.append(f"not counted in {_of(group.over_budget, group)}, for that would have cost too much")
     return "; ".join(parts) or f"early in {_of(group.early, group)}"
 
 

@@ -130,6 +130,8 @@ class _Rendering:
             self._set(names.GROUP_EXACT, int(each.is_exact), each.group)
             self._set(names.GROUP_REREAD, each.reread, each.group)
             self._set(names.GROUP_AHEAD, each.ahead, each.group)
+            self._set(names.GROUP_COUNTED, each.beyond_map, each.group)
+            self._set(names.GROUP_OVER_BUDGET, each.over_budget, each.group)
             self._set(names.GROUP_UNANSWERED, each.unanswered, each.group)
 
     def _too_many(self, kind: str, count: int) -> bool:

@@ -77,6 +77,12 @@ GROUP_REREAD = Metric("mirror_group_reread_records", "Records that the group wou
 GROUP_AHEAD = Metric(
     "mirror_group_ahead_offsets", "Offsets that the group has read on the source and that the copy has yet to bring", ("group",)
 )
+GROUP_COUNTED = Metric(
+    "mirror_group_partitions_counted", "Partitions of the group that are exact by counting, beyond what the offset map knows", ("group",)
+)
+GROUP_OVER_BUDGET = Metric(
+    "mirror_group_partitions_over_budget", "Partitions of the group that stay early, for counting would cost too much", ("group",)
+)
 GROUP_UNANSWERED = Metric("mirror_group_partitions_unanswered", "Partitions of the group without any position on the target", ("group",))
 
 UP = Metric("mirror_up", "1 if both clusters could be looked at and compared, else 0; then all but this, problems and age is absent")

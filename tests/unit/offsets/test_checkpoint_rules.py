@@ -1,10 +1,12 @@
 """Which checkpoints are written: MirrorMaker 2's rules within a generation, and what goes beyond them."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.formats.checkpoint import Checkpoint
 from mirror.offsets.checkpoint_rules import Candidate, Stored, due, is_due, key_of
+from mirror.offsets.holes import EXACT_PLACE, Hole, Uncounted
 from mirror.offsets.partition import TopicPartition
 
 offsets = st.integers(0, 5)
@@ -41,3 +43,27 @@ def test_each_remote_partition_of_each_group_is_looked_at_by_itself():
     stored = {key_of(each): Stored(each._replace(downstream=20), None) for each in (known, moved)}
     assert [each.checkpoint for each in due(map(Candidate, (known, moved, new)), stored)] == [moved, new]
     assert key_of(new) == ("other", TopicPartition("east.orders", 0))
+
+
+EXACTLY, IN_VAIN = EXACT_PLACE, Uncounted(Hole(0, 0, 50, 60)).text
+
+
+@pytest.mark.parametrize(
+    ("candidate", "stored", "written"),
+    [
+        (Candidate(at(10, 20), "one", 20, EXACTLY), Stored(at(10, 20), "one"), 20),
+        (Candidate(at(10, 20), "one", 20, EXACTLY), Stored(at(10, 20), "one", EXACTLY), None),
+        (Candidate(at(11, 20), "one", 20, EXACTLY), Stored(at(10, 20), "one", EXACTLY), 20),
+        (Candidate(at(10, 20), "one", 20, EXACTLY), Stored(at(10, 20), None), 20),
+        (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 20), "one"), 20),
+        (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 30), "one"), 30),
+        (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 30), "one", IN_VAIN), None),
+        (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 30), None), None),
+        (Candidate(at(10, 20), None, 20, EXACTLY), Stored(at(10, 20), None), None),
+        (Candidate(at(10, 20), "one"), Stored(at(10, 20), "one", EXACTLY), None),
+    ],
+)
+def test_a_note_of_the_place_is_written_once_and_moves_no_position_back(candidate, stored, written):
+    found = due([candidate], {key_of(candidate.checkpoint): stored})
+    assert [each.checkpoint.downstream for each in found] == ([] if written is None else [written])
+    assert all(each.place == candidate.place for each in found)

@@ -52,8 +52,15 @@ def test_a_part_that_fails_is_an_answer_and_the_others_count(step, monkeypatch):
 
 
 def test_answers_add_up():
-    emitted = Emitted(2, 5, 1, Counter(exact=6)) + Emitted(1, 0, 2, Counter(exact=1, early=1))
-    assert checkpoints.done(emitted, False).totals == {"groups": 3, "written": 5, "unchanged": 3, "kinds": {"early": 1, "exact": 7}}
+    emitted = Emitted(2, 5, 1, Counter(exact=6), beyond_map=2) + Emitted(1, 0, 2, Counter(exact=1, early=1), beyond_map=1, over_budget=1)
+    assert checkpoints.done(emitted, False).totals == {
+        "groups": 3,
+        "written": 5,
+        "unchanged": 3,
+        "kinds": {"early": 1, "exact": 7},
+        "beyond_map": 3,
+        "over_budget": 1,
+    }
     synced = Synced((GroupOutcome("b", "synced", 2),)) + Synced((GroupOutcome("a", "skipped", 0, "why"),))
     done = group_offsets.done(synced, True)
     assert (done.result["group"], done.result["reason"]) == (["a", "b"], ["why", ""])

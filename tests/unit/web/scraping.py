@@ -58,7 +58,11 @@ BUSY = {
     "catch_up": CatchUp(math.inf, "too slow"),
     "throttle": Throttle(5000),
     "groups": GroupsSnapshot(
-        now(), (GroupSnapshot("billing", 2, 2, ahead=46), GroupSnapshot('re"po\\rts\n', 3, 1, unanswered=1, early=1, reread=7))
+        now(),
+        (
+            GroupSnapshot("billing", 2, 2, ahead=46, beyond_map=2),
+            GroupSnapshot('re"po\\rts\n', 3, 1, unanswered=1, early=1, reread=7, over_budget=1),
+        ),
     ),
     "heartbeats": (HeartbeatPath(("north", "east", "west"), "east.heartbeats", now(), 30.0),),
     "skipped_in_all": 5,

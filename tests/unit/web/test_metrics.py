@@ -54,6 +54,8 @@ def test_topics_partitions_and_groups_have_theirs_and_awkward_names_arrive_whole
     assert value("mirror_group_ahead_offsets", group="billing") == 46
     assert (value("mirror_group_exact", group='re"po\\rts\n'), value("mirror_group_reread_records", group='re"po\\rts\n')) == (0, 7)
     assert value("mirror_group_partitions_unanswered", group='re"po\\rts\n') == 1
+    assert value("mirror_group_partitions_counted", group="billing") == 2
+    assert value("mirror_group_partitions_over_budget", group='re"po\\rts\n') == 1
 
 
 def test_what_means_the_same_has_the_names_and_labels_of_strimzi():

@@ -10,8 +10,9 @@ import pytest
 
 from mirror.errors import ErrorReport
 from mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
-from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
+from mirror.report.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
 from mirror.web.access import AirflowView, Dag
+from mirror.web.groups import failover
 from tests.unit.web.made_up import BUSY, FLOW, GROUPS, HEALTHY, HOSTILE, NOW, large, made_up, snapshot, stuck, topic, with_gap
 
 
@@ -81,6 +82,20 @@ def test_groups_say_what_a_failover_now_would_mean() -> None:
     assert "thinned" in opened
     assert names(made_up(BUSY).page("/flows/east-to-west?g.show=inexact"), "groups")[0] == "reports"
     assert len(rows(made_up(BUSY).page("/flows/east-to-west?g.q=BILL"), "groups")) == 1
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        (GroupSnapshot("g", 3, 3, beyond_map=2), "exact; counted beyond the offset map in 2 of 3 partitions"),
+        (
+            GroupSnapshot("g", 2, 1, early=1, reread=9, over_budget=1),
+            "reads at most 9 records again; not counted in 1 of 2 partitions, for that would have cost too much",
+        ),
+    ],
+)
+def test_groups_say_whether_they_were_counted(group: GroupSnapshot, said: str) -> None:
+    assert failover(group) == said
 
 
 @pytest.mark.parametrize("order, expected", [("%2Bname", ["clicks", "orders", "payments"]), ("-name", ["payments", "orders", "clicks"])])

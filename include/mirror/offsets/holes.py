@@ -1,0 +1,153 @@
+"""Holes of the offset map, and counting through one: which record of the source stands where in it on the target.
+
+A hole lies between two pairs of offsets that the map knows, a kept run in front and a thinned one behind. Both sides hold the same records
+in it, in the same order, so the n-th one there is the copy of the n-th one here:
+
+    source   pair │ a b c · d e │ pair      · is a marker, an aborted record, or one that was passed over
+    target   pair │ a b · c d e │ pair      the records are counted, never the offsets
+
+That holds only where nothing else stands in the hole: no record of somebody else's, no older copies from before a restart, none that
+compaction took on one side alone. So nothing is counted that was not compared: a place is given only where all records of both sides are
+equal, one by one. Where retention took the front of a side, the rest is compared backwards from the pair behind (`_from_behind`).
+"""
+
+from array import array
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import NamedTuple
+
+CONTENT_BYTES = 16
+"""How many bytes stand for what a record carries."""
+
+
+class Hole(NamedTuple):
+    """What lies between two pairs of the map: source offsets `[source, source_end)` and target offsets `[target, target_end)`. The pair
+    behind is that of a record: the one at `source_end` was written to `target_end`."""
+
+    source: int
+    target: int
+    source_end: int
+    target_end: int
+
+
+class Records:
+    """The records of one side of a hole in their order, each as its offset, its timestamp and a digest of the rest."""
+
+    __slots__ = ("contents", "is_stamped", "is_whole", "offsets", "times")
+
+    def __init__(self, is_whole: bool = True) -> None:
+        """`is_whole`: the side still holds the hole from its first offset on."""
+        self.is_whole = is_whole
+        self.is_stamped = False
+        """Whether the brokers of this side stamp records when they are appended: then times tell nothing."""
+        self.offsets = array("q")
+        self.times = array("q")
+        self.contents = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def add(self, offset: int, time: int, content: bytes) -> None:
+        """Adds the record behind the others. `content`: the digest of its key, value and headers, of CONTENT_BYTES."""
+        self.offsets.append(offset)
+        self.times.append(time)
+        self.contents += content
+
+    def ends_as(self, other: "Records", count: int, timed: bool) -> bool:
+        """Whether the last so many records of both are the same."""
+        mine, theirs = len(self) - count, len(other) - count
+        same = self.contents[mine * CONTENT_BYTES :] == other.contents[theirs * CONTENT_BYTES :]
+        return same and (not timed or self.times[mine:] == other.times[theirs:])
+
+    def stands_before(self, index: int, timed: bool) -> bool:
+        """Whether a record that is the same as this one stands anywhere in front of it."""
+        content = self.contents[index * CONTENT_BYTES : (index + 1) * CONTENT_BYTES]
+        found = self.contents.find(content, 0, index * CONTENT_BYTES)
+        while found >= 0:
+            at, within = divmod(found, CONTENT_BYTES)
+            if not within and (not timed or self.times[at] == self.times[index]):
+                return True
+            found = self.contents.find(content, found + 1, index * CONTENT_BYTES)
+        return False
+
+
+@dataclass(frozen=True)
+class CountedHole:
+    """A hole whose records were read on both sides and are the same: which offset became which."""
+
+    hole: Hole
+    _source: Records
+    _target: Records
+    _whole: bool
+    _timed: bool
+
+    def target_of(self, offset: int) -> int | None:
+        """Where the first record at or behind a source offset stands on the target; None where the front that is gone may matter."""
+        index = bisect_left(self._source.offsets, offset)
+        if self._whole:
+            return self._target.offsets[index] if index < len(self._target) else self.hole.target_end
+        return self._from_behind(index)
+
+    def source_of(self, offset: int) -> int | None:
+        """The source offset of the first record at or behind a target offset; None where one side's front is gone."""
+        if not self._whole:
+            return None
+        index = bisect_left(self._target.offsets, offset)
+        return self._source.offsets[index] if index < len(self._source) else self.hole.source_end
+
+    def _from_behind(self, index: int) -> int | None:
+        """The same as `target_of`, where only the ends of both sides are known to be the same.
+
+        The record in front of the answer has to be among them: so nothing stands between the two that the source has dropped since. And
+        neither of the two may stand on the target further in front as well: those would be older copies, from before a restart, which the
+        group has to read.
+        """
+        theirs = index - len(self._source) + len(self._target)
+        if index - 1 < max(len(self._source) - len(self._target), 0):
+            return None
+        beside = [each for each in (theirs - 1, theirs) if each < len(self._target)]
+        if any(self._target.stands_before(each, self._timed) for each in beside):
+            return None
+        return self._target.offsets[theirs] if theirs < len(self._target) else self.hole.target_end
+
+
+def counted(hole: Hole, source: Records, target: Records) -> CountedHole | None:
+    """The hole with its places; None where the records of both sides are not the same, so that counting would prove nothing."""
+    timed = not target.is_stamped
+    whole = source.is_whole and target.is_whole
+    if whole and len(source) != len(target):
+        return None
+    if not source.ends_as(target, min(len(source), len(target)), timed):
+        return None
+    return CountedHole(hole, source, target, whole, timed)
+
+
+# ---------------------------------------------------------------- what a checkpoint notes of a place
+
+EXACT_PLACE = "exact"
+"""The position is that of the first record at or behind the group's offset, and will be as long as the generation lasts."""
+_UNCOUNTED = "uncounted"
+
+
+class Uncounted(NamedTuple):
+    """That a hole was read in vain. `bytes`: so many were not enough to read it; 0: both sides do not hold the same records."""
+
+    hole: Hole
+    bytes: int = 0
+
+    @property
+    def text(self) -> str:
+        """As a checkpoint's header has it."""
+        return " ".join(map(str, (_UNCOUNTED, *self.hole, self.bytes)))
+
+
+def read_uncounted(text: str) -> Uncounted | None:
+    """The opposite of `Uncounted.text`; None for any other text: it is a note for later readings, and nothing depends on it."""
+    word, *numbers = text.split(" ")
+    if word != _UNCOUNTED or len(numbers) != len(Hole._fields) + 1 or not all(_is_number(each) for each in numbers):
+        return None
+    return Uncounted(Hole(*map(int, numbers[:-1])), int(numbers[-1]))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20

@@ -1,0 +1,75 @@
+"""What is known already of places that the offset map does not know, so that an idle group is not counted again every minute.
+
+There is no process that could remember it, so the checkpoints do. A checkpoint whose position was exact says so in a header, with the
+generation that it was made in. Within a generation no record of the remote partition moves, and the copy of a source offset that has one
+does not either: so the position is that of every group with the same offset, for as long as the generation lasts. A hole that was read in
+vain is noted likewise.
+"""
+
+from collections.abc import Callable, Iterable
+
+from mirror.offsets.checkpoint_rules import Stored, StoredCheckpoints
+from mirror.offsets.holes import EXACT_PLACE, Hole, read_uncounted
+from mirror.offsets.partition import TopicPartition
+
+Load = Callable[[], StoredCheckpoints]
+_Place = tuple[TopicPartition, str, int]
+_Hole = tuple[TopicPartition, str, Hole]
+
+
+class KnownPlaces:
+    """Places by remote partition, generation and the group's offset; and holes that were read in vain."""
+
+    def __init__(self, load: Load = dict) -> None:
+        """`load`: the checkpoints as they are. They are read once, and only if somebody asks; it may raise errors of ours."""
+        self._load: Load | None = load
+        self._exact: dict[_Place, int] = {}
+        self._uncounted: dict[_Hole, int] = {}
+        self._asked: set[_Place | _Hole] = set()
+
+    def begin(self, load: Load) -> None:
+        """Begins another step with what this one knew. What nobody asked for is forgotten."""
+        self._load = load
+        self._exact = {key: each for key, each in self._exact.items() if key in self._asked}
+        self._uncounted = {key: each for key, each in self._uncounted.items() if key in self._asked}
+        self._asked = set()
+
+    def place(self, remote: TopicPartition, generation: str, offset: int, within: tuple[int, int]) -> int | None:
+        """The position of a group with this offset, from the first of these positions to the last; None if it is not known. Raises what
+        keeps the checkpoints from being read."""
+        key = (remote, generation, offset)
+        self._asked.add(key)
+        if key not in self._exact:
+            self._read()
+        found = self._exact.get(key)
+        return found if found is not None and within[0] <= found <= within[1] else None
+
+    def was_read_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> int | None:
+        """0 if its sides are not the same, the budget that was not enough if this one is no larger; None if it is worth reading."""
+        key = (remote, generation, hole)
+        self._asked.add(key)
+        found = self._uncounted.get(key)
+        return found if found == 0 or (found is not None and found >= limit) else None
+
+    def learn(self, remote: TopicPartition, generation: str, offset: int, position: int) -> None:
+        """Keeps a place that was found."""
+        self._exact[remote, generation, offset] = position
+
+    def learn_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> None:
+        """Keeps that a hole was read in vain."""
+        self._uncounted[remote, generation, hole] = limit
+
+    def _read(self) -> None:
+        if self._load is not None:
+            load, self._load = self._load, None
+            self._take(load().values())
+
+    def _take(self, stored: Iterable[Stored]) -> None:
+        for each in stored:
+            if each.generation is None:
+                continue
+            remote = TopicPartition(each.checkpoint.topic, each.checkpoint.partition)
+            if each.place == EXACT_PLACE:
+                self.learn(remote, each.generation, each.checkpoint.upstream, each.checkpoint.downstream)
+            elif (uncounted := read_uncounted(each.place)) is not None:
+                self.learn_in_vain(remote, each.generation, uncounted.hole, uncounted.bytes)
