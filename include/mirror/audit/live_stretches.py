@@ -8,7 +8,9 @@ both have. Such a head is counted back from the pair behind it:
     target   pair ├──────────── m records ──────┤ pair            are copies of what the source no longer has
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from mirror.audit.model import LeftOut
 from mirror.audit.pairs import Pair, pair_at, pair_before, pair_behind
@@ -27,9 +29,12 @@ BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
 FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
 
 
-def live_stretches(tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> tuple[list[Stretch], list[LeftOut]]:
-    """What the live copy wrote: at most a head and the rest. `wanted` None: all of it."""
-    return _Live(tp, record, wanted, held).run()
+def live_stretches(
+    tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held, pairs: Mapping[int, Pair] = MappingProxyType({})
+) -> tuple[list[Stretch], list[LeftOut]]:
+    """What the live copy wrote: at most a head and the rest. `wanted` None: all of it. `pairs`: those of source offsets that the map has
+    forgotten, as far as they were found."""
+    return _Live(tp, record, wanted, held, pairs).run()
 
 
 def nothing_copied(tp: TopicPartition, record: LedgerRecord, held: Held) -> Stretch:
@@ -39,10 +44,11 @@ def nothing_copied(tp: TopicPartition, record: LedgerRecord, held: Held) -> Stre
 
 
 class _Live:
-    def __init__(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held) -> None:
+    def __init__(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: Held, pairs: Mapping[int, Pair]) -> None:
         self._tp = tp
         self._record = record
         self._held = held
+        self._pairs = pairs
         self._runs = record.offset_map.runs
         self._by_target = [Run(run.target, run.source, run.length, run.thinned) for run in self._runs]
         self._remote = TopicPartition(record.target_topic, tp.partition)
@@ -58,7 +64,7 @@ class _Live:
         if not covered:
             return [], self._left
         first, end = covered[0][0], self._end(covered[-1][1])
-        begin = pair_at(self._runs, first) or self._widened(first)
+        begin = pair_at(self._runs, first) or self._pairs.get(first) or self._widened(first)
         stretches: list[Stretch] = []
         if begin is None:
             known, ahead = pair_before(self._runs, first), pair_behind(self._runs, first)
@@ -106,7 +112,7 @@ class _Live:
             self._leave_out(max(known.source, self._wanted[0]), end, SOURCE_LOST.format(self._held.source_end))
             return known
         last = Pair(record.watermark, record.target_next)
-        return last if end == record.watermark else pair_behind(self._runs, end) or last
+        return last if end == record.watermark else self._pairs.get(end) or pair_behind(self._runs, end) or last
 
     def _widened(self, first: int) -> Pair | None:
         """A known pair in front of the first offset that was asked for, if it may be read from there."""

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from mirror.audit.holdings import Holdings
 from mirror.audit.live_stretches import live_stretches, nothing_copied
 from mirror.audit.model import LeftOut
+from mirror.audit.pair_search import Pairs, search_pairs, searches
 from mirror.audit.scope import Scope, not_begun
 from mirror.audit.stretch import Stretch
 from mirror.audit.stretches import HISTORY_GONE, HISTORY_LOST, PLACE_UNKNOWN, countable, forgotten, history_stretch, without_all
+from mirror.audit.work import audit_work
 from mirror.config import Flow
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated
 from mirror.formats.control import ACCEPT_RECORDS, RESTART
@@ -77,6 +79,7 @@ class _Looking:
         self.stretches: list[Stretch] = []
         self.left_out: dict[TopicPartition, list[LeftOut]] = {}
         self.tails: dict[TopicPartition, Interval] = {}
+        self._pairs: Pairs = {}
         self.records = scope.chosen(flow, view.records)
         committed = flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
         self._holdings = Holdings(source, target, self.records, committed)
@@ -87,6 +90,7 @@ class _Looking:
     def run(self) -> None:
         """Fills what was asked for."""
         wanted = self._scope.wanted(self._source, self.records, self._holdings)
+        self._search(wanted or {})
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
             error = self._holdings.source_error(tp, record)
@@ -98,6 +102,18 @@ class _Looking:
                 self._live(tp, record, wanted[tp] if wanted is not None else None)
                 self._history(tp, record, wanted[tp] if wanted is not None else None)
 
+    def _search(self, wanted: Mapping[TopicPartition, Interval]) -> None:
+        """Looks for the pairs of intervals that lie where offset maps have forgotten details."""
+        asked = []
+        for tp, record in self.records.items():
+            errors = self._holdings.source_error(tp, record) or self._holdings.live_error(tp, record)
+            if tp not in wanted or errors is not None:
+                continue
+            if not self._lenient(tp, record) and not self._holdings.is_compacted(tp, record.target_topic):
+                asked.append(searches(tp, record, wanted[tp], self._holdings.held(tp, record.target_topic)))
+        if any(each is not None for ends in asked for each in ends):
+            self._pairs = search_pairs(audit_work(self._flow, False), asked)
+
     # ------------------------------------------------------------ stretches
 
     def _live(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
@@ -106,7 +122,7 @@ class _Looking:
             self._fail(tp, error)
             return
         held = self._holdings.held(tp, record.target_topic if error is None else None)
-        stretches, left_out = live_stretches(tp, record, wanted, held)
+        stretches, left_out = live_stretches(tp, record, wanted, held, self._pairs.get(tp, {}))
         if error is None and wanted is None and not lenient and (tail := self._holdings.tail(tp, record)) is not None:
             self.tails[tp] = tail
             stretches = stretches or [nothing_copied(tp, record, held)]

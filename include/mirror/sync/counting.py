@@ -6,16 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
-from mirror.audit.record import LOG_APPEND_TIME, NO_TIMESTAMP, Message, UnreadableHeaders, encoded
+from mirror.audit.carried import take
+from mirror.audit.record import Message, UnreadableHeaders
 from mirror.audit.side import Part, Side
 from mirror.errors import MirrorError, RecordUnreadable
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.kafka.batches import PARTITIONS_AT_ONCE, TimeIsUp
 from mirror.kafka.cluster import Cluster
-from mirror.offsets.holes import CONTENT_BYTES, CountedHole, Hole, Records, counted
+from mirror.offsets.holes import CountedHole, Hole, Records, counted
 from mirror.offsets.intervals import merged, within
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.group_work import GroupWork
@@ -217,27 +216,12 @@ class _Reading:
 
     def _add(self, tp: TopicPartition, messages: Sequence[Message], spending: _Spending) -> None:
         try:
-            size = _add(self.records[tp], messages)
+            size = take(self.records[tp], messages) + _BESIDE * len(messages)
         except UnreadableHeaders as unreadable:
             self.errors[tp] = RecordUnreadable(self._side.alias, *tp, unreadable.offset)
         else:
             self.spent[tp] += size
             spending.take(size)
-
-
-def _add(records: Records, messages: Sequence[Message]) -> int:
-    """Adds messages; how many bytes they cost. Raises UnreadableHeaders."""
-    size = 0
-    for message in messages:
-        kind, timestamp = message.timestamp()
-        try:
-            data = encoded(NO_TIMESTAMP, message.key(), message.value(), read_headers(message))
-        except UNREADABLE_HEADERS:
-            raise UnreadableHeaders(message.offset() or 0) from None
-        records.is_stamped |= kind == LOG_APPEND_TIME
-        records.add(message.offset() or 0, timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
-        size += len(data) + _BESIDE
-    return size
 
 
 def _partitions(holes: Sequence[PartitionHole]) -> tuple[list[TopicPartition], list[TopicPartition]]:

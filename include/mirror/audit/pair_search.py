@@ -1,0 +1,227 @@
+"""Finds the pairs of offsets at which an interval that was asked for begins and ends, where the offset map has forgotten them.
+
+Without them a stretch is widened to the next pairs that the map knows, and an audit of a day may read a week. So the copy of the first
+record at such an offset is looked for on the target, between these pairs: by timestamps, bisecting, until some records are left to read.
+
+    source           pair ·············· a-1 a a+1 … ······ pair      the records around the offset
+    target           pair ··· ? ····· ? ·· ?[·········]···· pair      the probes, and what is read to find them in
+
+Timestamps only say where to look. A pair counts if the records around it are the same on both sides, in front of it and behind it, and
+stand nowhere else in what was read. Else the stretch is widened as ever: it proves no less, and whatever is amiss there is found in it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mirror.audit.carried import take
+from mirror.audit.pairs import Pair, pair_at
+from mirror.audit.record import Message, UnreadableHeaders
+from mirror.audit.side import Part, Side
+from mirror.audit.stretch import Held
+from mirror.audit.work import AuditWork
+from mirror.errors import MirrorError, RecordUnreadable
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.reading import BoundedReader
+from mirror.offsets.holes import CONTENT_BYTES, Hole, Records
+from mirror.offsets.intervals import Interval, merged, within
+from mirror.offsets.partition import TopicPartition
+from mirror.report.oldest import SMALL_FETCHES
+
+Pairs = dict[TopicPartition, dict[int, Pair]]
+"""By source partition and the source offset that was asked for."""
+
+_Left = Mapping[TopicPartition, Sequence[Interval]]
+
+_WIDENED_SHARE = 50
+"""A stretch that is widened by less than this part of what was asked for is widened."""
+_WIDENED_LEAST = 250
+_READ_SHARE = 200
+"""What is read around an offset on either side is at most this part of what was asked for, or some records."""
+_READ_LEAST = 64
+_BEHIND, _LEAST_BEHIND, _IN_FRONT = 32, 8, 8
+"""How many records behind the offset and in front of it are looked for."""
+_PROBES = 48
+
+
+class Reading(Protocol):
+    """A cluster, as it is searched."""
+
+    def first(self, ranges: Mapping[TopicPartition, Interval], left: _Left) -> Mapping[TopicPartition, Message]:
+        """The first record of each range that does not lie in the intervals that are left out."""
+        ...
+
+    def records(self, parts: Mapping[TopicPartition, Part]) -> Mapping[TopicPartition, Records]:
+        """The records of each part; a partition that cannot be read is absent."""
+        ...
+
+
+@dataclass
+class Search:
+    """For the pair of one source offset, in one hole of the map. `low` and `high`: between which target offsets it is looked for."""
+
+    tp: TopicPartition
+    remote: TopicPartition
+    offset: int
+    hole: Hole
+    around: int
+    source_left: tuple[Interval, ...]
+    target_left: tuple[Interval, ...]
+    low: int
+    high: int
+    time: int | None = None
+
+
+def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: Held) -> tuple[Search | None, Search | None]:
+    """What is to be looked for at the beginning and at the end of an interval that was asked for; None where the map knows enough."""
+    covered = within(within(record.covered, *wanted), held.source_start, held.source_end)
+    if not covered or any(each.count is not None for each in record.skipped):
+        return None, None
+    first, last = covered[0][0], covered[-1][1]
+    least = max((last - first) // _WIDENED_SHARE, _WIDENED_LEAST)
+    around = max((last - first) // _READ_SHARE, _READ_LEAST)
+
+    def search(offset: int, widened: Callable[[Hole], int]) -> Search | None:
+        hole = _hole(record, offset)
+        if hole is None or widened(hole) <= least:
+            return None
+        passed = merged([(each.start, each.end) for each in record.skipped])
+        history = merged([(e.target_start, e.target_end) for e in record.places_of_history if e.topic == record.target_topic])
+        low, high = max(hole.target, held.target_start), min(hole.target_end, held.target_end)
+        return Search(tp, TopicPartition(record.target_topic, tp.partition), offset, hole, around, passed, history, low, high)
+
+    whole = held.source_end >= record.watermark
+    return search(first, lambda hole: first - hole.source), search(last, lambda hole: hole.source_end - last) if whole else None
+
+
+def found_pairs(wanted: Sequence[Search], source: Reading, target: Reading) -> Pairs:
+    """The pairs that could be found, of searches in partitions that are all different."""
+    pairs: Pairs = {}
+    firsts = source.first({each.tp: (each.offset, each.hole.source_end) for each in wanted}, {each.tp: each.source_left for each in wanted})
+    for each in wanted:
+        if each.tp in firsts:
+            each.time = firsts[each.tp].timestamp()[1]
+        else:
+            pairs[each.tp] = {each.offset: Pair(each.hole.source_end, each.hole.target_end)}
+    left = [each for each in wanted if each.time is not None]
+    _bisect(left, target)
+    ours = source.records({each.tp: _part(each.offset, each.offset, each, of_source=True) for each in left})
+    theirs = target.records({each.remote: _part(each.low, each.high, each, of_source=False) for each in left})
+    for each in left:
+        if each.tp in ours and each.remote in theirs:
+            position = _place(each.offset, ours[each.tp], theirs[each.remote])
+            if position is not None:
+                pairs[each.tp] = {each.offset: Pair(each.offset, position)}
+    return pairs
+
+
+def search_pairs(work: AuditWork, wanted: Sequence[tuple[Search | None, Search | None]]) -> Pairs:
+    """The pairs of both ends of many intervals. What cannot be read is not found: the audit reads the same partitions, and says it."""
+    pairs: Pairs = {}
+    source = _ClusterReading(work, of_source=True)
+    target = _ClusterReading(work, of_source=False)
+    for ends in zip(*wanted, strict=True) if wanted else ():
+        asked = [each for each in ends if each is not None]
+        if asked:
+            try:
+                for tp, found in found_pairs(asked, source, target).items():
+                    pairs.setdefault(tp, {}).update(found)
+            except MirrorError:
+                continue
+    return pairs
+
+
+# ------------------------------------------------------------ inside
+
+
+def _hole(record: LedgerRecord, offset: int) -> Hole | None:
+    runs = record.offset_map.runs
+    if pair_at(runs, offset) is not None:
+        return None
+    index = bisect_right(runs, offset, key=lambda run: run.source) - 1
+    if index < 0 or index + 1 == len(runs):
+        return None
+    kept, following = runs[index], runs[index + 1]
+    return Hole(kept.source + kept.length, kept.target + kept.length, following.source, following.target)
+
+
+def _bisect(wanted: Sequence[Search], target: Reading) -> None:
+    """Narrows each search to about as many target offsets as are read around it."""
+    for _ in range(_PROBES):
+        wide = [each for each in wanted if each.high - each.low > each.around]
+        if not wide:
+            return
+        middles = {each.remote: (each.low + each.high) // 2 for each in wide}
+        probes = target.first({each.remote: (middles[each.remote], each.high) for each in wide}, {e.remote: e.target_left for e in wide})
+        for each in wide:
+            probe = probes.get(each.remote)
+            if probe is not None and each.time is not None and probe.timestamp()[1] < each.time:
+                each.low = (probe.offset() or 0) + 1
+            else:
+                each.high = middles[each.remote]
+
+
+def _part(low: int, high: int, search: Search, *, of_source: bool) -> Part:
+    """What is read around the places between two offsets."""
+    hole = search.hole
+    begin, end = (hole.source, hole.source_end) if of_source else (hole.target, hole.target_end)
+    left = search.source_left if of_source else search.target_left
+    return Part(max(low - search.around, begin), min(high + search.around, end), left)
+
+
+def _place(offset: int, source: Records, target: Records) -> int | None:
+    """The target offset of the first source record at or behind an offset; None unless the records around it say so, at one place only."""
+    first = bisect_left(source.offsets, offset)
+    begin, end = max(first - _IN_FRONT, 0), min(first + _BEHIND, len(source))
+    if begin == first or end - first < _LEAST_BEHIND or target.is_stamped:
+        return None
+    places = [at for at in _occurrences(source, begin, end, target) if at + end - begin <= len(target)]
+    return target.offsets[places[0] + first - begin] if len(places) == 1 else None
+
+
+def _occurrences(source: Records, begin: int, end: int, target: Records) -> Iterator[int]:
+    """Where these records of the source stand one behind the other on the target."""
+    wanted = source.contents[begin * CONTENT_BYTES : end * CONTENT_BYTES]
+    found = target.contents.find(wanted)
+    while found >= 0:
+        at, within_one = divmod(found, CONTENT_BYTES)
+        if not within_one and target.times[at : at + end - begin] == source.times[begin:end]:
+            yield at
+        found = target.contents.find(wanted, found + 1)
+
+
+class _ClusterReading:
+    """One cluster of an audit."""
+
+    def __init__(self, work: AuditWork, *, of_source: bool) -> None:
+        alias, settings, admin = (
+            (work.source, work.source_consumer, work.source_admin) if of_source else (work.target, work.target_consumer, work.target_admin)
+        )
+        committed = work.committed or not of_source
+        self._seconds = work.seconds
+        self._few = BoundedReader(alias, {**settings, **SMALL_FETCHES}, committed)
+        self._side = Side(alias, settings, committed, work.seconds, admin)
+
+    def first(self, ranges: Mapping[TopicPartition, Interval], left: _Left) -> Mapping[TopicPartition, Message]:
+        """The same; a partition whose topic may not be read is absent."""
+
+        def counts(message: Any) -> bool:
+            at = TopicPartition(message.topic(), message.partition())
+            return not any(start <= (message.offset() or 0) < end for start, end in left[at])
+
+        refused: MutableMapping[str, MirrorError] = {}
+        found = self._few.first_visible(ranges, self._seconds, refused, accept=counts)
+        return {tp: each for tp, each in found.items() if tp.topic not in refused}
+
+    def records(self, parts: Mapping[TopicPartition, Part]) -> Mapping[TopicPartition, Records]:
+        """The same; records of which no digest can be made are not found either."""
+        errors: dict[TopicPartition, MirrorError] = {}
+        found = {tp: Records() for tp in parts}
+        for tp, messages in self._side.batches(parts, errors):
+            if tp not in errors:
+                try:
+                    take(found[tp], messages)
+                except UnreadableHeaders as unreadable:
+                    errors[tp] = RecordUnreadable(self._side.alias, *tp, unreadable.offset)
+        return {tp: records for tp, records in found.items() if tp not in errors}

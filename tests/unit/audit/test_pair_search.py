@@ -1,0 +1,217 @@
+"""Where an interval begins and ends that lies where the offset map has forgotten details: as little is read as was asked for, and what is
+amiss is found as if all were read."""
+
+from bisect import bisect_left
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from mirror.audit.carried import take
+from mirror.audit.live_stretches import live_stretches
+from mirror.audit.pair_search import found_pairs, searches
+from mirror.audit.pairs import Pair
+from mirror.audit.stretch import Held
+from mirror.formats.skipped import Skipped
+from mirror.offsets.holes import Records
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.partition import TopicPartition
+from tests.unit.audit.memory import MemoryMessage, record
+from tests.unit.ledger_records import ledger_record
+
+TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+COUNT, PER_TRANSACTION = 20_000, 10
+DAY = (12_005, 14_885)
+
+
+class Reading:
+    """A cluster in memory; `read` is how many records were read."""
+
+    def __init__(self, logs):
+        self.logs, self.read = {tp: sorted(log, key=lambda each: each.offset) for tp, log in logs.items()}, 0
+
+    def _within(self, tp, start, end, left):
+        log = self.logs[tp]
+        found = log[bisect_left(log, start, key=lambda each: each.offset) : bisect_left(log, end, key=lambda each: each.offset)]
+        return [each for each in found if not any(first <= each.offset < last for first, last in left)]
+
+    def first(self, ranges, left):
+        found = {tp: self._within(tp, start, end, left[tp])[:1] for tp, (start, end) in ranges.items()}
+        self.read += sum(map(len, found.values()))
+        return {tp: MemoryMessage(each[0]) for tp, each in found.items() if each}
+
+    def records(self, parts):
+        found = {}
+        for tp, part in parts.items():
+            found[tp] = Records()
+            take(found[tp], [MemoryMessage(each) for each in self._within(tp, part.start, part.end, part.left)])
+            self.read += len(found[tp])
+        return found
+
+
+def in_order(number):
+    """A record each second."""
+    return 1_000 * number
+
+
+@cache
+def records_of(stamps):
+    """The records of the source."""
+    return [record(number + number // PER_TRANSACTION, b"value %d" % number, timestamp=stamps(number)) for number in range(COUNT)]
+
+
+@cache
+def copies_of(stamps):
+    """Their copies."""
+    return [each._replace(offset=number + number // 100) for number, each in enumerate(records_of(stamps))]
+
+
+class Mirrored:
+    """A week on both sides: a marker behind ten records of the source, and one behind every hundred on the target."""
+
+    def __init__(self, stamps=in_order):
+        self.source, self.target = list(records_of(stamps)), list(copies_of(stamps))
+        self.end, self.target_end = self.source[-1].offset + 2, self.target[-1].offset + 2
+
+    @property
+    def ledger(self):
+        runs = Run(0, 0, 10), Run(self.source[-1].offset, self.target[-1].offset, 1, thinned=True)
+        return ledger_record(
+            watermark=self.end,
+            target_topic="east.orders",
+            target_next=self.target_end - 1,
+            covered=((0, self.end),),
+            offset_map=OffsetMap(runs),
+        )
+
+    @property
+    def held(self):
+        return Held(0, self.end, 0, self.target_end)
+
+    def pairs(self, wanted=DAY, ledger=None):
+        self.reading = Reading({TP: self.source}), Reading({REMOTE: self.target})
+        found = {}
+        for each in searches(TP, ledger or self.ledger, wanted, self.held):
+            if each is not None:
+                found |= found_pairs([each], *self.reading).get(TP, {})
+        return found
+
+    def stretch(self, wanted=DAY):
+        (stretch,), left = live_stretches(TP, self.ledger, wanted, self.held, self.pairs(wanted))
+        assert not left
+        return stretch
+
+    def differs(self, stretch):
+        """Whether source and target of the stretch are not the same, in their order."""
+        source = [each.carries() for each in self.source if stretch.start <= each.offset < stretch.end]
+        return source != [each.carries() for each in self.target if stretch.target_start <= each.offset < stretch.target_end]
+
+    def copy_of(self, offset):
+        value = next(each for each in self.source if each.offset >= offset).value
+        return next(each for each in self.target if each.value == value)
+
+
+def offsets_read(stretch):
+    return stretch.end - stretch.start
+
+
+def test_an_audit_of_a_day_reads_at_most_a_twentieth_more_than_the_day():
+    mirrored = Mirrored()
+    widened = live_stretches(TP, mirrored.ledger, DAY, mirrored.held)[0][0]
+    assert offsets_read(widened) > 7 * (DAY[1] - DAY[0]), "what the map alone knows"
+    stretch = mirrored.stretch()
+    assert (stretch.start, stretch.end) == DAY
+    assert (stretch.target_start, stretch.target_end) == tuple(mirrored.copy_of(offset).offset for offset in DAY)
+    assert not mirrored.differs(stretch)
+    day = sum(DAY[0] <= each.offset < DAY[1] for each in mirrored.source)
+    assert all(side.read <= day // 20 + 400 for side in mirrored.reading), [side.read for side in mirrored.reading]
+
+
+def test_days_touch_so_nothing_stands_between_two_audits():
+    mirrored, cuts = Mirrored(), [3_000, 7_777, 12_005, 14_885, 20_001]
+    stretches = [mirrored.stretch((start, end)) for start, end in pairwise(cuts)]
+    for before, after in pairwise(stretches):
+        assert (before.end, before.target_end) == (after.start, after.target_start)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_timestamps_out_of_order_cost_more_reading_and_nothing_else(seed):
+    random = Random(seed)
+    jitter = [random.randint(0, 40_000) for _ in range(COUNT)]
+    jitter[random.randrange(COUNT)] = 10**12  # a clock that was far ahead
+    mirrored = Mirrored(lambda number: 1_000 * number + jitter[number])
+    stretch = mirrored.stretch()
+    assert stretch.start <= DAY[0] <= DAY[1] <= stretch.end
+    assert not mirrored.differs(stretch)
+
+
+def planted(mirrored, kind, at, size=1):
+    """Plants a difference on the target at the copy of the source record with this number."""
+    target = mirrored.target
+    if kind == "missing":
+        del target[at : at + size]
+    elif kind == "changed":
+        target[at] = target[at]._replace(value=b"another")
+    else:
+        again = target[at : at + size] if kind == "doubled" else [record(0, b"foreign", timestamp=target[at].timestamp)]
+        behind = [each._replace(offset=each.offset + len(again)) for each in target[at:]]
+        begun = target[at].offset
+        target[at:] = [each._replace(offset=begun + number) for number, each in enumerate(again)] + behind
+        mirrored.target_end += len(again)
+
+
+NUMBERS = [sum(each < cut for each in [n + n // PER_TRANSACTION for n in range(COUNT)]) for cut in DAY]
+
+
+@pytest.mark.parametrize("kind", ["missing", "changed", "foreign", "doubled"])
+@pytest.mark.parametrize("size", [1, 5, 40])
+@pytest.mark.parametrize("place", ["first", "second", "within", "last but one", "last"])
+def test_whatever_is_amiss_in_the_day_is_in_what_is_compared(kind, size, place):
+    first, end = NUMBERS
+    at = {"first": first, "second": first + 1, "within": (first + end) // 2, "last but one": end - size - 1, "last": end - size}[place]
+    mirrored = Mirrored()
+    planted(mirrored, kind, at, size)
+    assert mirrored.differs(mirrored.stretch())
+
+
+@pytest.mark.parametrize("kind", ["missing", "changed", "foreign", "doubled"])
+@pytest.mark.parametrize("far", [-3_000, 3_000])
+def test_what_is_amiss_elsewhere_is_left_to_the_audit_of_that_day(kind, far):
+    mirrored = Mirrored()
+    planted(mirrored, kind, NUMBERS[0 if far < 0 else 1] + far)
+    stretch = mirrored.stretch()
+    assert ((stretch.start, stretch.end), mirrored.differs(stretch)) == (DAY, False)
+
+
+def test_records_that_are_alike_tell_no_place():
+    mirrored = Mirrored()
+    mirrored.source = [each._replace(value=b"same", timestamp=7) for each in mirrored.source]
+    mirrored.target = [each._replace(value=b"same", timestamp=7) for each in mirrored.target]
+    assert mirrored.pairs() == {}
+
+
+def test_what_the_target_stamps_itself_tells_no_place():
+    mirrored = Mirrored()
+    mirrored.target = [each._replace(timestamp_type=2) for each in mirrored.target]
+    assert mirrored.pairs() == {}
+
+
+def test_nothing_is_looked_for_where_the_map_knows_enough_or_too_little_is_certain():
+    mirrored = Mirrored()
+    known = replace(mirrored.ledger, offset_map=OffsetMap((Run(0, 0, 12_000), Run(12_100, 12_100, 9_000, thinned=True))))
+    assert searches(TP, known, DAY, mirrored.held) == (None, None), "a hundred offsets more are read"
+    unsure = replace(mirrored.ledger, skipped=(Skipped(5, 500, "several reasons", 3),))
+    assert searches(TP, unsure, DAY, mirrored.held) == (None, None)
+    first, last = searches(TP, mirrored.ledger, (400, DAY[1]), mirrored.held)
+    assert first is not None
+    assert last is not None
+    assert searches(TP, mirrored.ledger, (200, DAY[1]), mirrored.held)[0] is None
+
+
+def test_an_end_behind_which_nothing_stands_in_the_hole_is_the_pair_behind_it():
+    mirrored = Mirrored()
+    mirrored.source = [each for each in mirrored.source if each.offset < 15_000 or each.offset >= mirrored.source[-1].offset]
+    last = mirrored.ledger.offset_map.runs[-1]
+    assert mirrored.pairs((12_005, 15_500))[15_500] == Pair(last.source, last.target)
