@@ -1,4 +1,5 @@
-"""An audit of an interval in the middle of what the offset map has forgotten, on real brokers: it reads no more than it must, and finds as much."""
+"""An audit of an interval in the middle of what the offset map has forgotten, on real brokers: it reads no more than it must, and finds
+as much."""
 
 import pytest
 

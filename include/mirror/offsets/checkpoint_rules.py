@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mirror.formats.checkpoint import Checkpoint
-from mirror.offsets.holes import EXACT_PLACE
+from mirror.offsets.holes import EXACT_PLACE, UNPLACED
 from mirror.offsets.partition import TopicPartition
 
 
@@ -51,11 +51,12 @@ def notes_more(candidate: Candidate, stored: Stored) -> bool:
     if not candidate.place or candidate.generation is None:
         return False
     same_position = candidate.checkpoint.downstream == stored.checkpoint.downstream
-    if candidate.place == EXACT_PLACE:
-        known = stored.place, stored.generation, stored.checkpoint.upstream
-        return same_position and known != (EXACT_PLACE, candidate.generation, candidate.checkpoint.upstream)
     same_generation = candidate.generation == stored.generation
-    return (same_position or same_generation) and not (same_generation and candidate.place == stored.place)
+    is_known = same_generation and candidate.place == stored.place
+    if candidate.place in (EXACT_PLACE, UNPLACED):  # said of one offset of the source; the rest is said of a hole
+        is_known = is_known and candidate.checkpoint.upstream == stored.checkpoint.upstream
+    may_stay = same_generation and candidate.place != EXACT_PLACE
+    return (same_position or may_stay) and not is_known
 
 
 def is_due(candidate: Candidate, stored: Stored | None) -> bool:

@@ -126,6 +126,8 @@ def counted(hole: Hole, source: Records, target: Records) -> CountedHole | None:
 
 EXACT_PLACE = "exact"
 """The position is that of the first record at or behind the group's offset, and will be as long as the generation lasts."""
+UNPLACED = "unplaced"
+"""The hole was counted, and the place of this very offset cannot be told: what stood in front of it is gone."""
 _UNCOUNTED = "uncounted"
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mirror.errors import MirrorError
-from mirror.offsets.holes import EXACT_PLACE, CountedHole, Uncounted
+from mirror.offsets.holes import EXACT_PLACE, UNPLACED, CountedHole, Uncounted
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.translation import BY_CHECKPOINT, BY_COUNT, EXACT, TranslatedOffset
-from mirror.sync.counting import GONE, NOT_THE_SAME, OVER_BUDGET, Answers, Failed, PartitionHole
+from mirror.sync.counting import GONE, OVER_BUDGET, SEEN_BEFORE, Answers, Failed, PartitionHole
 from mirror.sync.known_places import KnownPlaces
 
 
@@ -60,10 +60,12 @@ def _known(each: EarlyOffset, known: KnownPlaces, limit: int) -> TranslatedOffse
     position = known.place(each.remote, each.generation, each.offset, each.bounds)
     if position is not None:
         return _exact(each.translated, position, BY_CHECKPOINT)
+    if known.is_unplaced(each.remote, each.generation, each.offset):
+        return replace(each.translated, reason=GONE, place=UNPLACED)
     tried = known.was_read_in_vain(each.remote, each.generation, each.hole.hole, limit)
     if tried is None:
         return None
-    return _early(each, OVER_BUDGET if tried else NOT_THE_SAME, tried, is_over_budget=bool(tried))
+    return _early(each, OVER_BUDGET if tried else SEEN_BEFORE, tried, is_over_budget=bool(tried))
 
 
 def _answer(each: EarlyOffset, found: CountedHole | Failed, known: KnownPlaces) -> TranslatedOffset:
@@ -74,7 +76,8 @@ def _answer(each: EarlyOffset, found: CountedHole | Failed, known: KnownPlaces) 
         return _early(each, found.reason, found.bytes, is_over_budget=found.is_over_budget)
     position = found.source_of(each.offset) if each.hole.is_back else found.target_of(each.offset)
     if position is None:
-        return replace(each.translated, reason=GONE)
+        known.learn_unplaced(each.remote, each.generation, each.offset)
+        return replace(each.translated, reason=GONE, place=UNPLACED)
     known.learn(each.remote, each.generation, each.offset, position)
     return _exact(each.translated, position, BY_COUNT)
 

@@ -21,6 +21,7 @@ from mirror.sync.group_work import GroupWork
 
 OVER_BUDGET = "counting its place would cost more than it may (mirror.translation.count.max.bytes, mirror.translation.count.max.seconds)"
 NOT_THE_SAME = "its place cannot be counted: between the known offsets around it the clusters do not hold the same records"
+SEEN_BEFORE = NOT_THE_SAME + ", as was seen before"
 GONE = "its place cannot be counted: the records around it are gone from one of the clusters"
 UNSURE = "its place cannot be counted: nobody knows which of the records around it were passed over"
 _BESIDE = 70
@@ -129,16 +130,15 @@ class _Direction:
 
     def count(self, holes: Sequence[PartitionHole]) -> Answers:
         """Each hole's places, or why there are none. Raises what concerns a cluster."""
-        answers: Answers = {each: Failed(UNSURE, 0) for each in holes if each.is_unsure}
+        answers: Answers = {each: Failed(UNSURE) for each in holes if each.is_unsure}
         left = [each for each in holes if each not in answers]
         starts, ends = self._logs(left)
         for each in left:
             held = [(tp in starts[at] and tp in ends[at], tp) for at, tp in enumerate((each.source, each.remote))]
             ended = (each.hole.source_end, each.hole.target_end)
-            if not all(there and ends[at][tp] >= ended[at] for at, (there, tp) in enumerate(held)):
+            is_there = all(there and ends[at][tp] >= ended[at] > starts[at][tp] for at, (there, tp) in enumerate(held))
+            if not is_there:
                 answers[each] = Failed(GONE)
-            elif any(starts[at][tp] >= ended[at] for at, (_, tp) in enumerate(held)):
-                answers[each] = Failed(GONE, 0)
         parts = {each: self._held_parts(each, starts) for each in left if each not in answers}
         cost = {each: _bytes(each, parts[each]) for each in parts}
         over = Failed(OVER_BUDGET, is_over_budget=True)

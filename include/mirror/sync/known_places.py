@@ -9,7 +9,7 @@ vain is noted likewise.
 from collections.abc import Callable, Iterable
 
 from mirror.offsets.checkpoint_rules import Stored, StoredCheckpoints
-from mirror.offsets.holes import EXACT_PLACE, Hole, read_uncounted
+from mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, read_uncounted
 from mirror.offsets.partition import TopicPartition
 
 Load = Callable[[], StoredCheckpoints]
@@ -24,6 +24,7 @@ class KnownPlaces:
         """`load`: the checkpoints as they are. They are read once, and only if somebody asks; it may raise errors of ours."""
         self._load: Load | None = load
         self._exact: dict[_Place, int] = {}
+        self._unplaced: set[_Place] = set()
         self._uncounted: dict[_Hole, int] = {}
         self._asked: set[_Place | _Hole] = set()
 
@@ -31,6 +32,7 @@ class KnownPlaces:
         """Begins another step with what this one knew. What nobody asked for is forgotten."""
         self._load = load
         self._exact = {key: each for key, each in self._exact.items() if key in self._asked}
+        self._unplaced = {key for key in self._unplaced if key in self._asked}
         self._uncounted = {key: each for key, each in self._uncounted.items() if key in self._asked}
         self._asked = set()
 
@@ -39,10 +41,14 @@ class KnownPlaces:
         keeps the checkpoints from being read."""
         key = (remote, generation, offset)
         self._asked.add(key)
-        if key not in self._exact:
+        if key not in self._exact and key not in self._unplaced:
             self._read()
         found = self._exact.get(key)
         return found if found is not None and within[0] <= found <= within[1] else None
+
+    def is_unplaced(self, remote: TopicPartition, generation: str, offset: int) -> bool:
+        """Whether counting was tried for this very offset, and did not tell its place."""
+        return (remote, generation, offset) in self._unplaced
 
     def was_read_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> int | None:
         """0 if its sides are not the same, the budget that was not enough if this one is no larger; None if it is worth reading."""
@@ -54,6 +60,10 @@ class KnownPlaces:
     def learn(self, remote: TopicPartition, generation: str, offset: int, position: int) -> None:
         """Keeps a place that was found."""
         self._exact[remote, generation, offset] = position
+
+    def learn_unplaced(self, remote: TopicPartition, generation: str, offset: int) -> None:
+        """Keeps that the place of an offset cannot be told."""
+        self._unplaced.add((remote, generation, offset))
 
     def learn_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> None:
         """Keeps that a hole was read in vain."""
@@ -71,5 +81,7 @@ class KnownPlaces:
             remote = TopicPartition(each.checkpoint.topic, each.checkpoint.partition)
             if each.place == EXACT_PLACE:
                 self.learn(remote, each.generation, each.checkpoint.upstream, each.checkpoint.downstream)
+            elif each.place == UNPLACED:
+                self.learn_unplaced(remote, each.generation, each.checkpoint.upstream)
             elif (uncounted := read_uncounted(each.place)) is not None:
                 self.learn_in_vain(remote, each.generation, uncounted.hole, uncounted.bytes)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mirror.formats.checkpoint import Checkpoint
 from mirror.offsets.checkpoint_rules import Candidate, Stored, due, is_due, key_of
-from mirror.offsets.holes import EXACT_PLACE, Hole, Uncounted
+from mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, Uncounted
 from mirror.offsets.partition import TopicPartition
 
 offsets = st.integers(0, 5)
@@ -59,6 +59,9 @@ EXACTLY, IN_VAIN = EXACT_PLACE, Uncounted(Hole(0, 0, 50, 60)).text
         (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 30), "one"), 30),
         (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 30), "one", IN_VAIN), None),
         (Candidate(at(10, 20), "one", 60, IN_VAIN), Stored(at(10, 30), None), None),
+        (Candidate(at(10, 20), "one", 60, UNPLACED), Stored(at(10, 30), "one"), 30),
+        (Candidate(at(11, 20), "one", 60, UNPLACED), Stored(at(10, 30), "one", UNPLACED), 30),
+        (Candidate(at(10, 20), "one", 60, UNPLACED), Stored(at(10, 30), "one", UNPLACED), None),
         (Candidate(at(10, 20), None, 20, EXACTLY), Stored(at(10, 20), None), None),
         (Candidate(at(10, 20), "one"), Stored(at(10, 20), "one", EXACTLY), None),
     ],

@@ -10,7 +10,7 @@ from mirror.formats.checkpoint import Checkpoint
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.skipped import Skipped
 from mirror.offsets.checkpoint_rules import Stored
-from mirror.offsets.holes import EXACT_PLACE, Hole, Uncounted
+from mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, Uncounted
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.translation import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourcePartition, translate, translate_back
@@ -231,6 +231,18 @@ def test_a_hole_whose_sides_differ_is_not_read_again_for_any_group(brokers):
     (found,) = answers(brokers, early(50), known=known)
     assert (found.kind, brokers.reads) == (EARLY, [])
     assert "do not hold the same" in found.reason
+
+
+def test_an_offset_whose_place_cannot_be_told_is_not_counted_again_and_others_in_its_hole_are(brokers):
+    brokers.starts[TP], known = 45, KnownPlaces()
+    first = answers(brokers, early(20), early(60), known=known)
+    assert [(each.kind, each.target, each.place) for each in first] == [(EARLY, 10, UNPLACED), (EXACT, 61, EXACT_PLACE)]
+    brokers.reads.clear()
+    (again,) = answers(brokers, early(20), known=known)
+    (from_checkpoint,) = answers(brokers, early(20), known=known_by(stored(20, 10, place=UNPLACED)))
+    assert again == from_checkpoint == first[0]
+    assert brokers.reads == []
+    assert answers(brokers, early(70), known=known_by(stored(20, 10, place=UNPLACED)))[0].target == 71
 
 
 def test_checkpoints_that_cannot_be_read_leave_the_answer_early_with_the_reason(brokers):
