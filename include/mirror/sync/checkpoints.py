@@ -11,6 +11,7 @@ from mirror.formats.checkpoint import Checkpoint
 from mirror.kafka.checkpoints import read_stored, write_checkpoints
 from mirror.kafka.internal_topics import BY_THE_HOUR, ensure
 from mirror.offsets.checkpoint_rules import Candidate, due
+from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.translation import BY_MAP, EXACT, NONE
 from mirror.sync.counting import OVER_BUDGET
 from mirror.sync.group_clusters import group_clusters
@@ -125,7 +126,9 @@ def _candidates(offsets: Iterable[GroupOffset]) -> tuple[list[Candidate], list[M
         except ValueError as failure:
             refused.append(CheckpointUnwritable(each.group, each.source.topic, each.source.partition, each.committed.offset, str(failure)))
         else:
-            found.append(Candidate(checkpoint, each.generation, each.translated.at_most, each.translated.place))
+            answer = each.translated
+            place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
+            found.append(Candidate(checkpoint, each.generation, answer.at_most, place))
     return found, refused
 
 
