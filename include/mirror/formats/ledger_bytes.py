@@ -68,11 +68,7 @@ def encode(record: LedgerRecord) -> bytes:
         "blocked": None,
     }
     if stuck := record.blocked:
-        value["blocked"] = {"offset": stuck.offset, "error": stuck.error, "since": moment_text(stuck.since), "tries": stuck.tries}
-        if stuck.tried is not None:
-            value["blocked"]["tried"] = moment_text(stuck.tried)
-        if stuck.limits:
-            value["blocked"]["limits"] = stuck.limits
+        value["blocked"] = _blocked_document(stuck)
     if acted := record.decided:
         value["decided"] = _decided_document(acted)
     if last := record.last:
@@ -178,6 +174,15 @@ def _true(fields: dict[str, Any], name: str) -> bool:
     if fields[name] is not True:
         raise ValueError(f"{name} is {fields[name]!r}")
     return True
+
+
+def _blocked_document(stuck: Blocked) -> dict[str, Any]:
+    document: dict[str, Any] = {"offset": stuck.offset, "error": stuck.error, "since": moment_text(stuck.since), "tries": stuck.tries}
+    if stuck.tried is not None:
+        document["tried"] = moment_text(stuck.tried)
+    if stuck.limits:
+        document["limits"] = stuck.limits
+    return document
 
 
 def _decided_document(decided: Decided) -> dict[str, Any]:
