@@ -80,6 +80,31 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     mirroring.assert_mirrored(topic)
 
 
+def test_a_partition_of_an_old_plan_that_the_ledger_does_not_have_is_left_alone_until_it_is_taken_over(mirroring, left, make_topic):
+    make_topic("orders", 2, 100)
+    mirroring.copy()
+    new = make_topic("first-sight", 3, 30)
+    mirroring.refresh()
+    old = plan(mirroring.flow)
+    assert {planned.topic for planned in old.ranges} == {new}
+    assert hand_back(mirroring.flow, HandBack("a test")).errors == ()
+    known = mirroring.ledger()
+
+    results = copy_in_process(mirroring.flow, old)
+
+    assert {(error.code, error.topic) for result in results for error in result.errors} == {("HandedBack", new)}
+    assert mirroring.oracle.dump(mirroring.target, mirroring.pair.remote(new)) == []
+    assert mirroring.ledger() == known, "the notes of lanes are no partitions"
+    assert {note.is_handed_back for note in mirroring.ledger_view().notes.values()} == {True}
+    assert len(mirroring.ledger_view().notes) == mirroring.flow.value("mirror.lanes")
+
+    done, _ = taken(mirroring)
+    assert done.errors == ()
+    assert {note.is_handed_back for note in mirroring.ledger_view().notes.values()} == {False}
+    assert mirroring.copy().state == "done"
+    mirroring.assert_mirrored(new)
+
+
 def test_a_topic_that_was_created_anew_is_mirrored_from_its_start(mirroring, left, make_topic, make_maker, decide):
     oracle, pair = mirroring.oracle, mirroring.pair
     anew, gone, same = make_topic("anew", 1, 100), make_topic("gone", 1, 20), make_topic("same", 1, 30)

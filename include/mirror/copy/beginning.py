@@ -71,6 +71,7 @@ class Beginning:
         """Of partitions whose history is written: their own records, of which `records` are the views, and `ranges` what is missing."""
         self.records: dict[TopicPartition, LedgerRecord] = {}
         self.unwritten: set[TopicPartition] = set()
+        self._note: LedgerRecord | None = None
         self.ledger_end = LogEnd(TopicPartition(task.ledger_topic, task.lane), 0)
         self.remote_ends: dict[TopicPartition, LogEnd] = {}
         """By source partition, where nobody else may write."""
@@ -116,6 +117,7 @@ class Beginning:
         self._check_ledger()
         lane = ledger.read_fenced(task.lane)
         self.ledger_end.next = lane.end
+        self._note = lane.note
         records = dict(lane.records)
         clusters = (task.source, task.source_cluster_id, task.target, task.target_cluster_id)
         check_clusters(records.values(), *clusters, self._decisions)
@@ -126,13 +128,18 @@ class Beginning:
     def _error(self, planned: Range, remote: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
         """Why a partition may not be copied now, as far as it can be told without reading what stands in the remote one."""
         error = (
-            (handed_back(planned.topic_partition, record) if record else None)
+            self._handed_back(planned.topic_partition, record)
             or self._view.refused.get(remote.remote)
             or availability(remote)
             or continuity(remote, record)
             or _source_id(planned, record)
         )
         return error if error is not None or planned.topic in self._task.append_to else hidden(remote, record)
+
+    def _handed_back(self, tp: TopicPartition, record: LedgerRecord | None) -> MirrorError | None:
+        """Of a partition that the ledger does not have yet, the lane's note tells: a plan made before hand-back may be copied after it."""
+        said = record or self._note
+        return handed_back(tp, said) if said is not None else None
 
     def _remote_partitions(
         self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]

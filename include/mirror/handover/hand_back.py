@@ -114,7 +114,8 @@ class _HandBack:
                 raise CopyUnderWay(*tp, stable[tp], end)
 
     def _fenced(self, plan: Plan) -> Records:
-        """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, and gives what it says then."""
+        """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, with each of its partitions and with whatever an old plan may
+        bring it, and gives what it says then."""
         decided = Decided.of(self._decision)
 
         def change(known: Records, writer: Writer) -> Records:
@@ -122,7 +123,7 @@ class _HandBack:
 
         def one(lane: int) -> Records:
             """The ledger records of a lane, read behind its fence."""
-            return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change)
+            return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change, decided)
 
         with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
             return {tp: record for records in threads.map(one, range(self._flow.value("mirror.lanes"))) for tp, record in records.items()}

@@ -9,7 +9,8 @@ from mirror.copy.confluent_engine import ConfluentEngine
 from mirror.copy.log_end import LogEnd
 from mirror.copy.model import LaneTask
 from mirror.errors import DeadlineExceeded, LedgerHidden, LedgerMissing, UnexpectedOffset
-from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.formats.lane_note import note, note_key
+from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
@@ -26,22 +27,23 @@ Change = Callable[[Records, Writer], Records]
 """From what the ledger says of a lane that is fenced to the records that are written; none of them: nothing is written."""
 
 
-def write_lane(task: LaneTask, change: Change) -> Records:
-    """Fences a lane, lets `change` say what its ledger has to say, writes that, and gives it.
+def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -> Records:
+    """Fences a lane, lets `change` say what its ledger has to say, writes that, and gives it. With `decided` the lane is marked with it
+    too, for partitions that its ledger does not have yet (`mirror.formats.lane_note`).
 
     After the fencing nobody else can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it: then it
     is looked at once more, by another broker. Raises what concerns the whole lane.
     """
     for turn in range(_ATTEMPTS):
         try:
-            return _written(task.beginning_at(turn), change)
+            return _written(task.beginning_at(turn), change, decided)
         except (UnexpectedOffset, LedgerHidden) as error:
             failure = error
         time.sleep(min(0.25 * 2**turn, 2.0))
     raise failure
 
 
-def _written(task: LaneTask, change: Change) -> Records:
+def _written(task: LaneTask, change: Change, decided: Decided | None) -> Records:
     with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
         engine = ConfluentEngine(task, _BATCH_BYTES)
         try:
@@ -51,17 +53,25 @@ def _written(task: LaneTask, change: Change) -> Records:
             decisions, now = Decisions(task.decisions), datetime.now(UTC)
             check_clusters(known.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id, decisions)
             check_writer(known.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, decisions)
-            changed = change(known, Writer(task.installation, socket.gethostname(), task.run, now))
-            if changed:
-                entries = [(encode_key(tp), encode(record)) for tp, record in sorted(changed.items())]
+            writer = Writer(task.installation, socket.gethostname(), task.run, now)
+            changed = change(known, writer)
+            said = {**changed, **(_note(task, decided, writer) if decided else {})}
+            if said:
+                entries = [(encode_key(tp), encode(record)) for tp, record in sorted(said.items())]
                 end.delivered((offset, 1) for offset in engine.record(task.ledger_topic, task.lane, entries))
                 engine.commit()
                 end.committed()
         finally:
             engine.close()
-        if changed:
+        if said:
             _await_marker(end, target)
     return changed
+
+
+def _note(task: LaneTask, decided: Decided, writer: Writer) -> Records:
+    clusters = (task.source_cluster_id, task.target_cluster_id)
+    said = note(task.ledger_topic, task.ledger_id, clusters, task.lanes, decided, writer)
+    return {note_key(task.ledger_topic, task.lane): said}
 
 
 def _check_ledger(task: LaneTask, target: Cluster) -> None:

@@ -61,6 +61,8 @@ class _TakeOver:
         self._maker = request.maker or MirrorMaker.of(flow)
         self._control = control_of(flow, target)
         self._errors: list[ErrorReport] = []
+        self._marked: set[int] = set()
+        """Lanes of whose every partition the ledger says that it was handed back."""
         self._decision = Decision(TAKEN_OVER, request.who, datetime.now(UTC), request.why)
 
     def run(self) -> Done:
@@ -79,6 +81,7 @@ class _TakeOver:
         self._errors += self._unknown(found)
         positions = self._positions(found)
         plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
+        self._marked = {lane for lane, note in view.notes.items() if note.is_handed_back}
         taken = self._written(plan, found, positions) if not self._dry_run else dict.fromkeys(positions)
         if decisions.handed_back and not self._dry_run:
             self._control.write(self._decision)
@@ -118,9 +121,10 @@ class _TakeOver:
         def one(lane: int) -> Records:
             """What was written of a lane; an error of the lane leaves the others going."""
             task = lane_task(self._flow, plan, lane, "take-over")
-            made = TakenLane(self._target, plan, lanes, found, by_lane[lane], positions, Decided.of(self._decision))
+            decided = Decided.of(self._decision)
+            made = TakenLane(self._target, plan, lanes, found, by_lane.get(lane, {}), positions, decided)
             try:
-                return write_lane(task, made.change)
+                return write_lane(task, made.change, decided if lane in self._marked else None)
             except MirrorError as error:
                 self._errors.append(error.report())
                 return {}
@@ -128,7 +132,7 @@ class _TakeOver:
                 self._errors += made.errors
 
         with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-            return {tp: record for records in threads.map(one, by_lane) for tp, record in records.items()}
+            return {tp: record for records in threads.map(one, by_lane.keys() | self._marked) for tp, record in records.items()}
 
     # ------------------------------------------------------------ the answer
 

@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from mirror.errors import LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
+from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka import compacted
@@ -33,6 +34,8 @@ class LedgerView:
     unreadable: Mapping[int, MirrorError] = field(default_factory=dict)
     ends: Mapping[int, int] = field(default_factory=dict)
     """In front of which offset each lane was read."""
+    notes: Mapping[int, LedgerRecord] = field(default_factory=dict)
+    """What is noted of whole lanes (`mirror.formats.lane_note`)."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class FencedLane:
 
     records: Mapping[TopicPartition, LedgerRecord]
     end: int
+    note: LedgerRecord | None = None
 
 
 class Ledger:
@@ -97,7 +101,7 @@ class Ledger:
         view = self._view([lane], stable=False)
         if lane in view.unreadable:
             raise view.unreadable[lane]
-        return FencedLane(view.records, view.ends[lane])
+        return FencedLane(view.records, view.ends[lane], view.notes.get(lane))
 
     # ------------------------------------------------------------ inside
 
@@ -134,7 +138,8 @@ class Ledger:
             except MirrorError as damaged:
                 unreadable.setdefault(lane, damaged)
         readable = {tp: record for tp, record in records.items() if newest[tp][1] not in unreadable}
-        return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()})
+        notes = {lane: readable.pop(key) for lane in lanes if (key := note_key(self.topic, lane)) in readable}
+        return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()}, notes)
 
     def _record(self, message: Message) -> LedgerRecord:
         where = self._where(message)

@@ -40,6 +40,7 @@ class World:
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where remote partitions begin; unless it is given, at their end: nothing of ours is left to be looked at."""
     ledger_end: int = 0
+    note: LedgerRecord | None = None
     kept: dict[TopicPartition, int] = field(default_factory=dict)
     """In front of which offset the records of ours still stand."""
 
@@ -78,7 +79,7 @@ class MemoryLedger:
 
     def read_fenced(self, number: int) -> FencedLane:
         self.world.log.append("read the ledger")
-        return FencedLane(dict(self.world.ledger), self.world.ledger_end)
+        return FencedLane(dict(self.world.ledger), self.world.ledger_end, self.world.note)
 
 
 @dataclass
