@@ -16,13 +16,14 @@ from mirror.copy.model import LaneResult
 from mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, named_with
 from mirror.formats.history import HistoryTopic
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.connect import clusters, ledger_of
+from mirror.kafka.connect import clusters
 from mirror.kafka.model import Topic
 from mirror.offsets.intervals import Interval, missing, within
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
 from mirror.plan.model import HISTORY, Plan, Range
 from mirror.plan.run import Survey, survey
+from mirror.report.ledger_after import ledger_after
 
 Parts = Mapping[TopicPartition, Interval]
 
@@ -43,7 +44,7 @@ def history_slice(flow: Flow, request: Request, resolution: Resolution, copy: Co
         work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
         if not dry_run and work.made.ranges:
             results = list(copy(work.made))
-            work.judge(results, ledger_of(flow, target).read().records)
+            work.judge(results, ledger_after(flow, target, results).records)
     return work.part(flow, into)
 
 

@@ -3,24 +3,18 @@
 The ledger is the truth; what the job reported is only compared with it.
 """
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mirror.config import Flow
 from mirror.copy.model import LaneResult, Watermark
-from mirror.errors import MirrorError, StaleAnswer
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters, ledger_of
-from mirror.kafka.ledger import Ledger, LedgerView
-from mirror.kafka.servers import beginning_at
+from mirror.kafka.connect import clusters
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.acting import is_noted
 from mirror.plan.model import Plan
+from mirror.report.ledger_after import ledger_after
 from mirror.sync.offset_syncs import NO_SYNCS, Emitted, emit
-
-_LOOKS = 5
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), *, whole
     With `whole` those of every partition that has some due: for a run whose plan was not kept.
     """
     with clusters(flow) as (source, target):
-        records = _ledger(flow, target, results).records
+        records = ledger_after(flow, target, results).records
         published = compared(plan, results, records)
         copied = _mapped(records) if whole else _copied(plan, published)
         return replace(published, syncs=emit(flow, source, target, records, copied))
@@ -59,7 +53,7 @@ def reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = ()) -> Publi
     Raises StaleAnswer if no broker can be found that has as much of the ledger as the lanes have seen.
     """
     with clusters(flow) as (_, target):
-        return compared(plan, results, _ledger(flow, target, results).records)
+        return compared(plan, results, ledger_after(flow, target, results).records)
 
 
 def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> Published:
@@ -82,36 +76,6 @@ def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPa
         if said is not None and said.source_offset != ledger_says:
             disagreements.append(f"{tp}: the job reported {said.source_offset}, the ledger says {ledger_says}; the ledger counts.")
     return Published(tuple(marks), tuple(disagreements))
-
-
-def _ledger(flow: Flow, target: Cluster, results: Iterable[LaneResult]) -> LedgerView:
-    """The ledger, at least as far as the lanes have seen it. Whoever asks anew may come upon a broker that is cut off from its cluster and
-    answers all the same: then the others are asked, one after the other."""
-    seen = {result.lane: result.ledger_end for result in results}
-    ledger = ledger_of(flow, target)
-    view = ledger.read()
-    for turn in range(1, _LOOKS):
-        stale = _stale(ledger.topic, view, seen)
-        if stale is None:
-            return view
-        time.sleep(min(0.25 * 2**turn, 2.0))
-        with Cluster(flow.target, beginning_at(flow.client("target", "admin"), turn), target.timeout) as other:
-            try:
-                view = Ledger(ledger.topic, ledger.lanes, other, beginning_at(flow.client("target", "consumer"), turn)).read()
-            except MirrorError as error:
-                if not error.retriable:
-                    raise
-    if (stale := _stale(ledger.topic, view, seen)) is not None:
-        raise stale
-    return view
-
-
-def _stale(topic: str, view: LedgerView, seen: Mapping[int, int]) -> StaleAnswer | None:
-    """What was told of the lane that was not read as far as it had been seen, if any was not."""
-    for lane, end in seen.items():
-        if lane in view.ends and view.ends[lane] < end:
-            return StaleAnswer((topic, lane), view.ends[lane], end)
-    return None
 
 
 def _copied(plan: Plan, published: Published) -> dict[TopicPartition, int]:

@@ -8,6 +8,7 @@ from mirror.copy.model import LaneResult
 from mirror.errors import DeadlineExceeded, LanesChanged, StaleAnswer
 from mirror.kafka.ledger import LedgerView
 from mirror.plan.model import Plan, Range
+from mirror.report import ledger_after
 from mirror.report import publish as publishing
 from mirror.report.publish import reached
 from tests.unit.ledger_records import ledger_record
@@ -50,9 +51,10 @@ def asked(monkeypatch):
             def __exit__(self, *_):
                 pass
 
-        for name, fake in (("Ledger", Told), ("ledger_of", lambda *_: Told()), ("clusters", Clusters), ("Cluster", Clusters)):
-            monkeypatch.setattr(publishing, name, fake)
-        monkeypatch.setattr(publishing.time, "sleep", lambda _seconds: None)
+        monkeypatch.setattr(publishing, "clusters", Clusters)
+        for name, fake in (("Ledger", Told), ("ledger_of", lambda *_: Told()), ("Cluster", Clusters)):
+            monkeypatch.setattr(ledger_after, name, fake)
+        monkeypatch.setattr(ledger_after.time, "sleep", lambda _seconds: None)
         return servers
 
     return make
