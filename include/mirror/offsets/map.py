@@ -20,7 +20,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from mirror.offsets.thinning import Run, encoded_length, thinned
+
+__all__ = ["MAX_ENCODED_BYTES", "OffsetMap", "Run", "Translation", "decoded", "runs_of"]
 
 MAX_ENCODED_BYTES = 1536
 """How long an encoded map may be, before base64; 2,048 characters after it."""
@@ -29,15 +32,6 @@ MAX_ENCODED_BYTES = 1536
 _SHORT_OR_LONG = rb"(?:[\x00-\x7f]|[\x80-\xff]++[\x01-\x7f])"
 _ENCODED = re.compile(rb"(?:" + _SHORT_OR_LONG + rb"{2}(?:[\x02-\x7f]|[\x80-\xff]++[\x01-\x7f]))*+")
 """Whole runs: three numbers each, none longer than it must be, the third one (twice the length) at least 2."""
-
-
-class Run(NamedTuple):
-    """Consecutive source offsets that became consecutive target offsets. `thinned`: runs in front of it were dropped."""
-
-    source: int
-    target: int
-    length: int
-    thinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,18 +52,19 @@ class OffsetMap:
     beside the map's bytes, in the ledger record.
     """
 
-    __slots__ = ("_data", "_runs", "thinned_behind")
+    __slots__ = ("_data", "_runs", "_size", "thinned_behind")
 
     def __init__(self, runs: tuple[Run, ...] = (), thinned_behind: bool = False) -> None:
         self._runs: tuple[Run, ...] | None = runs
         self._data: bytes | None = None
+        self._size: int | None = None
         self.thinned_behind = thinned_behind
 
     @classmethod
     def _of(cls, data: bytes, thinned_behind: bool) -> "OffsetMap":
         """The map that these bytes stand for, which are one."""
         made = cls((), thinned_behind)
-        made._runs, made._data = None, data
+        made._runs, made._data, made._size = None, data, len(data)
         return made
 
     @property
@@ -102,15 +97,28 @@ class OffsetMap:
 
     def extended(self, runs: Iterable[Run]) -> "OffsetMap":
         """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
-        joined, unknown = list(self.runs), self.thinned_behind
+        joined, unknown, end, size = list(self.runs), self.thinned_behind, self.source_end, self._encoded_length()
         for run in runs:
             last = joined[-1] if joined else None
             if last and not run.thinned and last.source + last.length == run.source and last.target + last.length == run.target:
                 joined[-1] = last._replace(length=last.length + run.length)
+                before = joined[-2] if len(joined) > 1 else None
+                size += encoded_length(before, joined[-1]) - encoded_length(before, last)
             else:
                 joined.append(run._replace(thinned=True) if unknown else run)
+                size += encoded_length(last, run)
             unknown = False
-        return OffsetMap(_bounded(joined), unknown)
+        kept = tuple(joined)
+        if size > MAX_ENCODED_BYTES:
+            kept, size = thinned(joined, size, MAX_ENCODED_BYTES, joined[-1].source + joined[-1].length - end)
+        made = OffsetMap(kept, unknown)
+        made._size = size
+        return made
+
+    def _encoded_length(self) -> int:
+        if self._size is None:
+            self._size = len(_encode(self.runs))
+        return self._size
 
     def translate(self, source: int) -> Translation | None:
         """The target position of the first mirrored record at or behind a source offset; None for an empty map.
@@ -235,21 +243,6 @@ def runs_of(sources: Sequence[int], targets: Sequence[int]) -> tuple[Run, ...]:
         if i == length or sources[i] != sources[i - 1] + 1 or targets[i] != targets[i - 1] + 1:
             runs.append(Run(sources[first], targets[first], i - first))
             first = i
-    return tuple(runs)
-
-
-def _bounded(runs: list[Run]) -> tuple[Run, ...]:
-    """Drops every second run of the older half until the rest fits. The first run and the newest half are never touched, so the map gets
-    coarser with age, as a consumer's offset gets less likely there."""
-    while len(_encode(runs)) > MAX_ENCODED_BYTES:
-        half = max(len(runs) // 2, 3)
-        kept = runs[:1]
-        for index in range(1, half):
-            if index % 2:
-                runs[index + 1] = runs[index + 1]._replace(thinned=True)
-            else:
-                kept.append(runs[index])
-        runs = kept + runs[half:]
     return tuple(runs)
 
 
