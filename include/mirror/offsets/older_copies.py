@@ -62,7 +62,7 @@ def older_copies(known: OffsetMap, before: OlderCopies | None, restart: Restart)
     up, those that `before` it answered."""
     start, reached = restart.offset, restart.reached
     restarted = first = start
-    lacking = 0
+    lacking, newest = 0, known
     waiting = before is not None and before.offset_map is not None
     if before is not None:
         first = min(start, before.start)
@@ -71,8 +71,10 @@ def older_copies(known: OffsetMap, before: OlderCopies | None, restart: Restart)
             known, reached, restarted = before.offset_map, max(reached, before.end), min(start, before.restarted)
     cut = known
     if restart.target_end is not None:
-        cut, lost = _left(known, before, restart.target_end), known.source_of(restart.target_end)
-        lacking = max(lacking, start) if lost is not None and lost < start else lacking
+        cut = _left(known, before, restart.target_end)
+        lost = (each.source_of(restart.target_end) for each in (known, newest))
+        if any(first_lost is not None and first_lost < start for first_lost in lost):
+            lacking = max(lacking, start)
     if not cut.runs and not cut.thinned_behind and restart.target_end is not None:
         return None  # nothing is left
     if restart.behind_others:

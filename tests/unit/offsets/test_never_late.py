@@ -76,7 +76,7 @@ def judge(life):
         again -= {source for position, source in life.copies if position in life.history}
         if found.reread is not None:
             assert len(again) <= found.reread, (group, found)
-        synced = life.syncs.translate(*TP, group) if life.synced else None
+        synced = life.syncs.translate(*TP, group) if life.synced and not life.left_lost else None
         passed = [source for source in unread if synced is not None and newest[source] < synced and source not in only_history]
         assert not passed, f"MirrorMaker 2 tells a group at {group} {synced} by offset syncs, and it misses {passed}"
         again_now = life.old_end is not None and group < life.reach
