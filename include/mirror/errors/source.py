@@ -62,16 +62,28 @@ class SourceTruncated(MirrorError):
 
 
 class BlockedByOpenTransaction(MirrorError):
-    """Raised when a transaction on the source has been open for so long that the last stable offset stands still."""
+    """Raised when a transaction on the source has been open for so long that the last stable offset stands still.
 
-    def __init__(self, topic: str, partition: int, last_stable: int, end: int, seconds: float) -> None:
+    `holder` names it as far as Kafka does. `seconds` is None if its coordinator ended it, but the partition never heard of that. `untold`
+    is why Kafka does not say for how long it is open; its first record's timestamp says it then.
+    """
+
+    def __init__(
+        self, topic: str, partition: int, last_stable: int, end: int, seconds: float | None, holder: str = "", untold: str = ""
+    ) -> None:
+        named = f" ({holder})" if holder else ""
+        age = f"has been open for {seconds:.0f} s" if seconds is not None else "is over for its coordinator, but not for this partition"
+        judged = f" That is by the timestamp of its first record, for Kafka does not tell us more: {untold}." if untold else ""
+        tool = "kafka-transactions.sh --bootstrap-server <source>"
+        place = f"--topic {topic} --partition {partition}"
+        abort = f" If its producer is gone, end it with: {tool} abort {place} --start-offset {last_stable}" if holder else ""
         super().__init__(
-            f"{topic}-{partition}@{last_stable}: a transaction has been open for {seconds:.0f} s, so nothing behind its first record "
-            f"can be read as committed; {end - last_stable} offsets [{last_stable}, {end}) wait.",
+            f"{topic}-{partition}@{last_stable}: a transaction{named} {age}, so nothing behind its first record "
+            f"can be read as committed; {end - last_stable} offsets [{last_stable}, {end}) wait.{judged}",
             topic=topic,
             partition=partition,
             offset=last_stable,
-            next=f"Look at it with: kafka-transactions.sh --bootstrap-server <source> find-hanging --topic {topic} --partition {partition}",
+            next=f"Look at it with: {tool} find-hanging {place}{abort}",
         )
         self.last_stable = last_stable
         self.end = end

@@ -163,4 +163,4 @@ class Planning:
         """Work that is owed and cannot be read. A partition that still has something readable is copied first."""
         busy = {planned.topic_partition for planned in self.ranges if planned.offsets}
         waiting = [partition for tp, partition in found.items() if tp not in busy]
-        self.errors.extend(error.report() for error in open_transactions(self._flow, waiting, refused).values())
+        self.errors.extend(error.report() for error in open_transactions(self._flow, self._source, waiting, refused).values())

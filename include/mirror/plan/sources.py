@@ -12,6 +12,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.epochs import epoch_ends
 from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
+from mirror.kafka.transactions import holders
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
 
@@ -73,22 +74,34 @@ def offsets_by_time(
 
 
 def open_transactions(
-    flow: Flow, partitions: Iterable[SourcePartition], errors: MutableMapping[str, MirrorError]
+    flow: Flow, source: Cluster, partitions: Iterable[SourcePartition], errors: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, BlockedByOpenTransaction]:
     """The given partitions whose last stable offset has been held by one transaction for too long.
 
-    The record at the last stable offset is the first of the oldest open transaction, so its timestamp tells for how long it is open. A
-    topic that may not be read is in `errors`.
+    Kafka is asked whose transaction that is and since when. Where it does not tell, the record at the last stable offset does, for it is
+    the transaction's first: its timestamp is the producer's, so that may be wrong, and the error says so. A topic that may not be read is
+    in `errors`.
     """
     held = {found.tp: found for found in partitions if found.readable_end < found.end}
     if not held:
         return {}
+    told = holders(source, flow.client("source", "admin"), {tp: found.readable_end for tp, found in held.items()})
+    untold = {tp: held[tp] for tp, holder in told.items() if holder.seconds is None and not holder.is_over}
+    ages = _ages_by_timestamp(flow, untold, errors) if untold else {}
+    longest = flow.value("mirror.open.transaction.max.seconds")
+    blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
+    for tp, holder in told.items():
+        age = ages.get(tp) if tp in untold else holder.seconds
+        if holder.is_over or (age is not None and age > longest):
+            found = held[tp]
+            blocked[tp] = BlockedByOpenTransaction(*tp, found.readable_end, found.end, age, str(holder), holder.why if tp in untold else "")
+    return blocked
+
+
+def _ages_by_timestamp(
+    flow: Flow, held: Mapping[TopicPartition, SourcePartition], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, float]:
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=False)
     seconds = flow.value("admin.timeout.ms") / 1000
     first = reader.first_visible({tp: (found.readable_end, found.end) for tp, found in held.items()}, seconds, errors)
-    blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
-    for tp, message in first.items():
-        age = time.time() - message.timestamp()[1] / 1000
-        if age > flow.value("mirror.open.transaction.max.seconds"):
-            blocked[tp] = BlockedByOpenTransaction(tp.topic, tp.partition, held[tp].readable_end, held[tp].end, age)
-    return blocked
+    return {tp: time.time() - message.timestamp()[1] / 1000 for tp, message in first.items()}

@@ -1,0 +1,107 @@
+"""Who holds back a partition's last stable offset, and since when, as Kafka itself tells (KIP-664).
+
+The partition's leader knows the producer whose transaction begins there, the coordinators know the producer's transactional id and when its
+transaction began, by their clocks. A record's timestamp says neither: in a mirrored topic it is as old as the record's first original.
+kafka-python asks, for librdkafka's admin client cannot.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import kafka.errors as errors
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as ClientTopicPartition
+
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.python_client import python_settings
+from mirror.offsets.partition import TopicPartition
+
+_OVER = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
+
+
+@dataclass(frozen=True)
+class OpenTransaction:
+    """The transaction that holds back a partition. `seconds`: for how long it has been open, None where Kafka does not tell; `why` says
+    why not. `is_over`: its coordinator has ended it, but its marker never came to the partition, so nothing will end it there."""
+
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    transactional_id: str | None = None
+    coordinator: int | None = None
+    seconds: float | None = None
+    is_over: bool = False
+    why: str = ""
+
+    def __str__(self) -> str:
+        known = [
+            f"transactional id '{self.transactional_id}'" if self.transactional_id is not None else "",
+            f"producer id {self.producer_id} with epoch {self.producer_epoch}" if self.producer_id is not None else "",
+            f"coordinator is broker {self.coordinator}" if self.coordinator is not None else "",
+        ]
+        return ", ".join(filter(None, known))
+
+
+def holders(
+    cluster: Cluster, settings: Mapping[str, Any], last_stable: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, OpenTransaction]:
+    """The transaction that begins at each partition's last stable offset; none where that has ended meanwhile.
+
+    What Kafka does not tell us (rights, old brokers, no answer) raises nothing: it stands in `why`. `settings` are librdkafka's, of an
+    admin client of that cluster.
+    """
+    limit = int(cluster.timeout * 1000)
+    client = None
+    try:
+        client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
+        return {tp: found for tp, offset in last_stable.items() if (found := _holder(client, tp, offset)) is not None}
+    except (errors.KafkaError, OSError, ValueError) as failure:
+        return dict.fromkeys(last_stable, OpenTransaction(why=_reason(failure)))
+    finally:
+        if client is not None:
+            client.close()
+
+
+def _holder(client: Any, tp: TopicPartition, offset: int) -> OpenTransaction | None:
+    try:
+        producer = _producer(client, tp, offset)
+    except errors.KafkaError as failure:
+        return OpenTransaction(why=_reason(failure))
+    if producer is None:
+        return None
+    found = OpenTransaction(producer.producer_id, producer.producer_epoch)
+    try:
+        listed = [each for listing in client.list_transactions(producer_id_filters=[found.producer_id]).values() for each in listing]
+        if not listed:
+            why = "no coordinator shows us its transaction (DESCRIBE on its transactional id)"
+            return OpenTransaction(found.producer_id, found.producer_epoch, why=why)
+        name = listed[0].transactional_id
+        told = client.describe_transactions([name])[name]
+    except errors.KafkaError as failure:
+        return OpenTransaction(found.producer_id, found.producer_epoch, why=_reason(failure))
+    return _told(client, tp, offset, found, name, told)
+
+
+def _told(client: Any, tp: TopicPartition, offset: int, found: OpenTransaction, name: str, told: Any) -> OpenTransaction | None:
+    """What the coordinator says, once it is certain that it speaks of the transaction that the partition has."""
+    known = (found.producer_id, found.producer_epoch, name, told.coordinator_id)
+    is_over = str(getattr(told.state, "value", told.state)) in _OVER or ClientTopicPartition(*tp) not in told.topic_partitions
+    if is_over:
+        # It was over before we asked the partition's leader again, and it is over only once its markers stand everywhere.
+        still = _producer(client, tp, offset)
+        return OpenTransaction(*known, is_over=True) if still is not None else None
+    if told.transaction_start_time_ms < 0:
+        return OpenTransaction(*known, why="its coordinator does not say when it began")
+    return OpenTransaction(*known, seconds=max(time.time() - told.transaction_start_time_ms / 1000, 0.0))
+
+
+def _producer(client: Any, tp: TopicPartition, offset: int) -> Any:
+    """The producer with a transaction that begins at this offset of the partition; None if there is none."""
+    partition = ClientTopicPartition(*tp)
+    producers = client.describe_producers([partition])[partition].active_producers
+    return next((each for each in producers if each.current_transaction_start_offset == offset), None)
+
+
+def _reason(failure: Exception) -> str:
+    return f"{type(failure).__name__.removesuffix('Error')}"
