@@ -1,10 +1,12 @@
 """Clusters that allow too little: what is missing is named, the rest is copied; and what the README asks for is enough."""
 
+import time
 import uuid
 from dataclasses import replace
 
 import pytest
 
+from services.oracle import Record
 from tests.integration.access import (
     LONG_BEFORE,
     acl,
@@ -60,6 +62,32 @@ def test_a_source_topic_that_may_be_described_but_not_read_is_named_and_the_othe
     allow(secure, acl("mirror", unreadable, "READ"))
     code, flow, _, _ = run(with_user(pair, "source", secure), "copy", "--without-spark")
     assert (code, flow["result"]["records"]) == (0, 30), "with the permission the next run goes on"
+
+
+def test_without_rights_on_its_transactional_id_the_age_of_an_open_transaction_is_told_by_its_first_record(
+    source_pair, run, secure, oracle, allow
+):
+    pair = source_pair
+    topic = source_topic(pair, oracle, "orders")
+    allow(secure, acl("mirror", topic, "READ"), acl("mirror", topic, "DESCRIBE_CONFIGS"))
+    file = with_user(pair, "source", secure, extra={"source->target.mirror.open.transaction.max.seconds": "1"})
+    assert run(file, "copy", "--without-spark")[0] == 0
+    long_ago = int(time.time() * 1000) - 86_400_000
+    oracle.open_transaction(pair.source_bootstrap, topic, topic, [Record(b"k", b"v", timestamp=long_ago)])
+
+    error = only_error(run(file, "copy", "--without-spark")[1])
+    assert (error["code"], error["topic"], error["offset"]) == ("BlockedByOpenTransaction", topic, 30)
+    assert "(producer id " in error["message"]
+    assert "has been open for 864" in error["message"]
+    assert "by the timestamp of its first record, for Kafka does not tell us more: no coordinator shows us" in error["message"]
+
+    allow(secure, acl("mirror", topic, "DESCRIBE", kind="TRANSACTIONAL_ID"))
+    time.sleep(1.1)
+    error = only_error(run(file, "copy", "--without-spark")[1])
+    assert f"(transactional id '{topic}', producer id " in error["message"]
+    assert "has been open for 864" not in error["message"]
+    oracle.end_transaction(topic, "commit")
+    assert run(file, "copy", "--without-spark")[0] == 0
 
 
 def test_a_source_topic_that_is_hidden_is_named_if_it_is_spelled_out(source_pair, run, secure, oracle, allow):
