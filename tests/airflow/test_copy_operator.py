@@ -36,16 +36,18 @@ class Core:
         self.silent = False
         self.jobs: list[Any] = []
         self.plans = 0
+        self.by_person: list[bool] = []
         self.files: list[Path] = []
         self.syncs = Emitted()
         self.whole: list[bool] = []
 
     def plan(self, flow: Any, dry_run: bool = False, by_person: bool = False) -> Plan:
         self.plans += 1
+        self.by_person.append(by_person)
         if self.plan_errors:
             raise self.plan_errors.pop(0)
         errors = tuple(error.report() for error in self.left_out)
-        return Plan(flow.name, self.ranges, errors, config_hash=flow.config_hash)
+        return Plan(flow.name, self.ranges, errors, config_hash=flow.config_hash, by_person=by_person)
 
     def submit(self, hook: Any, application: str = "", **_: Any) -> None:
         from airflow.sdk.exceptions import AirflowException
@@ -103,6 +105,17 @@ def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any
     assert core.plans == 2
 
 
+def test_a_run_that_a_person_triggers_is_planned_as_one_whoever_has_to_plan_again(
+    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirror.airflow.xcom.PLAIN_BYTES", 10)
+    monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", 10)
+    run = run_dag(COPY)
+    assert run.xcom["plan"]["totals"]["by_person"] is True
+    assert len(core.by_person) > 1
+    assert all(core.by_person)
+
+
 def test_any_other_error_fails_at_once_and_nothing_is_copied(
     core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,7 +170,7 @@ def test_large_plans_travel_packed_and_the_largest_are_made_again(
     monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", packed)
     run = run_dag(COPY)
     assert (run.state, core.plans) == ("success", plans)
-    assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0}
+    assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0, "by_person": True}
     assert ("zlib+base64" in run.xcom["plan"]) == (plans == 1)
     assert core.whole == [plans > 1], "without the plan, nobody knows any more of which partitions offset syncs are due"
     core.watermark, core.lane_errors = 5, [RecordRefused("orders", 0, 5, "east.orders", "too large")]

@@ -68,6 +68,8 @@ class Pacing:
             self.stops[tp] = refusal.first
             return None
         if refusal.records == 1:
+            if refusal.culprits:
+                self.records.pop(tp, None)  # its neighbours may be refused as well: a whole batch of them says so at once
             return PoisonRecord(refusal.first, refusal.detail)
         self.records[tp] = 1
         return None
@@ -104,12 +106,13 @@ class Pacing:
             self._suspects.update((tp, each.offset) for each in refusal.culprits if each.is_named)
 
     def _note_named(self, refusal: BatchRefused) -> bool:
-        """Takes down the records that are named and were not before; whether there are any."""
+        """Takes down the records that are named and were not before; whether there are any. A broker that names records and gives another
+        reason has refused a batch of that one record."""
         known = self.named.setdefault(refusal.source, {})
         new = {
             each.offset: each
             for each in refusal.culprits
-            if each.is_named and (self.names_are_believed or each.is_certain) and each.offset not in known
+            if (self.names_are_believed or (each.is_named and each.is_certain)) and each.offset not in known
         }
         if not new:
             return False

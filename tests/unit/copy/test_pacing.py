@@ -134,9 +134,9 @@ def report(batch, refused, broker, alone):
     return [RefusedRecord(offset, 100, True, "why", invalid) for offset in culprits], len(culprits) < len(batch)
 
 
-def passed_over(broker, batch_size, refused, count, believed=False):
+def passed_over(broker, batch_size, refused, count, slowly=False):
     """Plays a copy with errors.tolerance=all. Gives the offsets that were passed over, and how many attempts ended with a refusal."""
-    pacing, watermark, skipped, refusals = Pacing(names_are_believed=believed), 0, set(), 0
+    pacing, watermark, skipped, refusals = Pacing(records={TP: 1} if slowly else {}), 0, set(), 0
     while watermark < count:
         assert refusals <= 20 * len(refused) + 5
         end = pacing.end(TP, count)
@@ -166,12 +166,19 @@ def test_exactly_the_refused_records_are_passed_over_whatever_the_broker_tells(b
     assert passed_over(broker, batch_size, refused, count)[0] == refused
 
 
+@pytest.mark.parametrize("slowly", [False, True], ids=["", "that was stuck before"])
 @pytest.mark.parametrize("first", [0, 7])
-def test_a_partition_full_of_refused_records_costs_an_attempt_for_each_batch_of_them(first):
+def test_a_partition_full_of_refused_records_costs_an_attempt_for_each_batch_of_them(first, slowly):
     refused = set(range(first, 10_000))
-    skipped, refusals = passed_over(NAMED, 1000, refused, 10_000)
+    skipped, refusals = passed_over(NAMED, 1000, refused, 10_000, slowly)
     assert skipped == refused
-    assert refusals <= 10 + 3
+    assert refusals <= 10 + 5
+
+
+def test_a_batch_of_one_record_names_it_too():
+    pacing = Pacing(names_are_believed=True)
+    assert pacing.refused(BatchRefused(TP, 0, 0, 100, "why", [RefusedRecord(0, 1, True, "its timestamp", False)])) is None
+    assert (set(pacing.named[TP]), pacing.records) == ({0}, {})
 
 
 def test_names_are_believed_only_of_a_broker_that_was_seen_to_tell_records_apart():
