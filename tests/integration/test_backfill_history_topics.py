@@ -10,6 +10,7 @@ from mirror.report.observe import observe
 from mirror.report.status import status_of
 from services.oracle import Side
 from tests.integration.backfilling import ALL, DAYS, day
+from tests.integration.consumers import set_offsets
 
 OLDER, NEWER = day(0, 3), day(3, DAYS - 3)
 
@@ -29,6 +30,7 @@ def begun(backfilling):
 
 def test_older_days_go_into_a_topic_of_their_own_by_the_command_that_the_error_names(backfilling, capsys):
     name, mirroring = begun(backfilling), backfilling.mirroring
+    group = f"late-{name}"
     refused = backfilling.fill(OLDER, name).history
     commands = {re.search(r"python -m mirror (backfill .*?) \(in Airflow", error.next).group(1) for error in refused.errors}
     [command] = commands
@@ -52,8 +54,8 @@ def test_older_days_go_into_a_topic_of_their_own_by_the_command_that_the_error_n
     said = {each.partition: each.history for each in status_of(observe(mirroring.flow)).partitions if each.topic == name}
     assert said == dict.fromkeys(cut, f"[0, 60) in {aside}, [60, {DAYS * 20}) in {into}")
     capsys.readouterr()
-    backfilling.oracle.commit(mirroring.source, "late", {(name, 0): 30})
-    assert main(["--config", str(mirroring.pair.directory / "mm2.properties"), "--json", "translate", "--group", "late"]) == 0
+    set_offsets(mirroring.source, group, {(name, 0): 30})
+    assert main(["--config", str(mirroring.pair.directory / "mm2.properties"), "--json", "translate", "--group", group]) == 0
     [answer] = json.loads(capsys.readouterr().out)["flows"][0]["result"]["partitions"]
     assert (answer["answer"], answer["reason"].endswith(f"[30, 60) in {aside}, [60, {DAYS * 20}) in {into}")) == ("incomplete", True)
 

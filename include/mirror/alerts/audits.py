@@ -78,7 +78,8 @@ class Audits:
         """One for each topic whose copy is not equal."""
         places = [Place(each.topic, each.partition, each.line) for each in self.mismatches]
         advice = {
-            each.topic: f"python -m mirror audit --flow '{flow}' --topics {each.topic} shows both records; nothing was changed."
+            each.topic: f"python -m mirror audit --flow '{flow}' --topics {each.topic} (in Airflow, the DAG audit with the parameter "
+            f"topics = {each.topic}) shows both records; nothing was changed."
             for each in self.mismatches
         }
         said = "The copy of {} is not equal to its source."

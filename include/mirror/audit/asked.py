@@ -16,7 +16,10 @@ def times(start: str | None, end: str | None) -> tuple[datetime, datetime] | Non
     if not start and not end:
         return None
     if not start or not end:
-        raise UsageError("The audit's times cannot be used: --from needs --to, and --to needs --from.", next="Times are [from, to).")
+        raise UsageError(
+            "The audit's times cannot be used: --from needs --to, and --to needs --from (in Airflow, the parameters from and to).",
+            next="Times are [from, to).",
+        )
     try:
         first, last = (datetime.fromtimestamp(milliseconds(text) / 1000, UTC) for text in (start, end))
     except ValueError as error:

@@ -13,7 +13,9 @@ from mirror.offsets.partition import TopicPartition
 from mirror.policy import topic_selection
 
 UNKNOWN_TOPIC = "{}: the ledger knows nothing of this topic, so nothing of it was compared."
-NOT_BEGUN = "Not copied yet, so not compared: {}. See what the plan says of them: python -m mirror plan."
+NOT_BEGUN = (
+    "Not copied yet, so not compared: {}. See what the plan says of them: python -m mirror plan (in Airflow, the DAG copy with dry_run)."
+)
 _SHOWN = 5
 
 Records = Mapping[TopicPartition, LedgerRecord]

@@ -13,7 +13,22 @@ from mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
 from mirror.report.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
 from mirror.web.access import AirflowView, Dag
 from mirror.web.groups import failover
-from tests.unit.web.made_up import BUSY, FLOW, GROUPS, HEALTHY, HOSTILE, NOW, large, made_up, snapshot, stuck, topic, with_gap
+from tests.unit.web.made_up import (
+    BUSY,
+    FLOW,
+    GROUPS,
+    HEALTHY,
+    HOSTILE,
+    NOW,
+    large,
+    made_up,
+    partition,
+    snapshot,
+    stuck,
+    topic,
+    topic_of,
+    with_gap,
+)
 
 
 class Rows(HTMLParser):
@@ -219,6 +234,12 @@ def test_partition_that_unfolds_shows_its_error_and_what_answers_it() -> None:
     partition = text[text.index("Partitions of orders") :]
     assert "orders-2@300: offsets are gone." in partition
     assert 'data-decision="accept-gap"' in partition
+
+
+def test_partition_that_unfolds_says_which_topics_hold_its_history() -> None:
+    shown = topic_of("orders", [partition("orders", 0, history="[0, 48) in history.east.orders-older"), partition("orders", 1)])
+    text = made_up(snapshot(shown)).page("/flows/east-to-west?t.open=orders")
+    assert text.count("History: [0, 48) in history.east.orders-older") == text.count("History: ") == 1
 
 
 def test_viewer_reads_everything_and_sees_no_button() -> None:
