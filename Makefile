@@ -42,7 +42,7 @@ lint: install ## format, rules, types, and who may import what
 	$(PY) -m ruff format --check --quiet .
 	$(PY) -m ruff check --quiet .
 	$(PY) -m mypy
-	$(PYTEST) -q tests/unit/test_imports.py
+	$(PYTEST) -q tests/unit/test_imports.py tests/unit/test_import_cycles.py
 
 format: install ## format the code and mend what can be mended without thought
 	$(PY) -m ruff format .

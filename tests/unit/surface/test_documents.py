@@ -1,0 +1,122 @@
+"""What stands in XCom, in Airflow's variables and in `--json`: every key and column, of examples with every field set.
+
+They outlive a deployment: a run may read in XCom what an older version left there.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+
+import pytest
+
+from mirror.airflow import copy_values
+from mirror.airflow.xcom import to_xcom
+from mirror.alerts.audits import Audits
+from mirror.alerts.model import Alert
+from mirror.alerts.tracking import Tracked
+from mirror.audit.model import AuditResult
+from mirror.backfill.model import Part, Resolution
+from mirror.backfill.summary import Summary
+from mirror.commands.answer import Answer
+from mirror.copy.model import LaneResult
+from mirror.formats.control import encode, encode_key
+from mirror.plan.model import Plan
+from mirror.report import status as partition_states
+from mirror.report.publish import Published
+from mirror.report.verdict import Verdict
+from mirror.sync import checkpoints, group_offsets, groups, heartbeats, topic_acls, topic_configs, topics
+from mirror.sync.step import MODULES, Done
+from tests.unit.decisions import decision
+from tests.unit.surface.examples import example
+from tests.unit.surface.snapshots import expect
+
+
+def keys(document: Any, path: str) -> list[str]:
+    """Every leaf of the document with the way to it: `ranges.topic[]: "text"`."""
+    if isinstance(document, dict) and document:
+        return [line for name in sorted(document) for line in keys(document[name], f"{path}.{name}")]
+    if isinstance(document, list | tuple) and document:
+        return [line for each in document for line in keys(each, f"{path}[]")]
+    return [f"{path}: {json.dumps(document)}"]
+
+
+DOCUMENTS: dict[str, Callable[[], Any]] = {
+    "copy.plan": lambda: copy_values.plan_to_xcom(example(Plan)),
+    "copy.results": lambda: copy_values.results_to_xcom([example(LaneResult)]),
+    "copy.published": lambda: copy_values.published_to_xcom(example(Published)),
+    "copy.verdict": lambda: copy_values.verdict_to_xcom(example(Verdict)),
+    "audit": lambda: example(AuditResult).as_document(),
+    "audit.totals": lambda: example(AuditResult).totals,
+    "backfill.resolve": lambda: example(Resolution).as_document(),
+    "backfill.resolve.totals": lambda: example(Resolution).totals,
+    "backfill.part": lambda: example(Part).as_document(),
+    "backfill.summary": lambda: example(Summary).as_document(),
+    "packed": lambda: sorted(to_xcom({"x": "".join(map(str, range(50_000)))}, {})),
+    "command": lambda: example(Answer).document("east->west"),
+    "alert": lambda: example(Alert).as_document(),
+    "alerts.tracked": lambda: example(Tracked).as_document(),
+    "alerts.audits": lambda: example(Audits).as_document(),
+}
+
+
+def test_documents_keep_their_keys() -> None:
+    expect("documents", "\n".join(line for name, made in DOCUMENTS.items() for line in keys(made(), name)))
+
+
+def test_decisions_keep_their_bytes() -> None:
+    """As they stand in the control topic."""
+    at = datetime(2026, 11, 21, 8, tzinfo=UTC)
+    made = [decision(word, who="ana@ops", why="because", when=at, until=at) for word in WORDS]
+    expect("decisions", "\n".join(f"{encode_key(each).decode()} {encode(each).decode()}" for each in made))
+
+
+WORDS = (
+    *("accept-gap", "skip-record", "restart", "accept-records", "pause", "resume", "adopt-cluster", "take-ownership", "begin-ledger"),
+    *("ledger", "throttle", "handed-back", "taken-over"),
+)
+
+
+class FlowOfNothing:
+    """What a step asks of its flow where the cluster's answer is an example."""
+
+    name, source, target, config_hash = "east->west", "east", "west", "hash"
+
+
+HEART = SimpleNamespace(topic="heartbeats", prepare=lambda _: True, beat=lambda: SimpleNamespace(timestamp=7))
+
+
+def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Done]]:
+    """What the steps answer where what they do is an example of what it gives."""
+
+    @contextmanager
+    def clusters(_: object) -> Iterator[tuple[None, None]]:
+        yield None, None
+
+    modules = {topics: "refresh_topics", topic_configs: "sync_topic_configs", topic_acls: "sync_topic_acls", groups: "selected_groups"}
+    for module, work in modules.items():
+        made = example(get_type_hints(getattr(module, work), localns={"Flow": object, "Cluster": object})["return"])
+        monkeypatch.setattr(module, work, lambda *_, made=made: made)
+        monkeypatch.setattr(module, "clusters", clusters, raising=False)
+        monkeypatch.setattr(module, "moment_text", lambda _: "now", raising=False)
+        yield module.__name__, module.step(FlowOfNothing())
+    for module in (checkpoints, group_offsets):
+        yield module.__name__, module.done(example(next(iter(get_type_hints(module.done).values()))), False)
+    monkeypatch.setattr(heartbeats, "Heart", lambda _: HEART)
+    yield heartbeats.__name__, heartbeats.step(FlowOfNothing())
+
+
+def test_results_of_steps_keep_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
+    for name, done in results_of_steps(monkeypatch):
+        step = next(step for step, module in MODULES.items() if module == name)
+        lines += [*keys(done.result, step), *keys(done.totals, f"{step} (totals)")]
+    expect("steps", "\n".join(lines))
+
+
+def test_states_of_partitions_keep_their_words() -> None:
+    expect(
+        "partition_states", "\n".join(value for name, value in vars(partition_states).items() if name.isupper() and isinstance(value, str))
+    )

@@ -1,0 +1,64 @@
+"""Names that dashboards, runbooks, scripts and Airflow's database hold: errors, metrics, addresses, import paths."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+
+from mirror.kafka.checkpoints import GENERATION
+from mirror.offsets.lanes import lane_of, transactional_id
+from mirror.policy import DefaultReplicationPolicy
+from mirror.web import decision_routes, json_routes, page_routes
+from mirror.web.metric_names import FLOW_LABELS, METRICS
+from mirror.web.metrics import metrics_router
+from mirror.web.templating import PREFIX
+from tests.unit.surface.snapshots import expect
+from tests.unit.test_readme import error_classes
+
+IMPORTED_BY_OTHERS = {
+    "mirror.policy": (
+        *("ReplicationPolicy", "DefaultReplicationPolicy", "IdentityReplicationPolicy"),
+        *("TopicFilter", "GroupFilter", "ConfigPropertyFilter", "TopicSelection"),
+    ),
+    "mirror.client": ("MirrorClient", "OffsetAndMetadata", "translate_offsets"),
+    "mirror.errors": ("MirrorError", "ConfigurationError", "ErrorReport"),
+    "mirror.airflow.webhook_notifier": ("WebhookNotifier",),
+    "mirror.airflow.heartbeat_trigger": ("HeartbeatTrigger",),
+    "mirror.airflow.deadlines": ("tell_missed_run",),
+}
+"""By people's own code and settings; the last two stand serialized in Airflow's database, so a running deferral or deadline needs them."""
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in IMPORTED_BY_OTHERS.items() for name in names])
+def test_import_path_stays(module: str, name: str) -> None:
+    assert hasattr(import_module(module), name)
+
+
+def test_error_codes() -> None:
+    lines = [f"{name}{' retriable' if each.retriable else ''}" for name, each in sorted(error_classes().items())]
+    expect("errors", "\n".join(lines))
+
+
+def test_metrics() -> None:
+    labels = [f"{each.sample} {each.type} {' '.join((*FLOW_LABELS, *each.labels))}" for each in METRICS]
+    expect("metrics", "\n".join(labels))
+
+
+def test_names_on_clusters() -> None:
+    """Of topics, producers and headers. Who writes under others does not find what an earlier version left."""
+    policy = DefaultReplicationPolicy({})
+    topics = (policy.heartbeats_topic(), policy.offset_syncs_topic("east"), policy.checkpoints_topic("east"))
+    own = (policy.ledger_topic("east"), policy.control_topic("east"))
+    lines = [*topics, *own, policy.format_remote_topic("east", "orders"), transactional_id("east", 16, 3), GENERATION]
+    lines += [f"lane of {topic}-{partition}: {lane_of(topic, partition, 16)}" for topic, partition in LANES]
+    expect("clusters", "\n".join(lines))
+
+
+LANES = (("orders", 0), ("orders", 1), ("orders", 17), ("payments", 0), ("grüße", 3), ("", 0))
+
+
+def test_addresses() -> None:
+    metrics = metrics_router(SimpleNamespace(flows=None), {})
+    routers = (page_routes.router, json_routes.router, decision_routes.router, metrics)
+    lines = sorted(f"{' '.join(sorted(route.methods))} {PREFIX}{route.path}" for router in routers for route in router.routes)
+    expect("addresses", "\n".join(lines))

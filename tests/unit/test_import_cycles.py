@@ -1,0 +1,133 @@
+"""The rooms of the library form a ladder and its files no cycle, imports inside functions counted; those for a type checker alone are not.
+
+What is against it today stands here by name. The lists only become shorter: a new offence fails, and so does one that is gone but listed.
+"""
+
+import ast
+from collections.abc import Collection, Mapping
+from functools import cache
+
+from tests.unit.test_imports import LIBRARY
+
+LADDER = (
+    *(("errors",), ("offsets",), ("formats",), ("policy",), ("config",), ("kafka",), ("sync",), ("plan",), ("copy",)),
+    *(("audit", "decide", "report"), ("alerts", "backfill", "handover"), ("airflow", "commands"), ("__main__", "client", "web")),
+)
+"""A room imports only rooms of the steps before its own."""
+
+CLIMBS = {
+    "decide.situation -> report.remotes",
+    "offsets.checkpoint_rules -> formats.checkpoint",
+    "offsets.sync_store -> formats.offset_sync",
+    "offsets.translation -> formats.ledger",
+    "report.observe -> decide.listing",
+    "sync.group_job -> copy.job_files",
+    "sync.group_job -> copy.spark_start",
+    "sync.group_job -> copy.spark_submit",
+    "sync.topic_configs -> plan.discover",
+    "sync.topics -> plan.discover",
+}
+"""Imports against the ladder that there still are."""
+
+CYCLES = {
+    ("config.connections", "config.flow", "config.references"),
+    ("sync.checkpoints", "sync.group_job", "sync.group_offsets", "sync.group_steps"),
+}
+"""Files that import each other, and still do."""
+
+Graph = Mapping[str, set[str]]
+
+
+@cache
+def library() -> dict[str, set[str]]:
+    """Which file imports which, by their names below `mirror`."""
+    trees = {}
+    for path in LIBRARY.rglob("*.py"):
+        name = ".".join(("mirror", *path.relative_to(LIBRARY).with_suffix("").parts)).removesuffix(".__init__")
+        trees[name] = ast.parse(path.read_text(encoding="utf-8"))
+    graph = {name: imported(tree, trees.keys()) - {name} for name, tree in trees.items()}
+    return {below(name): set(map(below, others)) for name, others in graph.items()}
+
+
+def imported(tree: ast.Module, files: Collection[str]) -> set[str]:
+    """Which of the files a file imports: of `from a import b` the file a.b, where there is one, else a."""
+    found = set()
+    for node in ast.walk(without_type_checking(tree)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            longer = {f"{node.module}.{name.name}" for name in node.names}
+            found |= (longer & set(files)) | ({node.module or ""} if longer - set(files) else set())
+    return found & set(files)
+
+
+def below(module: str) -> str:
+    return module.removeprefix("mirror").removeprefix(".")
+
+
+def without_type_checking(tree: ast.Module) -> ast.Module:
+    class Prune(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | None:
+            return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
+
+    return Prune().visit(tree)
+
+
+def cycles(graph: Graph) -> set[tuple[str, ...]]:
+    """Each set of files of which every one reaches every other."""
+    reached = {name: reachable(graph, name) for name in graph}
+    return {tuple(sorted(other for other in reached[name] if name in reached[other])) for name in graph if name in reached[name]}
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    found: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += graph[name]
+    return found
+
+
+def climbs(graph: Graph) -> set[str]:
+    """Imports of a room that is not on an earlier step. Of a room that stands nowhere, each is one."""
+    step = {room: number for number, rooms in enumerate(LADDER) for room in rooms}
+    pairs = ((file, other) for file, others in graph.items() for other in others if file and room(file) != room(other))
+    return {f"{file} -> {other}" for file, other in pairs if step.get(room(other), len(LADDER)) >= step.get(room(file), 0)}
+
+
+def room(file: str) -> str:
+    return file.partition(".")[0]
+
+
+def test_files_form_no_cycle_but_those_that_are_left() -> None:
+    assert cycles(library()) == CYCLES
+
+
+def test_rooms_form_a_ladder_but_for_what_is_left() -> None:
+    assert climbs(library()) == CLIMBS
+
+
+def test_every_room_stands_on_the_ladder() -> None:
+    assert {room(file) for file in library() if file} == {each for rooms in LADDER for each in rooms}
+
+
+def test_cycle_is_found_however_long_and_a_way_that_leads_nowhere_is_none() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}) == {("a", "b", "c")}
+    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == set()
+
+
+def test_import_of_a_later_step_of_the_same_step_and_of_an_unknown_room_climbs() -> None:
+    graph = {"plan.a": {"kafka.b", "copy.c", "plan.d"}, "audit.a": {"report.b"}, "kafka.b": {"rooms.new"}}
+    assert climbs(graph) == {"plan.a -> copy.c", "audit.a -> report.b", "kafka.b -> rooms.new"}
+
+
+def test_import_inside_a_function_counts_and_one_for_types_does_not() -> None:
+    tree = ast.parse("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import mirror.a\ndef run():\n    import mirror.b\n")
+    assert imported(tree, ["mirror.a", "mirror.b"]) == {"mirror.b"}
+
+
+def test_package_beside_its_module_is_imported_too() -> None:
+    tree = ast.parse("from mirror.a import Name\nfrom mirror.a import b\nfrom mirror.c import d\n")
+    assert imported(tree, ["mirror.a", "mirror.a.b", "mirror.c", "mirror.c.d"]) == {"mirror.a", "mirror.a.b", "mirror.c.d"}
