@@ -10,11 +10,13 @@ import pytest
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.runner.__main__ import ALL, FAULTS, new_site
+from tests.faults.runner.decisions import DECISIONS
 from tests.faults.runner.results import Outcome, append, table
 from tests.faults.runner.series import order, play
 from tests.faults.runner.site import Site
 
 HITS = ("kill", "freeze", "kill", "freeze", "kill")
+DECIDED = ("restart", "ownership", "restart-again")
 IN_PROCESS = ("two", "stale-plan", "cut", "drop", "produce", "partitions", "delete-records")
 
 
@@ -42,6 +44,19 @@ def test_every_fault_that_hurts_no_broker_loses_and_doubles_nothing(make_site: C
     outcomes = played(make_site, IN_PROCESS, seed=20261122, records=20_000)
     assert all(outcome.good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= len(IN_PROCESS) - 2
+
+
+def test_restarts_and_takeovers_double_only_what_was_decided_and_send_no_group_too_far(make_site: Callable[[], Site]) -> None:
+    outcomes = played(make_site, DECIDED, seed=20261123, records=8_000)
+    assert all(outcome.good for outcome in outcomes), "\n".join(map(str, outcomes))
+    assert all(outcome.judged.answers for outcome in outcomes)
+
+
+@pytest.mark.faults
+def test_whatever_people_decide_is_exact_and_sends_no_group_too_far(make_site: Callable[[], Site]) -> None:
+    decided = tuple(fault.key for fault in DECISIONS)
+    outcomes = played(make_site, 2 * decided, seed=20261124, records=30_000)
+    assert all(outcome.good for outcome in outcomes), "\n".join(map(str, outcomes))
 
 
 def test_a_mirror_that_is_wrong_is_counted_and_the_series_goes_on(make_site: Callable[[], Site], tmp_path: Path) -> None:
