@@ -97,7 +97,7 @@ class Oracle:
 
     def start(self) -> None:
         """Compiles its sources if they changed, and starts it; it ends by itself when this process does."""
-        command = java_command("Oracle", heap="1g", class_path=(compiled_classes(),))
+        command = java_command("Oracle", heap="1g", options=("-XX:TieredStopAtLevel=1",), class_path=(compiled_classes(),))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
