@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import httpx
 
+_PAUSE_SECONDS = 0.5  # between two looks, each of which costs api-server and database as much as a task does
+
 
 class AirflowApiError(RuntimeError):
     """Raised when Airflow answered with an error, or a run did not end in time."""
@@ -40,7 +42,7 @@ class AirflowApi:
                 raise AirflowApiError(
                     f"Airflow did not find {sorted(missing)}; it has {sorted(self.dags())}; errors: {self.import_errors()}"
                 )
-            time.sleep(0.25)
+            time.sleep(_PAUSE_SECONDS)
 
     def pause(self, dag: str, paused: bool = True) -> None:
         """Pauses or unpauses a DAG."""
@@ -77,7 +79,7 @@ class AirflowApi:
                 return found
             if time.monotonic() > deadline:
                 raise AirflowApiError(f"{dag} {run} is {found['state']} after {timeout:g} s; its tasks: {self.states(dag, run)}")
-            time.sleep(0.25)
+            time.sleep(_PAUSE_SECONDS)
 
     def tasks(self, dag: str, run: str) -> list[dict[str, Any]]:
         """The run's task instances: `task_id`, `state`, `try_number`, `duration` ..."""

@@ -1,7 +1,8 @@
 """Which worker runs what when several share the tests: whole files, as `--dist loadfile` has it, and never two stacks of Airflow at once.
 
 Most tests wait; those below keep the processors busy. So the first worker begins with the busy ones, the longest in front, and the others
-begin with those that wait. They meet at the unit tests, which are short.
+begin with those that wait. They go on with the unit tests, which are short, and then help with what is left of the busy ones, the longest
+last: the first worker has those, one stack of Airflow after the other.
 """
 
 from typing import Any

@@ -39,7 +39,7 @@ def shown(
     file = pair.properties(extra=SETTINGS, file="seen.properties")
     airflow = make_airflow(
         "seen",
-        environment={"MIRROR_CONFIG": str(file), "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120"},
+        environment={"MIRROR_CONFIG": str(file)},
         users={"admin": "admin", "eve": "viewer"},
         components=("scheduler", "dag-processor", "api-server"),
     )
