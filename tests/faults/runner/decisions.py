@@ -12,8 +12,6 @@ from tests.faults.runner.faults import Fault, Round, ended
 from tests.faults.runner.site import Stuck
 from tests.integration.conftest import Mirroring
 
-_PART = "300000"
-"""Bytes after which a run of a part ends: far less than a round."""
 _IN_FRONT = 400
 
 
@@ -23,7 +21,7 @@ def restart(now: Round) -> bool:
     now.site.produce(now.records // 4, now.chance.getrandbits(30))
     _restart_some(now)
     now.judge()
-    part = now.site.variant(run_max_bytes=_PART)
+    part = _part(now)
     for _ in range(now.chance.randint(1, 3)):
         part.copy()
         now.judge()
@@ -35,7 +33,7 @@ def restart_again(now: Round) -> bool:
     now.site.catch_up()
     _restart_some(now)
     if now.chance.random() < 0.7:
-        now.site.variant(run_max_bytes=_PART).copy()
+        _part(now).copy()
     _restart_some(now)
     now.judge()
     copy = now.site.copy_here()
@@ -62,7 +60,7 @@ def restart_meanwhile(now: Round) -> bool:
 
 def accept_gap(now: Round) -> bool:
     """Retention takes what was not copied yet, and a person accepts that."""
-    now.site.variant(run_max_bytes=_PART).copy()
+    _part(now).copy()
     now.site.witness.read_source()
     ends = now.site.read_below
     watermarks = {tp.partition: record.watermark for tp, record in now.site.mirroring.ledger().items()}
@@ -133,7 +131,7 @@ def accept_records(now: Round) -> bool:
 
 def take_ownership(now: Round) -> bool:
     """Another installation takes the flow over, copies a part of it, and the first one takes it back while the other one copies."""
-    other = now.site.variant(installation="second", run_max_bytes=_PART)
+    other = _part(now, installation="second")
     _owned(now, other)
     other.copy()
     now.judge()
@@ -145,6 +143,11 @@ def take_ownership(now: Round) -> bool:
     # The other one may have written once more behind what was decided.
     _owned(now, now.site.mirroring)
     return hit
+
+
+def _part(now: Round, **settings: str) -> Mirroring:
+    """The flow with runs that end long before a round is copied, in the middle of its partitions."""
+    return now.site.variant(run_max_bytes=str(5 * now.records), transaction_max_bytes="16384", **settings)
 
 
 def _owned(now: Round, by: Mirroring) -> None:
