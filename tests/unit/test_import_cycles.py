@@ -16,11 +16,16 @@ LADDER = (
 """A room imports only rooms of the steps before its own."""
 
 CLIMBS = {
+    "audit.pair_search -> report.oldest",
     "decide.situation -> report.remotes",
     "offsets.checkpoint_rules -> formats.checkpoint",
+    "offsets.history_topics -> formats.ledger",
     "offsets.sync_store -> formats.offset_sync",
     "offsets.translation -> formats.ledger",
     "report.observe -> decide.listing",
+    "sync.counting -> audit.carried",
+    "sync.counting -> audit.record",
+    "sync.counting -> audit.side",
     "sync.group_job -> copy.job_files",
     "sync.group_job -> copy.spark_start",
     "sync.group_job -> copy.spark_submit",

@@ -5,6 +5,7 @@ has. It has the form of every ledger record, so a mirror that does not know it r
 does not have, and copies nothing of it. A lane reads it behind its fence, with all that the fence guarantees.
 """
 
+from mirror.formats.control import HANDED_BACK
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition
@@ -31,4 +32,5 @@ def note(ledger: str, ledger_id: str, clusters: tuple[str, str], lanes: int, dec
         writer=writer,
         decided=decided,
         start=0,
+        handed_back=decided if decided.decision == HANDED_BACK else None,
     )
