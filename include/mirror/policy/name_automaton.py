@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from mirror.policy import name_pattern
+from mirror.policy.java_regex import compile_java
 from mirror.policy.name_pattern import Alternatives, Letters, Part, Repeated
 
 _MOST_STATES = 20_000
 """So many combinations of places are looked at; beyond them a name in common is taken for granted."""
+_MOST_PLACES = 100_000
+"""A pattern that needs more, such as ((a{99}){99}){99}, is taken for anything or, where it has to be certain, for nothing."""
 _BEGIN, _END = 0, 1
 
 
@@ -49,6 +52,8 @@ class Automaton:
         return self.reached(further for place in places for letters, further in self.steps[place] if letters & letter)
 
     def _place(self) -> int:
+        if len(self.steps) >= _MOST_PLACES:
+            raise OverflowError("too many places")
         self.steps.append([])
         self.free.append([])
         return len(self.steps) - 1
@@ -74,9 +79,17 @@ class Automaton:
 
 @lru_cache(maxsize=512)
 def automaton(pattern: str, wide: bool) -> Automaton:
-    """The automaton of a Java pattern, `wide` as in `name_pattern`."""
+    """The automaton of a Java pattern, `wide` as in `name_pattern`. Raises ValueError for one that `compile_java` refuses."""
+    compile_java(pattern)
+    try:
+        return _laid_out(name_pattern.parsed(pattern, wide))
+    except OverflowError:
+        return _laid_out(name_pattern.ANYTHING if wide else name_pattern.NOTHING)
+
+
+def _laid_out(part: Part) -> Automaton:
     made = Automaton()
-    made.free[made.add(name_pattern.parsed(pattern, wide), _BEGIN)].append(_END)
+    made.free[made.add(part, _BEGIN)].append(_END)
     return made
 
 

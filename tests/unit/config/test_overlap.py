@@ -70,7 +70,7 @@ SHORT_PATTERNS = st.lists(
     max_size=3,
     unique=True,
 )
-EXCLUDED = st.lists(st.sampled_from(("x", "x.", "x.*", ".*y", "[^.]*", "x(?=y).", r"(.)\1", "(?!y).*")), max_size=2, unique=True)
+EXCLUDED = st.lists(st.sampled_from(("x", "x.", "x.*", ".*y", "[^.]*", "x(?=y).", r".(?<=x)y", "(?!y).*")), max_size=2, unique=True)
 
 
 def taken(flow: Flow) -> set[str] | None:
@@ -88,7 +88,7 @@ def test_a_name_that_all_take_is_never_missed_and_one_that_none_can_take_is_not_
     names = [taken(flow) for flow in flows]
     assume(all(each is not None for each in names))
     shared = set[str].intersection(*(each for each in names if each is not None))
-    exact = all("(?" not in pattern and "\\1" not in pattern for _, excluded in lists for pattern in excluded)
+    exact = all("(?" not in pattern for _, excluded in lists for pattern in excluded)
     claimed = may_share([Choice.of(flow) for flow in flows])
     assert claimed >= bool(shared)
     # Every included pattern matches short names only, so what is not among them is nowhere.
