@@ -15,6 +15,9 @@ _ONE_NAME = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])+")
 _REACHES_FURTHER = ("(?", r"\Q")
 """A member with one of these may change what the members behind it mean."""
 
+_NEVER_MIRRORED = r"(__|\.).*"
+"""Names that every replication policy takes for internal (`ReplicationPolicy.isInternalTopic`)."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -40,7 +43,7 @@ class Choice:
 
     def takes(self, name: str) -> bool:
         """Whether a topic is chosen."""
-        return _matches(self.included, name) and not _matches(self.excluded, name)
+        return _matches(self.included, name) and not _matches((*self.excluded, _NEVER_MIRRORED), name)
 
     @cached_property
     def _stands_alone(self) -> bool:
@@ -65,7 +68,8 @@ def _may_share(choices: frozenset[Choice]) -> bool:
         return True
     if not all(each.patterns for each in choices):
         return False
-    return have_common_name([_joined(each.patterns) for each in choices], [_joined(each.excluded) for each in choices if each.excluded])
+    excluded = [_joined(each.excluded) for each in choices if each.excluded]
+    return have_common_name([_joined(each.patterns) for each in choices], [*excluded, _NEVER_MIRRORED])
 
 
 def _joined(members: Sequence[str]) -> str:

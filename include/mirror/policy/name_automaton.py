@@ -8,8 +8,8 @@ from mirror.policy import name_pattern
 from mirror.policy.java_regex import compile_java
 from mirror.policy.name_pattern import Alternatives, Letters, Part, Repeated
 
-_MOST_STATES = 20_000
-"""So many combinations of places are looked at; beyond them a name in common is taken for granted."""
+_MOST_WORK = 1_000_000
+"""So many places are looked at, in whatever combinations; beyond them a name in common is taken for granted."""
 _MOST_PLACES = 100_000
 """A pattern that needs more, such as ((a{99}){99}){99}, is taken for anything or, where it has to be certain, for nothing."""
 _BEGIN, _END = 0, 1
@@ -98,15 +98,18 @@ def has_common_name(included: Sequence[Automaton], excluded: Sequence[Automaton]
     automata, needed = [*included, *excluded], len(included)
     letters = _representatives(automata)
     start = tuple(each.reached([_BEGIN]) for each in automata)
-    seen, waiting = {start}, [start]
+    seen, waiting, work = {start}, [start], 0
     while waiting:
         state = waiting.pop()
         for letter in letters:
             following = tuple(each.after(places, letter) for each, places in zip(automata, state, strict=True))
+            work += sum(map(len, following))
+            if work > _MOST_WORK:
+                return True
             if following in seen or not all(following[:needed]):
                 continue
             accepting = [_END in places for places in following]
-            if (all(accepting[:needed]) and not any(accepting[needed:])) or len(seen) >= _MOST_STATES:
+            if all(accepting[:needed]) and not any(accepting[needed:]):
                 return True
             seen.add(following)
             waiting.append(following)

@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise, permutations, product
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from mirror.config.catalogue_connectors import IDENTITY_POLICY
@@ -83,6 +83,7 @@ def taken(flow: Flow) -> set[str] | None:
 
 
 @given(st.lists(st.tuples(SHORT_PATTERNS, EXCLUDED), min_size=2, max_size=3))
+@example([(["x", "[^x]y?"], []), (["x", "[^x]y?"], ["[^.]*"])])
 def test_a_name_that_all_take_is_never_missed_and_one_that_none_can_take_is_not_claimed(lists: list[tuple[list[str], list[str]]]) -> None:
     flows = [made("a", "b", topics, excluded) for topics, excluded in lists]
     names = [taken(flow) for flow in flows]
