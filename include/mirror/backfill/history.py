@@ -44,7 +44,7 @@ def history_slice(flow: Flow, request: Request, resolution: Resolution, copy: Co
         work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
         if not dry_run and work.made.ranges:
             results = list(copy(work.made))
-            work.judge(results, ledger_after(flow, target, results).records)
+            work.judge(results, ledger_after(flow, target, results, work.made.ledger_id).records)
     return work.part(flow, into)
 
 

@@ -14,12 +14,17 @@ from mirror.kafka.servers import beginning_at
 _LOOKS = 5
 
 
-def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult]) -> LedgerView:
+def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], ledger_id: str) -> LedgerView:
     """The ledger, at least as far as the lanes have seen it. Whoever asks anew may come upon a broker that is cut off from its cluster and
-    answers all the same: then the others are asked, one after the other. Raises StaleAnswer if none of them has as much."""
+    answers all the same: then the others are asked, one after the other. Raises StaleAnswer if none of them has as much.
+
+    `ledger_id` is the topic id that was planned with. One that was created anew since ends where it does: the lanes name it.
+    """
     seen = {result.lane: result.ledger_end for result in results}
     ledger = ledger_of(flow, target)
     view = ledger.read()
+    if _stale(ledger.topic, view, seen) is None or (ledger_id and ledger.topic_id() != ledger_id):
+        return view
     for turn in range(1, _LOOKS):
         stale = _stale(ledger.topic, view, seen)
         if stale is None:

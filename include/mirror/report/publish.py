@@ -41,7 +41,7 @@ def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), *, whole
     With `whole` those of every partition that has some due: for a run whose plan was not kept.
     """
     with clusters(flow) as (source, target):
-        records = ledger_after(flow, target, results).records
+        records = ledger_after(flow, target, results, plan.ledger_id).records
         published = compared(plan, results, records)
         copied = _mapped(records) if whole else _copied(plan, published)
         return replace(published, syncs=emit(flow, source, target, records, copied))
@@ -53,7 +53,7 @@ def reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = ()) -> Publi
     Raises StaleAnswer if no broker can be found that has as much of the ledger as the lanes have seen.
     """
     with clusters(flow) as (_, target):
-        return compared(plan, results, ledger_after(flow, target, results).records)
+        return compared(plan, results, ledger_after(flow, target, results, plan.ledger_id).records)
 
 
 def compared(plan: Plan, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> Published:

@@ -42,7 +42,7 @@ def test_file_that_cannot_be_read_and_flow_that_is_wrong_are_red_by_themselves_a
 
     first = red(api, set())
 
-    assert str(file) in api.errors(ALARM, first, "configuration")
+    eventually(lambda: str(file) in api.errors(ALARM, first, "configuration"), "the file's name in the task's log", 30)
     details = api.call("GET", f"dags/{ALARM}/details")
     assert str(file) in details["doc_md"]
     assert not details["is_paused"]

@@ -1,5 +1,6 @@
 """The ledger that is read after a copy: at least as far as the lanes have seen it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -31,6 +32,9 @@ def asked(monkeypatch):
         class Told:
             def __init__(self, topic="ledger", lanes=2, target=None, settings=SERVERS):
                 self.topic, self.lanes, self.settings = topic, lanes, settings
+
+            def topic_id(self):
+                return "of the ledger"
 
             def read(self):
                 servers.append(self.settings["bootstrap.servers"])
@@ -82,6 +86,12 @@ def test_a_broker_that_does_not_answer_is_passed_over_and_what_is_wrong_with_the
     asked(OLD, LanesChanged("ledger", 2, 4))
     with pytest.raises(LanesChanged):
         reached(FLOW, PLAN, RESULTS)
+
+
+def test_a_ledger_that_was_created_anew_is_not_taken_for_a_stale_answer(asked):
+    servers = asked(OLD)
+    assert reached(FLOW, replace(PLAN, ledger_id="of the one before"), RESULTS).watermark(TP) == 10
+    assert len(servers) == 1
 
 
 def test_without_results_the_ledger_is_taken_as_it_is(asked):
