@@ -28,7 +28,8 @@ _THROWN_AWAY = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 class PartitionFlow:
     """The share of one partition in the open transaction.
 
-    Delivery reports come in the order of the records, so the nth report belongs to the nth source offset in `sources`.
+    Delivery reports come in the order of the records, so the nth report belongs to the nth source offset in `sources`,
+    with the nth of `timestamps`.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class PartitionFlow:
         "stopped",
         "target_alias",
         "targets",
+        "timestamps",
         "work",
     )
 
@@ -62,6 +64,8 @@ class PartitionFlow:
         self.partition = work.source.partition
         self.next_offset = work.start
         self.sources: list[int] = []
+        self.timestamps: list[int] = []
+        """Those of `sources`: the client tells none of a record that failed."""
         self.targets: list[int] = []
         self.bytes = 0
         self.failure: KafkaError | None = None
@@ -96,7 +100,7 @@ class PartitionFlow:
             certain = self.work.limits.needs_key and not has_key
             detail = f"{_NO_KEY if certain else _REFUSALS[error.code()]} ({error.name()})"
             named = error.code() == KafkaError.INVALID_RECORD
-            self.culprits.append(RefusedRecord(offset, message.timestamp()[1], has_key, detail, named, certain))
+            self.culprits.append(RefusedRecord(offset, self.timestamps[place], has_key, detail, named, certain))
 
     def skip(self, offset: int, reason: str) -> None:
         """Notes a record that is passed over. Those of one reason with no record copied between them are one interval."""

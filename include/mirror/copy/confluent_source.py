@@ -147,6 +147,7 @@ class Source:
             headers, poison = None, unreadable_headers(message, flow.work)
         if poison is None:
             target.send(flow, message, timestamp, headers)
+            flow.timestamps.append(timestamp)
             flow.sources.append(offset)
         elif flow.work.skip_refused:
             flow.skip(offset, poison.reason)
