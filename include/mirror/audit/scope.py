@@ -55,6 +55,8 @@ class Scope:
     def wanted(self, source: Cluster, records: Records, holdings: Holdings) -> Mapping[TopicPartition, Interval] | None:
         """The source offsets that are asked for; None: all there are. None of a partition whose offsets no leader tells.
 
+        What the source refuses to tell of one topic is of that topic alone.
+
         Times that begin no later than what the log still has: records of theirs may have stood in front of it, so what was copied there is
         asked for as well, to be said.
         """

@@ -25,6 +25,7 @@ from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.formats.skipped import Skipped
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
 
@@ -191,7 +192,7 @@ class Attempt:
         the commit succeeds; a source topic created anew would give other records under the same offsets."""
         touched = {tp.topic for tp in self._unwritten}
         ledger = self._task.ledger_topic
-        now = self._target.topics({self._task.remote_topics[topic] for topic in touched} | {ledger})
+        now = self._remote_topics(touched, ledger)
         source = self._source.topics(touched)
         if self._task.ledger_id and (ledger not in now or now[ledger].id != self._task.ledger_id):
             raise LedgerMissing(ledger, self._task.ledger_id, now[ledger].id if ledger in now else None)
@@ -202,6 +203,19 @@ class Attempt:
                 raise TargetRecreated(tp.topic, tp.partition, remote, f"topic id {known.target_topic_id}", found)
             if tp.topic in source and source[tp.topic].id != known.source_topic_id:
                 raise SourceRecreated(tp.topic, tp.partition, known.watermark, known.source_topic_id, source[tp.topic].id)
+
+    def _remote_topics(self, touched: set[str], ledger: str) -> dict[str, Topic]:
+        """The remote topics of these source topics, and the ledger. What the target refuses of one is raised by the name of its source topic,
+        by which the lane leaves it out and goes on with the others."""
+        refused: dict[str, MirrorError] = {}
+        found = self._target.topics({self._task.remote_topics[topic] for topic in touched} | {ledger}, refused)
+        for topic in sorted(touched):
+            if (error := refused.get(self._task.remote_topics[topic])) is not None:
+                error.topic = topic
+                raise error
+        if ledger in refused:
+            raise refused[ledger]
+        return found
 
     def _write_ledger(self, engine: Engine) -> None:
         writer = self._writer()

@@ -10,6 +10,7 @@ from mirror.copy import attempt, beginning, lane
 from mirror.copy.engine import Progress, TransactionLimits, Work
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.errors import AuthorizationRefused
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka import bootstrap
@@ -34,6 +35,8 @@ class World:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     unwritable: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    """Topics that may not be described."""
     limits: list[TransactionLimits] = field(default_factory=list)
     happenings: dict[str, Callable[["MemoryEngine"], None]] = field(default_factory=dict)
     engines: int = 0
@@ -62,7 +65,12 @@ class MemoryCluster(QuietCluster):
         self.world.log.append(f"topics of {self.alias}")
         if operation == "WRITE" and errors is not None:
             errors.update({name: Exception(name) for name in names if name in self.world.unwritable})
-        return super().topics(names, errors, operation)
+        hidden = {name: AuthorizationRefused(self.alias, "DESCRIBE", f"topic {name}", topic=name) for name in self.world.hidden & set(names)}
+        for error in hidden.values() if errors is None else ():
+            raise error
+        if errors is not None:
+            errors.update(hidden)
+        return super().topics([name for name in names if name not in hidden], errors, operation)
 
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[object, int]:
         ends = {tp: self.world.ends.get(tp, self.world.ledger_end if tp.topic == LEDGER else 0) for tp in partitions}

@@ -175,6 +175,15 @@ def test_topics_that_may_not_be_written_are_left_out_all_at_once(copy, world):
     assert watermarks(result) == {("payments", 10)}
 
 
+def test_a_remote_topic_that_is_hidden_while_it_is_written_is_left_out_alone(copy, world):
+    world.happenings["copy"] = lambda _engine: world.hidden.add("east.orders")
+    result = copy()
+    (error,) = result.errors
+    assert (error.code, error.topic, error.retriable) == ("AuthorizationRefused", "orders", False)
+    assert "refuses DESCRIBE on topic east.orders" in error.message
+    assert watermarks(result) == {("payments", 10)}
+
+
 def test_partitions_that_fall_silent_are_left_out(copy, world):
     world.happenings["copy"] = raising(NothingRead([ORDERS], 15), times=1)
     result = copy()
