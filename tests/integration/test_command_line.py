@@ -28,9 +28,10 @@ def mirror(pair, capsys):
     return run
 
 
-def process(pair, *arguments):
-    """The same as a process of its own."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT / "include"), "MIRROR_CONFIG": str(pair.directory / "mm2.properties")}
+def process(pair, *arguments, path=()):
+    """The same as a process of its own, with more directories of Python modules in `path`."""
+    modules = ":".join(map(str, (*path, ROOT / "include")))
+    variables = {**os.environ, "PYTHONPATH": modules, "MIRROR_CONFIG": str(pair.directory / "mm2.properties")}
     return subprocess.run([sys.executable, "-m", "mirror", *arguments], env=variables, capture_output=True, text=True, timeout=120)
 
 
@@ -101,6 +102,67 @@ def test_a_red_copy_has_exit_code_1_and_says_why_in_both_forms(pair, oracle, top
     assert flow["state"] == "failed"
     assert {(error["topic"], error["partition"]) for error in flow["errors"]} == {(topic, 0), (topic, 1)}
     assert len([line for line in done.stderr.splitlines() if line.startswith(f"{pair.flow}: TargetMissing: {topic}-")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "with_flow"),
+    [
+        (("audit", "--topics", "NAME", "--without-spark"), 1),
+        (("backfill", "--topics", "NAME", "--from", "2020-01-01", "--to", "2100-01-01", "--without-spark"), 2),
+        (("status", "--topic", "NAME"), 2),
+        (("translate", "--group", "NAME"), 1),
+    ],
+    ids=["audit", "backfill", "status", "translate"],
+)
+def test_a_name_that_nothing_knows_is_never_green(pair, oracle, topic, mirror, command, with_flow):
+    assert mirror("copy", "--without-spark")[0] == 0
+    nothing = [each.replace("NAME", f"{topic}-that-nobody-has") for each in command]
+    code, output, words = mirror(*nothing, "--json")
+    of_flow, of_all = json.loads(output)["flows"]
+    assert (code, of_flow["flow"], of_all["flow"]) == (1, pair.flow, None)
+    assert [error["code"] for error in of_all["errors"]] == ["NothingSelected"]
+    assert f"{command[0]} was asked for {topic}-that-nobody-has, and no flow" in words
+    assert mirror(*nothing, "--flow", pair.flow)[0] == with_flow
+    known = [each.replace("NAME", topic) for each in command]
+    assert command[0] == "translate" or mirror(*known)[0] == 0
+
+
+def test_a_take_over_of_a_topic_that_nothing_knows_is_never_green(pair, oracle, topic, mirror):
+    arguments = ("--flow", pair.flow, "--topic", f"{topic}-that-nobody-has")
+    for dry_run in (["--dry-run"], []):
+        code, output, _ = mirror("take-over", *arguments, *dry_run, "--json")
+        (flow,) = json.loads(output)["flows"]
+        assert (code, len(flow["errors"])) == (1, 1), flow
+        assert f"{topic}-that-nobody-has" in flow["errors"][0]["message"]
+
+
+BROKEN_WORKER = """
+from mirror.copy.confluent_source import Source
+
+def assign(self, work, target):
+    return {}[work[0].source]
+
+Source.assign = assign
+"""
+
+
+def test_a_lane_that_fails_unexpectedly_in_a_spark_job_leaves_its_traceback_in_the_jobs_log(pair, oracle, topic, mirror, tmp_path):
+    assert mirror("plan")[0] == 0
+    (tmp_path / "sitecustomize.py").write_text(BROKEN_WORKER)
+    done = process(pair, "copy", "--json", path=(tmp_path,))
+    assert done.returncode == 1, done.stderr
+    (flow,) = json.loads(done.stdout)["flows"]
+    assert {error["code"] for error in flow["errors"]} == {"Unexpected"}
+    for error in flow["errors"]:
+        assert "failed unexpectedly: KeyError: " in error["message"]
+        assert "mirror/copy/lane.py:" in error["message"]
+        assert "sitecustomize.py:5 assign" in error["message"]
+    log = done.stderr
+    assert "Traceback (most recent call last):" in log
+    assert 'sitecustomize.py", line 5, in assign' in log
+    (tmp_path / "sitecustomize.py").unlink()
+    again = process(pair, "copy", "--json")
+    assert (again.returncode, json.loads(again.stdout)["flows"][0]["result"]["records"]) == (0, 60), "nothing was lost, nothing is doubled"
 
 
 def test_one_flow_that_fails_does_not_stop_another(pair, oracle, topic, capsys):

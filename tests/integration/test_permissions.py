@@ -18,6 +18,7 @@ from tests.integration.access import (
     topics_of,
     with_user,
 )
+from tests.integration.left_behind import Left
 
 
 def refusal(error):
@@ -127,6 +128,29 @@ def test_one_remote_topic_that_the_target_refuses_is_named_and_the_others_are_co
     assert dict(zip(marks["topic"], marks["source_offset"], strict=True)) == {allowed: 30}
     assert seconds < LONG_BEFORE
     assert sum(count.records for count in oracle.count(secure.bootstrap, pair.remote(allowed))) == 30
+
+
+@pytest.mark.parametrize("operation", ["DESCRIBE", "DESCRIBE_CONFIGS"])
+def test_take_over_goes_on_without_a_remote_topic_of_which_the_target_does_not_tell(
+    target_pair, run, secure, allow, make_mirroring, operation
+):
+    pair = target_pair
+    left = Left(make_mirroring(pair))
+    orders, refused = left.topic("orders"), left.topic("refused")
+    left.stored({topic: left.copies(topic, (0, 40))[39] for topic in (orders, refused)})
+    allow_everything(allow, secure, pair)
+    maker = f"{pair.source}-mm2"
+    allow(
+        secure,
+        acl("mirror", maker, "DESCRIBE", kind="GROUP"),
+        acl("mirror", f"{maker}-Mirror", "WRITE", kind="TRANSACTIONAL_ID", pattern="PREFIXED"),
+        *(acl("mirror", f"mm2-{each}.{pair.source}.internal", "READ") for each in ("offsets", "configs")),
+        acl("mirror", pair.remote(refused), operation, "DENY"),
+    )
+    code, flow, _, _ = run(with_user(pair, "target", secure), "take-over", "--flow", pair.flow)
+    assert code == 1
+    assert refusal(only_error(flow)) == (f"Cluster '{pair.target}' refuses {operation} on topic {pair.remote(refused)}.", refused)
+    assert flow["result"]["topic"] == [orders]
 
 
 def test_a_remote_topic_that_may_not_be_read_is_named_when_it_has_to_be_looked_into(target_pair, run, secure, oracle, allow):

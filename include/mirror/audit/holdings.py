@@ -23,9 +23,10 @@ class Holdings:
     def __init__(self, source: Cluster, target: Cluster, records: Mapping[TopicPartition, LedgerRecord], committed: bool) -> None:
         self._records = records
         self._target = target
-        self._refused: dict[str, MirrorError] = {}
+        self.refused: dict[str, MirrorError] = {}
+        """What the source refuses to tell of single topics, also to who asks later."""
         self._refused_there: dict[str, MirrorError] = {}
-        self._sources = source.topics({tp.topic for tp in records}, self._refused)
+        self._sources = source.topics({tp.topic for tp in records}, self.refused)
         self.partitions = {name: len(topic.partitions) for name, topic in self._sources.items()}
         self._targets = target.topics({name for record in records.values() for name in _topics_of(record)}, self._refused_there)
         self._compacted = _compacted(source, self._sources), _compacted(target, self._targets)
@@ -34,8 +35,8 @@ class Holdings:
         theirs = [remote for remote in remotes if _has(self._targets, remote)]
         with ThreadPoolExecutor(2) as threads:
             starts = threads.submit(target.offsets, theirs, "earliest", False, self._refused_there)
-            self.starts = source.offsets(ours, "earliest", errors=self._refused)
-            self.ends = source.offsets(ours, "latest", committed=committed, errors=self._refused)
+            self.starts = source.offsets(ours, "earliest", errors=self.refused)
+            self.ends = source.offsets(ours, "latest", committed=committed, errors=self.refused)
             self._target_starts = starts.result()
         self._stable = target.offsets(theirs, "latest", committed=True, errors=self._refused_there)
         self._target_ends = target.offsets(theirs, "latest", errors=self._refused_there)
@@ -63,7 +64,7 @@ class Holdings:
 
     def source_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
         """Why the source partition cannot be read, or is another one."""
-        refused, topic = self._refused.get(tp.topic), self._sources.get(tp.topic)
+        refused, topic = self.refused.get(tp.topic), self._sources.get(tp.topic)
         if refused is not None:
             return refused
         if topic is None or tp not in self.starts or tp not in self.ends:

@@ -63,7 +63,7 @@ class Scope:
         if self.times is None:
             return self.source_offsets
         asked = [tp for tp in records if tp in holdings.ends and tp in holdings.starts]
-        at = [source.offsets_for_time(asked, round(time.timestamp() * 1000)) for time in self.times]
+        at = [source.offsets_for_time(asked, round(time.timestamp() * 1000), holdings.refused) for time in self.times]
         found: dict[TopicPartition, Interval] = {}
         for tp in asked:
             if not all(tp in each for each in at):

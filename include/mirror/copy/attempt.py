@@ -205,8 +205,8 @@ class Attempt:
                 raise SourceRecreated(tp.topic, tp.partition, known.watermark, known.source_topic_id, source[tp.topic].id)
 
     def _remote_topics(self, touched: set[str], ledger: str) -> dict[str, Topic]:
-        """The remote topics of these source topics, and the ledger. What the target refuses of one is raised by the name of its source topic,
-        by which the lane leaves it out and goes on with the others."""
+        """The remote topics of these source topics, and the ledger. What the target refuses of one is raised by the name of its source
+        topic, by which the lane leaves it out and goes on with the others."""
         refused: dict[str, MirrorError] = {}
         found = self._target.topics({self._task.remote_topics[topic] for topic in touched} | {ledger}, refused)
         for topic in sorted(touched):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mirror.config import Flow
@@ -80,6 +80,8 @@ class _Looking:
         self._only = only
         self._selection = topic_selection(flow)
         self._found = Found()
+        self._hidden: dict[str, MirrorError] = {}
+        """What the target refuses to tell of single remote topics."""
 
     def run(self) -> Found:
         """Fills what is found."""
@@ -89,13 +91,15 @@ class _Looking:
         named = {name for name in names if not self._only or name in self._only}
         refused |= {name: error for name in named if (error := self._selection.refusal(name)) is not None}
         topics = self._source.topics(mirrored, refused)
-        remotes = self._target.topics({self._selection.remote(name) for name in topics}, refused)
+        remotes = self._target.topics({self._selection.remote(name) for name in topics}, self._hidden)
         self._found.remotes = {name: remotes[remote] for name in topics if (remote := self._selection.remote(name)) in remotes}
         self._note_what_is_left_out(topics, refused)
         wanted = [tp for name, topic in topics.items() for p in topic.partitions if self._is_open(tp := TopicPartition(name, p.number))]
         self._found.sources = source_partitions(self._source, topics, wanted, reads_committed(self._flow), refused)
-        self._add(wanted, refused)
+        self._add([tp for tp in wanted if not self._is_refused(tp.topic, refused)], refused)
         self._found.errors.extend(error.report() for error in refused.values())
+        topic_of = {self._selection.remote(name): name for name in topics}
+        self._found.errors.extend(replace(error.report(), topic=topic_of[remote]) for remote, error in self._hidden.items())
         self._found.errors.extend(error.report() for error in self._ledger.unreadable.values())
         return self._found
 
@@ -121,10 +125,12 @@ class _Looking:
     def _add(self, wanted: list[TopicPartition], refused: dict[str, MirrorError]) -> None:
         there = [tp for tp in wanted if (topic := self._found.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
         remote = {tp: TopicPartition(self._selection.remote(tp.topic), tp.partition) for tp in wanted}
-        ends = self._remote_ends([remote[tp] for tp in there], refused)
-        compacted = self._compacted({tp.topic for tp in there})
+        ends = self._remote_ends([remote[tp] for tp in there])
+        compacted = self._compacted({tp.topic for tp in there}, refused)
         syncs = self._syncs()
         for tp in wanted:
+            if self._is_refused(tp.topic, refused):
+                continue
             stored, found = self._stored.get(tp), ends.get(remote[tp], _NO_LEADER)
             if stored is None and (tp not in there or (0 <= found.start == found.end and self._ours(tp) is None)):
                 continue  # never mirrored
@@ -148,13 +154,13 @@ class _Looking:
                 )
             )
 
-    def _remote_ends(self, partitions: list[TopicPartition], refused: dict[str, MirrorError]) -> dict[TopicPartition, _Ends]:
+    def _remote_ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, _Ends]:
         """The offsets of the remote partitions, with a moment of patience for transactions whose tasks were fenced just now."""
-        starts = self._target.offsets(partitions, "earliest", errors=refused)
+        starts = self._target.offsets(partitions, "earliest", errors=self._hidden)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            stable = self._target.offsets(partitions, "latest", True, refused)
-            ends = self._target.offsets(partitions, "latest", errors=refused)
+            stable = self._target.offsets(partitions, "latest", True, self._hidden)
+            ends = self._target.offsets(partitions, "latest", errors=self._hidden)
             if time.monotonic() > deadline or all(stable.get(tp, end) >= end for tp, end in ends.items()):
                 return {tp: _Ends(starts[tp], stable[tp], ends[tp]) for tp in partitions if tp in starts and tp in stable and tp in ends}
             time.sleep(0.1)
@@ -195,13 +201,17 @@ class _Looking:
             )
         return None
 
-    def _compacted(self, topics: set[str]) -> set[str]:
+    def _is_refused(self, topic: str, refused: Mapping[str, MirrorError]) -> bool:
+        """Whether a cluster refuses to tell something of a source topic or of its remote one: that is no word about what is there."""
+        return topic in refused or self._selection.remote(topic) in self._hidden
+
+    def _compacted(self, topics: set[str], refused: dict[str, MirrorError]) -> set[str]:
         """The source topics of which records may be gone in between, on either side."""
         remote = {self._selection.remote(name): name for name in topics}
-        sides = ((self._source, {name: name for name in topics}), (self._target, remote))
+        sides = ((self._source, {name: name for name in topics}, refused), (self._target, remote, self._hidden))
         found: set[str] = set()
-        for cluster, names in sides:
-            for name, configs in cluster.configs(names).items():
+        for cluster, names, errors in sides:
+            for name, configs in cluster.configs(names, errors).items():
                 policy = configs.get("cleanup.policy")
                 if policy is not None and "compact" in (policy.value or ""):
                     found.add(names[name])

@@ -22,7 +22,10 @@ class Source:
         self._answers = answers or {}
         self._names = names
 
-    def offsets_for_time(self, _partitions: Any, timestamp_ms: int) -> dict[TopicPartition, int | None]:
+    def offsets_for_time(self, _partitions: Any, timestamp_ms: int, errors: Any) -> dict[TopicPartition, int | None]:
+        """Like a cluster that refuses one topic: into `errors` with it."""
+        if "refunds" not in errors:
+            errors["refunds"] = "the source does not say"
         return self._answers[timestamp_ms]
 
     def names(self) -> list[str]:
@@ -32,8 +35,10 @@ class Source:
 def wanted(first: dict[TopicPartition, int | None], last: dict[TopicPartition, int | None], **scope: Any) -> Any:
     """What is asked for of two partitions whose logs have the offsets from 50 to 100."""
     source: Any = Source({1_795_132_800_123: first, 1_795_219_200_457: last})
-    holdings: Any = SimpleNamespace(starts={TP: 50, OTHER: 50}, ends={TP: 100, OTHER: 100})
-    return Scope(times=(FIRST, LAST), **scope).wanted(source, {TP: RECORD, OTHER: RECORD}, holdings)
+    holdings: Any = SimpleNamespace(starts={TP: 50, OTHER: 50}, ends={TP: 100, OTHER: 100}, refused={})
+    found = Scope(times=(FIRST, LAST), **scope).wanted(source, {TP: RECORD, OTHER: RECORD}, holdings)
+    assert holdings.refused == {"refunds": "the source does not say"}, "of one topic alone, and no end of the audit"
+    return found
 
 
 def test_times_come_to_offsets_by_the_millisecond_and_given_offsets_narrow_them() -> None:

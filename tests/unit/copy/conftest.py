@@ -65,7 +65,9 @@ class MemoryCluster(QuietCluster):
         self.world.log.append(f"topics of {self.alias}")
         if operation == "WRITE" and errors is not None:
             errors.update({name: Exception(name) for name in names if name in self.world.unwritable})
-        hidden = {name: AuthorizationRefused(self.alias, "DESCRIBE", f"topic {name}", topic=name) for name in self.world.hidden & set(names)}
+        hidden = {
+            name: AuthorizationRefused(self.alias, "DESCRIBE", f"topic {name}", topic=name) for name in self.world.hidden & set(names)
+        }
         for error in hidden.values() if errors is None else ():
             raise error
         if errors is not None:
