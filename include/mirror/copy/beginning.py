@@ -203,8 +203,8 @@ class Beginning:
             topic_id = remote.topic.id if remote.topic else ""
             self.records[tp] = noted(first_record(self._task, planned, topic_id, remote.end, self._writer), planned.decisions)
             self.unwritten.add(tp)
-        elif planned.skip_to is not None and record.watermark < planned.skip_to:
-            self.records[tp] = over_gap(record, max(planned.skip_to, log_start or 0), planned.leader_epoch)
+        elif planned.skip_to is not None and log_start is not None and record.watermark < log_start:
+            self.records[tp] = over_gap(record, log_start, planned.leader_epoch)
             self.unwritten.add(tp)
         else:
             self.records[tp] = record
