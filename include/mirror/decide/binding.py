@@ -7,6 +7,7 @@ from mirror.decide.model import Made, PartitionState, Request
 from mirror.errors import NothingToDecide, TargetLostRecords, UsageError
 from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
 from mirror.formats.ledger import LedgerRecord
+from mirror.plan.checks import noted_loss
 from mirror.plan.choose import SourcePartition
 
 _SHOWN = 5
@@ -36,7 +37,7 @@ def _accept_gap(request: Request, state: PartitionState, when: datetime) -> Made
 
 def _skip_record(request: Request, state: PartitionState, when: datetime) -> Made | None:
     record = state.record
-    if record is None or record.blocked is None or record.blocked.offset != record.watermark:
+    if record is None or record.blocked is None or record.blocked.offset != record.watermark or noted_loss(record) is not None:
         return None
     effect = f"the record at source offset {record.watermark} is passed over and kept in the ledger as skipped"
     return Made(_decision(request, state, when, offset=record.watermark), effect)

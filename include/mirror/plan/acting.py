@@ -78,7 +78,7 @@ def _accept_gap(record: LedgerRecord, decision: Decision, now: Standing) -> Ledg
 def _skip_record(record: LedgerRecord, decision: Decision, now: Standing) -> LedgerRecord | None:
     if record.watermark != decision.offset or record.blocked is None or record.blocked.offset != decision.offset:
         return None
-    if record.source_topic_id != now.source_topic_id:
+    if record.source_topic_id != now.source_topic_id or noted_loss(record) is not None:
         return None
     what = f"record skipped ({record.blocked.code})"
     return passed_over(record, record.watermark + 1, decision.told_as(what), now.leader_epoch)

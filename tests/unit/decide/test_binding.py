@@ -49,6 +49,12 @@ def test_a_gap_of_another_topic_under_the_same_name_is_none():
         bound("accept-gap", replace(STATE, source=replace(SOURCE, log_start=120, topic_id="other")))
 
 
+def test_what_the_target_lost_is_no_record_that_blocks():
+    lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords: x", DECIDED_AT, 1))
+    with pytest.raises(NothingToDecide):
+        bound("skip-record", replace(STATE, record=lost))
+
+
 def test_the_record_that_blocks_is_the_one_that_is_skipped():
     assert bound("skip-record", replace(STATE, record=replace(RECORD, blocked=Blocked(100, "x", DECIDED_AT, 1)))).offset == 100
     with pytest.raises(NothingToDecide):

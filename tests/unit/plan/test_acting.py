@@ -30,10 +30,9 @@ def test_a_decision_is_acted_on_once(word):
     assert acted_on(replace(stuck, decided=changed.decided), [decision(word)], now)[1] == ()
 
 
-@pytest.mark.parametrize("word", ["accept-gap", "skip-record"])
-def test_what_the_target_lost_stays_noted_when_offsets_are_passed_over(word):
+def test_what_the_target_lost_stays_noted_when_offsets_are_passed_over():
     lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords: gone", DECIDED_AT, 1))
-    changed = acted(decision(word), lost, replace(NOW, log_start=110))
+    changed = acted(decision("accept-gap"), lost, replace(NOW, log_start=110))
     assert changed.watermark > 100
     assert changed.blocked == lost.blocked
     assert acted(decision("restart", watermark=changed.watermark, when=LATER), changed).blocked is None
@@ -85,6 +84,12 @@ def test_a_skipped_record_is_one_and_says_why():
     assert (changed.skipped[-1].start, changed.skipped[-1].end) == (100, 101)
     assert "RecordRefused" in changed.skipped[-1].reason
     assert "seen" in changed.skipped[-1].reason
+
+
+def test_no_record_is_skipped_for_what_the_target_lost():
+    """Nobody refused the record at the watermark: a loss is noted there where the map does not tell the first record that is gone."""
+    lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords: x", DECIDED_AT, 1))
+    assert acted_on(lost, [decision("skip-record")], NOW) == (lost, ())
 
 
 def test_accepted_records_are_those_in_front_of_the_end_that_was_seen():
