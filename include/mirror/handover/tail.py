@@ -23,7 +23,8 @@ def position(evidence: Evidence) -> Position | Doubt:
     """Where to go on with the partition. Raises MoreSource or MoreTail when what was read is not enough to say it."""
     restart = evidence.source_start if evidence.stored is None else evidence.stored + 1
     if not evidence.tail and evidence.tail_start <= evidence.target_start:
-        return Position(restart)  # nothing that can be read would be copied a second time
+        # Nothing that can be read would be copied a second time; nor is what we copied, where Connect was not told of it.
+        return Position(max(restart, evidence.known.upstream if evidence.known else 0))
     contradiction = _contradiction(evidence)
     if contradiction is not None:
         return contradiction

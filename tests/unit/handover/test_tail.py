@@ -208,3 +208,24 @@ def test_whatever_happened_the_last_record_is_found_and_foreign_ones_are_seen(wo
     assert set(where.pairs) <= truth
     world.foreign()
     assert isinstance(found(world, window), Doubt)
+
+
+@pytest.mark.parametrize("told", [None, 5])
+def test_what_we_copied_is_not_copied_again_where_retention_emptied_the_remote_partition(world, told):
+    """Hand-back ended before it told Kafka Connect where it stood: Connect has no offset, or one of long ago."""
+    world.copy(20)
+    world.known = Pair(world.watermark, world.target_end)
+    world.stored = told
+    world.target_start = world.target_end
+    world.target.clear()
+    assert found(world) == Position(world.known.upstream)
+
+
+def test_of_an_emptied_remote_partition_what_kafka_connect_was_told_later_counts(world):
+    world.copy(20)
+    world.known = Pair(world.watermark, world.target_end)
+    world.copy(5)
+    world.flush()
+    world.target_start = world.target_end
+    world.target.clear()
+    assert found(world) == Position(world.stored + 1)
