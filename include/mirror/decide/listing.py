@@ -49,6 +49,8 @@ def in_force(decision: Decision, decisions: Decisions, present: Present) -> bool
         return decision.ledger_id == (decisions.ledger_id or decision.ledger_id) and decision.found_id == present.ledger_id
     if decision.topic is None or decision.partition is None:
         return True
+    if decision not in decisions.of(TopicPartition(decision.topic, decision.partition)):
+        return False
     record = present.records.get(TopicPartition(decision.topic, decision.partition))
     if record is None:
         return decision.decision == ACCEPT_RECORDS

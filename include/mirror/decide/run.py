@@ -1,6 +1,7 @@
 """Taking a decision: look, bind, write."""
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from mirror.config import Flow
 from mirror.config.readable import check_readable
@@ -11,11 +12,12 @@ from mirror.decide.model import Made, Request
 from mirror.decide.situation import partition_states
 from mirror.errors import NothingToDecide, named_with
 from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision
+from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connect import clusters, control_of, ledger_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
-from mirror.plan.decisions import Decisions
+from mirror.plan.decisions import Decisions, moment_after
 from mirror.plan.own_topics import read_decisions, read_ledger, renamed_ledger
 from mirror.policy import topic_selection
 
@@ -91,7 +93,7 @@ class _Deciding:
         source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
         _, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
         records = view.records.values()
-        when = self._when(decisions, *(record.decided.when for record in records if record.decided))
+        when = self._when(decisions, records)
         if request.decision == ADOPT_CLUSTER:
             ids = [(flow.source, source_id, "source"), (flow.target, target_id, "target")]
             return flow_wide.adopt_cluster(request, ids, records, when)
@@ -120,9 +122,5 @@ class _Deciding:
             return {self._request.partition}
         return {_ANY_OTHER} | {each.partition for each in decisions.all if each.topic == topic and each.partition is not None}
 
-    def _when(self, decisions: Decisions, *others: datetime) -> datetime:
-        """Now, to the millisecond; later than everything decided before, whatever the clock of whoever did that: the newer one counts."""
-        now = datetime.now(UTC)
-        earlier = [each.when for each in decisions.all] + list(others)
-        newest = max(earlier, default=now - timedelta(seconds=1)) + timedelta(milliseconds=1)
-        return max(now.replace(microsecond=now.microsecond // 1000 * 1000), newest)
+    def _when(self, decisions: Decisions, records: Iterable[LedgerRecord] = ()) -> datetime:
+        return moment_after(decisions, records, datetime.now(UTC))

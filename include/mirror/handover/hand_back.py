@@ -22,6 +22,7 @@ from mirror.kafka.model import NewTopic
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
+from mirror.plan.decisions import moment_after
 from mirror.plan.model import Plan
 from mirror.plan.own_topics import read_decisions, read_ledger
 from mirror.plan.run import plan_without_work
@@ -60,7 +61,7 @@ class _HandBack:
         self._target = target
         self._maker = request.maker or MirrorMaker.of(flow)
         self._control = control_of(flow, target)
-        self._decision = Decision(HANDED_BACK, request.who, datetime.now(UTC), request.why)
+        self._request = request
 
     def run(self, dry_run: bool) -> Done:
         """Looks, ends our own copies, tells MirrorMaker 2."""
@@ -82,14 +83,15 @@ class _HandBack:
         going = going_on(flow, self._source, records)  # if that fails, it is to fail before anything is written
         if not dry_run:
             plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
-            records, going, emitted = self._handed_back(plan)
+            when = moment_after(decisions, records.values(), datetime.now(UTC))
+            records, going, emitted = self._handed_back(plan, Decision(HANDED_BACK, self._request.who, when, self._request.why))
             notices = (*notices, *emitted)
         return self._done(records, going, notices, dry_run)
 
-    def _handed_back(self, plan: Plan) -> tuple[Records, GoingOn, tuple[str, ...]]:
+    def _handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, GoingOn, tuple[str, ...]]:
         partitions = self._offsets_topic()
-        self._control.write(self._decision)  # before anything is told to MirrorMaker 2: from now on nothing is planned
-        records = self._fenced(plan)
+        self._control.write(decision)  # before anything is told to MirrorMaker 2: from now on nothing is planned
+        records = self._fenced(plan, Decided.of(decision))
         require_stopped(self._flow, self._maker)
         going = going_on(self._flow, self._source, records)
         self._write_offsets(going, partitions)
@@ -113,10 +115,9 @@ class _HandBack:
             if stable.get(tp, end) < end:
                 raise CopyUnderWay(*tp, stable[tp], end)
 
-    def _fenced(self, plan: Plan) -> Records:
+    def _fenced(self, plan: Plan, decided: Decided) -> Records:
         """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, with each of its partitions and with whatever an old plan may
         bring it, and gives what it says then."""
-        decided = Decided.of(self._decision)
 
         def change(known: Records, writer: Writer) -> Records:
             return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in known.items()}

@@ -22,6 +22,7 @@ from mirror.kafka.connect import clusters, control_of
 from mirror.offsets.lanes import lane_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
+from mirror.plan.decisions import moment_after
 from mirror.plan.model import Plan
 from mirror.plan.own_topics import read_decisions, read_ledger
 from mirror.plan.run import plan_without_work
@@ -63,7 +64,6 @@ class _TakeOver:
         self._errors: list[ErrorReport] = []
         self._marked: set[int] = set()
         """Lanes of whose every partition the ledger says that it was handed back."""
-        self._decision = Decision(TAKEN_OVER, request.who, datetime.now(UTC), request.why)
 
     def run(self) -> Done:
         """Looks, matches, and writes."""
@@ -82,9 +82,11 @@ class _TakeOver:
         positions = self._positions(found)
         plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
         self._marked = {lane for lane, note in view.notes.items() if note.is_handed_back}
-        taken = self._written(plan, found, positions) if not self._dry_run else dict.fromkeys(positions)
+        when = moment_after(decisions, view.records.values(), datetime.now(UTC))
+        decision = Decision(TAKEN_OVER, self._request.who, when, self._request.why)
+        taken = self._written(plan, found, positions, Decided.of(decision)) if not self._dry_run else dict.fromkeys(positions)
         if decisions.handed_back and not self._dry_run:
-            self._control.write(self._decision)
+            self._control.write(decision)
         return self._done(found, {tp: position for tp, position in positions.items() if tp in taken}, fenced)
 
     def _unknown(self, found: Found) -> list[ErrorReport]:
@@ -103,14 +105,15 @@ class _TakeOver:
                 if left.stored is not None or where.pairs or left.known:
                     positions[tp] = where
             elif self._request.at_stored and left.stored is not None:
-                positions[tp] = Position(left.stored + 1)
+                # Where hand-back ended half-way, Connect's offset is of before our own copy.
+                positions[tp] = Position(max(left.stored + 1, left.known.upstream if left.known else 0))
             else:
                 self._errors.append(_in_doubt(left, where).report())
         return positions
 
     # ------------------------------------------------------------ writing
 
-    def _written(self, plan: Plan, found: Found, positions: Mapping[TopicPartition, Position]) -> Records:
+    def _written(self, plan: Plan, found: Found, positions: Mapping[TopicPartition, Position], decided: Decided) -> Records:
         lanes = self._flow.value("mirror.lanes")
         by_lane: dict[int, dict[TopicPartition, Left]] = {}
         for left in found.left:
@@ -121,7 +124,6 @@ class _TakeOver:
         def one(lane: int) -> Records:
             """What was written of a lane; an error of the lane leaves the others going."""
             task = lane_task(self._flow, plan, lane, "take-over")
-            decided = Decided.of(self._decision)
             made = TakenLane(self._target, plan, lanes, found, by_lane.get(lane, {}), positions, decided)
             try:
                 return write_lane(task, made.change, decided if lane in self._marked else None)

@@ -1,8 +1,10 @@
 """The decisions of a flow that count, as its control topic has them: about partitions, about the flow as a whole."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from mirror.formats.control import (
+    ACCEPT_RECORDS,
     ADOPT_CLUSTER,
     BEGIN_LEDGER,
     HANDED_BACK,
@@ -32,9 +34,15 @@ class Decisions:
         return known.ledger_id if known else None
 
     def of(self, tp: TopicPartition) -> tuple[Decision, ...]:
-        """What was decided about one partition's offsets, in the order in which it is acted on."""
+        """What was decided about one partition's offsets, in the order in which it is acted on.
+
+        Of what was decided before the ledger was begun anew only accept-records is left, for it is about the target alone. A new ledger
+        does not note what was acted on in the old one, and its watermarks come past the places where those stood.
+        """
+        begun = self._by_key.get((BEGIN_LEDGER, None, None))
         found = (self._by_key.get((word, tp.topic, tp.partition)) for word in OF_A_PARTITION)
-        return tuple(each for each in found if each is not None)
+        still = (each for each in found if each is not None)
+        return tuple(each for each in still if begun is None or each.decision == ACCEPT_RECORDS or each.when > begun.when)
 
     def pause(self, tp: TopicPartition) -> Decision | None:
         """The decision by which a partition is paused. Of one about its topic and one about itself the newer counts."""
@@ -79,3 +87,11 @@ class Decisions:
 
 
 NO_DECISIONS = Decisions()
+
+
+def moment_after(decisions: Decisions, records: Iterable[LedgerRecord], now: datetime) -> datetime:
+    """When something is decided: `now`, to the millisecond, but later than all that was decided or acted on before, whatever the clock of
+    whoever did that. A record notes only the newest decision that was acted on, and takes every older one for used up."""
+    earlier = [each.when for each in decisions.all] + [record.decided.when for record in records if record.decided]
+    newest = max(earlier, default=now - timedelta(seconds=1)) + timedelta(milliseconds=1)
+    return max(now.replace(microsecond=now.microsecond // 1000 * 1000), newest)
