@@ -62,6 +62,8 @@ class KafkaCluster:
 
     The plain listener (`bootstrap`) stays open and may do everything; users of `secure_bootstrap` may do what ACLs allow.
     `proxied` adds a listener that is reached through `network` alone, which can delay it and cut it off: `proxied_bootstrap`.
+    `separable` is a broker whose connections to the controller, and those of the other brokers to it, pass `links` alone: cut, they leave
+    it a deposed leader that still answers clients. Only with three brokers, whose controller is apart.
     `listeners` are further ones by name, such as {"tls": Listener("SSL", {...})}: `bootstrap_of("tls")`.
     `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
     when the directory is first used.
@@ -78,6 +80,7 @@ class KafkaCluster:
         *,
         users: Mapping[str, str] | None = None,
         proxied: bool = False,
+        separable: int | None = None,
         listeners: Mapping[str, Listener] | None = None,
         ports: Sequence[int] = (),
         java: Sequence[str] = SOON_UP,
@@ -90,6 +93,8 @@ class KafkaCluster:
         self._proxied = proxied
         self._more = dict(listeners or {})
         self._network: Proxy | None = None
+        self._separable = separable
+        self._links: Proxy | None = None
         self._ports_wanted = tuple(ports)
         self._java = tuple(java)
         self._ids = tuple(range(1, brokers + 1))
@@ -124,6 +129,13 @@ class KafkaCluster:
             raise ServiceFailed(f"'{self.alias}' has no network to change: it does not run, or was not made with `proxied`.")
         return self._network
 
+    @property
+    def links(self) -> Proxy:
+        """What lies between the `separable` broker and the rest of its cluster, while the cluster runs."""
+        if self._links is None:
+            raise ServiceFailed(f"'{self.alias}' has no links to cut: it does not run, or was not made with `separable`.")
+        return self._links
+
     def bootstrap_of(self, listener: str) -> str:
         """`bootstrap.servers` of one of `listeners`."""
         return self._addresses(listener)
@@ -151,6 +163,11 @@ class KafkaCluster:
         if self._proxied and self._network is None:
             self._network = Proxy({self._port(node, "network"): self._port(node, "proxied") for node in self._ids})
             self._network.start()
+        if self._separable is not None and self._links is None:
+            here, controller = self._separable, self._nodes[-1]
+            routes = {"peers-link": self._port(here, "peers"), "controller-link": self._port(controller, "linked")}
+            self._links = Proxy({self._port(here, link): port for link, port in routes.items()})
+            self._links.start()
         for node in self._nodes if broker is None else (broker,):
             server = self._servers[node]
             if not server.running:
@@ -173,17 +190,20 @@ class KafkaCluster:
             list(pool.map(lambda node: self._servers[node].stop(timeout), chosen))
         if broker is None and _CONTROLLER in self._servers:
             self._servers[_CONTROLLER].stop()
-        if broker is None and self._network is not None:
-            self._network.stop()
-            self._network = None
+        if broker is None:
+            self._stop_proxies()
 
     def discard(self) -> None:
         """Ends a cluster that nobody starts again, sooner than in order: kill -9 of every node."""
         for server in self._servers.values():
             server.kill()
-        if self._network is not None:
-            self._network.stop()
-            self._network = None
+        self._stop_proxies()
+
+    def _stop_proxies(self) -> None:
+        for proxy in (self._network, self._links):
+            if proxy is not None:
+                proxy.stop()
+        self._network = self._links = None
 
     def kill(self, broker: int = 1) -> None:
         """kill -9."""
@@ -236,7 +256,8 @@ class KafkaCluster:
     def _all_listeners(self) -> list[tuple[int, str]]:
         """With the ports of the network in front of them, which are chosen and kept with those of the brokers."""
         ports = [(node, listener) for node in self._nodes for listener in self._listeners(node)]
-        return ports + [(node, "network") for node in self._ids if self._proxied]
+        links = [] if self._separable is None else [(self._separable, "peers-link"), (self._separable, "controller-link")]
+        return ports + [(node, "network") for node in self._ids if self._proxied] + links
 
     def _choose_ports(self) -> Iterable[str]:
         listeners = self._all_listeners()
@@ -270,25 +291,34 @@ class KafkaCluster:
 
     def _listeners(self, node: int) -> list[str]:
         if node == _CONTROLLER:
-            return ["controller"]
-        optional = {"sasl": bool(self._users), "proxied": self._proxied, "controller": len(self._ids) == 1}
+            return ["controller"] if self._separable is None else ["controller", "linked"]
+        optional = {
+            "sasl": bool(self._users),
+            "proxied": self._proxied,
+            "peers": self._separable is not None,
+            "controller": len(self._ids) == 1,
+        }
         return ["plain", *(listener for listener, wanted in optional.items() if wanted), *self._more]
 
     def _settings(self, node: int) -> dict[str, str]:
         listeners = {name: f"{name.upper()}://{LOOPBACK}:{self._port(node, name)}" for name in self._listeners(node)}
-        advertised = {name: address for name, address in listeners.items() if name != "controller"}
+        advertised = {name: address for name, address in listeners.items() if name not in ("controller", "linked")}
         if "proxied" in listeners:
             advertised["proxied"] = f"PROXIED://{LOOPBACK}:{self._port(node, 'network')}"
         controller = self._nodes[-1]
+        voter, controllers = self._port(controller, "controller"), ["CONTROLLER"]
+        if node == self._separable:
+            advertised["peers"] = f"PEERS://{LOOPBACK}:{self._port(node, 'peers-link')}"
+            voter, controllers = self._port(node, "controller-link"), ["LINKED"]
         copies = str(len(self._ids))
         majority = str(len(self._ids) // 2 + 1)
         settings = {
             "process.roles": ",".join((["controller"] if "controller" in listeners else []) + (["broker"] if advertised else [])),
             "node.id": str(node),
-            "controller.quorum.voters": f"{controller}@{LOOPBACK}:{self._port(controller, 'controller')}",
+            "controller.quorum.voters": f"{controller}@{LOOPBACK}:{voter}",
             "listeners": ",".join(listeners.values()),
             "listener.security.protocol.map": ",".join(f"{name.upper()}:{protocol}" for name, protocol in self._protocols().items()),
-            "controller.listener.names": "CONTROLLER",
+            "controller.listener.names": ",".join(controllers),
             "log.dirs": str(self._data(node)),
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.replication.factor": copies,
@@ -297,11 +327,19 @@ class KafkaCluster:
             "share.coordinator.state.topic.min.isr": majority,
         }
         if advertised:
-            settings |= {"advertised.listeners": ",".join(advertised.values()), "inter.broker.listener.name": "PLAIN"}
+            settings |= {
+                "advertised.listeners": ",".join(advertised.values()),
+                "inter.broker.listener.name": "PEERS" if "peers" in listeners else "PLAIN",
+            }
+        elif self._separable is not None:
+            # A broker begins at a voter's address and goes on at the one that the leader advertises on the listener it was asked on.
+            link = f"LINKED://{LOOPBACK}:{self._port(self._separable, 'controller-link')}"
+            settings |= {"controller.listener.names": "CONTROLLER,LINKED", "advertised.listeners": f"{listeners['controller']},{link}"}
         return settings | _TEST_SETTINGS | self._security() | self._properties
 
     def _protocols(self) -> dict[str, str]:
-        known = {"plain": "PLAINTEXT", "sasl": "SASL_PLAINTEXT", "proxied": "PLAINTEXT", "controller": "PLAINTEXT"}
+        plain = dict.fromkeys(("plain", "proxied", "controller", "peers", "linked"), "PLAINTEXT")
+        known = plain | {"sasl": "SASL_PLAINTEXT"}
         return known | {name: listener.protocol for name, listener in self._more.items()}
 
     def _security(self) -> dict[str, str]:

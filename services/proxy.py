@@ -32,6 +32,7 @@ class Proxy:
         self._servers: list[asyncio.Server] = []
         self._passing = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
+        self._gathered: int | None = None
         self._seconds = 0.0
         self.accepted = 0
         """Connections so far."""
@@ -68,6 +69,11 @@ class Proxy:
         """Everything passes again, as late as `delay` says."""
         self._run(self._open())
 
+    def gather(self, port: int | None) -> None:
+        """From now on every port leads where this one does: who begins there reaches nobody else, whomever it is told of. None: each port
+        leads where it did. Drops every connection."""
+        self._run(self._set_gathered(port))
+
     def drop(self, share: float = 1.0, chance: random.Random | None = None) -> int:
         """Drops this share of the open connections, drawn by chance; new ones pass. Gives how many it dropped."""
         return self._run(self._drop(share, chance or random.Random()))
@@ -86,11 +92,15 @@ class Proxy:
         else:
             self._passing.clear()
 
+    async def _set_gathered(self, port: int | None) -> None:
+        self._gathered = port
+        await self._drop(1.0, random.Random())
+
     async def _open(self) -> None:
         self._passing.set()
         if not self._servers:
-            for port, upstream in self._routes.items():
-                self._servers.append(await asyncio.start_server(self._accept(upstream), LOOPBACK, port))
+            for port in self._routes:
+                self._servers.append(await asyncio.start_server(self._accept(port), LOOPBACK, port))
 
     async def _close(self) -> None:
         for server in self._servers:
@@ -106,9 +116,10 @@ class Proxy:
             await asyncio.wait(chosen)
         return len(chosen)
 
-    def _accept(self, upstream: int) -> Any:
+    def _accept(self, port: int) -> Any:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.accepted += 1
+            upstream = self._routes[port if self._gathered is None else self._gathered]
             connection = self._loop.create_task(self._connect(reader, writer, upstream))
             self._connections.add(connection)
             connection.add_done_callback(self._connections.discard)

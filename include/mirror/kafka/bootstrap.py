@@ -1,7 +1,8 @@
 """Asking a cluster by one of its bootstrap servers at a time, where what a broker said is in doubt.
 
-A broker that is cut off from its cluster, and not from us, goes on answering as the leader that it was, and tells its clients of nobody
-else. Which bootstrap server a client begins at is chance, and what that one says of the leaders decides whom it asks.
+A broker that is cut off from its cluster, and not from us, goes on answering as the leader that it was. It names the other brokers as
+well, so a client that begins there asks one of them or it, by chance. The others have struck it from their list: who begins at one of them
+never asks it.
 """
 
 from collections.abc import Iterable, Mapping
