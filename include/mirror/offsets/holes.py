@@ -8,7 +8,8 @@ in it, in the same order, so the n-th one there is the copy of the n-th one here
 
 That holds only where nothing else stands in the hole: no record of somebody else's, no older copies from before a restart, none that
 compaction took on one side alone. So nothing is counted that was not compared: a place is given only where all records of both sides are
-equal, one by one. Where retention took the front of a side, the rest is compared backwards from the pair behind (`_from_behind`).
+equal, one by one. Where retention took the front of a side, the rest is compared backwards from the pair behind (`_from_behind`): always
+where the target holds no more than the source, else only where nobody ever decided anything about the partition.
 """
 
 from array import array
@@ -59,17 +60,6 @@ class Records:
         same = self.contents[mine * CONTENT_BYTES :] == other.contents[theirs * CONTENT_BYTES :]
         return same and (not timed or self.times[mine:] == other.times[theirs:])
 
-    def stands_before(self, index: int, timed: bool) -> bool:
-        """Whether a record that is the same as this one stands anywhere in front of it."""
-        content = self.contents[index * CONTENT_BYTES : (index + 1) * CONTENT_BYTES]
-        found = self.contents.find(content, 0, index * CONTENT_BYTES)
-        while found >= 0:
-            at, within = divmod(found, CONTENT_BYTES)
-            if not within and (not timed or self.times[at] == self.times[index]):
-                return True
-            found = self.contents.find(content, found + 1, index * CONTENT_BYTES)
-        return False
-
 
 @dataclass(frozen=True)
 class CountedHole:
@@ -79,7 +69,6 @@ class CountedHole:
     _source: Records
     _target: Records
     _whole: bool
-    _timed: bool
 
     def target_of(self, offset: int) -> int | None:
         """Where the first record at or behind a source offset stands on the target; None where the front that is gone may matter."""
@@ -98,28 +87,30 @@ class CountedHole:
     def _from_behind(self, index: int) -> int | None:
         """The same as `target_of`, where only the ends of both sides are known to be the same.
 
-        The record in front of the answer has to be among them: so nothing stands between the two that the source has dropped since. And
-        neither of the two may stand on the target further in front as well: those would be older copies, from before a restart, which the
-        group has to read.
+        The record in front of the answer has to be among them: so nothing stands between the two that the source has dropped since.
         """
-        theirs = index - len(self._source) + len(self._target)
         if index - 1 < max(len(self._source) - len(self._target), 0):
             return None
-        beside = [each for each in (theirs - 1, theirs) if each < len(self._target)]
-        if any(self._target.stands_before(each, self._timed) for each in beside):
-            return None
+        theirs = index - len(self._source) + len(self._target)
         return self._target.offsets[theirs] if theirs < len(self._target) else self.hole.target_end
 
 
-def counted(hole: Hole, source: Records, target: Records) -> CountedHole | None:
-    """The hole with its places; None where the records of both sides are not the same, so that counting would prove nothing."""
+def counted(hole: Hole, source: Records, target: Records, *, only_copies: bool) -> CountedHole | None:
+    """The hole with its places; None where the records of both sides are not the same, so that counting would prove nothing.
+
+    `only_copies`: nothing stands on the target but one copy of each record, in the order of the source. Where nobody knows that, all that
+    the target holds of the hole is to be found on the source: what it has beside that may be older copies, from before a restart, of
+    records that the source has lost since or that lie behind the hole, and groups have to read those.
+    """
     timed = not target.is_stamped
     whole = source.is_whole and target.is_whole
     if whole and len(source) != len(target):
         return None
+    if len(target) > len(source) and (source.is_whole or not only_copies):
+        return None
     if not source.ends_as(target, min(len(source), len(target)), timed):
         return None
-    return CountedHole(hole, source, target, whole, timed)
+    return CountedHole(hole, source, target, whole)
 
 
 # ---------------------------------------------------------------- what a checkpoint notes of a place

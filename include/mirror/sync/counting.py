@@ -57,6 +57,12 @@ class PartitionHole:
         )
 
     @property
+    def has_only_copies(self) -> bool:
+        """Whether nothing but one copy of each record can stand in it. Restarts leave older copies, and others' records are accepted, by a
+        person's decision alone, and every ledger record notes the newest decision that was acted on, whichever version wrote it."""
+        return self.record.decided is None
+
+    @property
     def is_unsure(self) -> bool:
         """Whether records of it were passed over, and nobody knows which."""
         return any(
@@ -186,7 +192,8 @@ class _Direction:
                 is_larger = source.spent[each.source] + target.spent[each.remote] > 2 * cost[each]
                 answers[each] = Failed(OVER_BUDGET, self._spending.limit if is_larger else None, is_over_budget=True)
             else:
-                found = counted(each.hole, source.records[each.source], target.records[each.remote])
+                both = source.records[each.source], target.records[each.remote]
+                found = counted(each.hole, *both, only_copies=each.has_only_copies)
                 answers[each] = found or Failed(NOT_THE_SAME, 0)
         return answers
 

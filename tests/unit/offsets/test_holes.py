@@ -22,6 +22,8 @@ class History:
     source_end: int = 0
     target_end: int = 0
     made: int = 0
+    is_decided: bool = False
+    """Whether a person restarted the copy, or accepted records of others."""
     tells_skipped: bool = True
     alike: bool = False
 
@@ -72,6 +74,7 @@ steps = st.lists(
 def lived(steps: list, *, tells_skipped: bool, alike: bool) -> History:
     history = History(tells_skipped=tells_skipped, alike=alike)
     for kind, count, *more in steps:
+        history.is_decided |= kind in ("foreign", "restart")
         if kind == "foreign":
             history.foreign()
         elif kind == "restart":
@@ -108,7 +111,7 @@ def read(history: History, first: int, last: int, source_start: int = 0, target_
     left = history.skipped if history.tells_skipped else set()
     ours = of(history.source, max(source, source_start), source_end, left, is_whole=source_start <= source)
     theirs = of(history.target, max(target, target_start), target_end, set(), is_whole=target_start <= target)
-    return hole, counted(hole, ours, theirs)
+    return hole, counted(hole, ours, theirs, only_copies=not history.is_decided)
 
 
 @settings(max_examples=1500, deadline=None)
@@ -116,6 +119,10 @@ def read(history: History, first: int, last: int, source_start: int = 0, target_
 @example([("copy", 3), ("restart", 2), ("copy", 2)], True, 1, 0, None)
 @example([("copy", 3), ("compact source", 1), ("copy", 2)], True, 1, 0, None)
 @example([("copy", 1), ("skip", 3, {1}), ("foreign", 1)], False, 0, 0, None)
+@example([("copy", 1), ("copy", 2), ("restart", 3)], True, 0, 3, None)
+@example([("copy", 4), ("compact source", 2), ("restart", 4), ("copy", 2)], True, 0, 2, None)
+@example([("copy", 4), ("compact source", 2), ("restart", 4), ("copy", 2)], True, 1, 2, None)
+@example([("copy", 2), ("compact source", 0), ("compact target", 0)], True, 0, 0, None)
 def test_a_counted_place_is_that_of_the_record_itself_and_never_behind_an_older_copy(steps, tells, source_start, target_start, data):
     history = lived(steps, tells_skipped=tells, alike=False)
     last = len(history.pairs) - 1
@@ -134,7 +141,8 @@ def test_a_counted_place_is_that_of_the_record_itself_and_never_behind_an_older_
     for offset in range(hole.target, hole.target_end + 1):
         upstream = found.source_of(offset) if found else None
         if upstream is not None:
-            assert upstream <= min(origin for place, origin in history.origin.items() if place >= offset)
+            unread = [origin for place, origin in history.origin.items() if place >= offset and origin in history.source]
+            assert upstream <= min(unread), "what the source has lost is nobody's to read"
 
 
 @settings(max_examples=500, deadline=None)
@@ -172,14 +180,30 @@ def test_what_retention_took_in_front_of_one_side_is_counted_from_behind(side):
     assert [found.target_of(offset) for offset in behind] == [copies[offset] for offset in behind]
 
 
-def test_older_copies_in_front_of_a_restart_are_never_passed_over_when_the_source_has_lost_its_front():
-    source, target = Records(is_whole=False), Records()
-    for number in range(3, 9):
-        source.add(number, number, b"%016d" % number)
-    for place, number in enumerate([0, 1, 2, 3, 4, 5, 6, 3, 4, 5, 6, 7, 8]):
-        target.add(place, number, b"%016d" % number)
-    found = counted(Hole(0, 0, 9, 20), source, target)
-    assert [found.target_of(number) for number in range(3, 10)] == [None, None, None, None, None, 12, 20]
+def of_numbers(numbers, *, is_whole) -> Records:
+    records = Records(is_whole)
+    for place, number in enumerate(numbers):
+        records.add(place, number, b"%016d" % number)
+    return records
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_nothing_is_counted_from_behind_where_older_copies_may_stand_in_the_hole(is_whole):
+    """Of the copies 5, 6, 7, 8 from before the restart at 3, 6 has no newer one, for the source has lost it since."""
+    source = of_numbers([3, 4, 5, 7, 8], is_whole=False)
+    target = of_numbers([6, 7, 8, 3, 4, 5, 7, 8], is_whole=is_whole)
+    assert counted(Hole(0, 0, 9, 20), source, target, only_copies=False) is None
+
+
+def test_what_a_whole_source_never_had_is_no_copy_in_front_of_the_others():
+    source, target = of_numbers([1, 2, 3], is_whole=True), of_numbers([9, 1, 2, 3], is_whole=False)
+    assert counted(Hole(0, 0, 9, 20), source, target, only_copies=True) is None
+
+
+def test_what_the_target_alone_has_lost_the_front_of_is_counted_from_behind_whoever_decided_what():
+    source, target = of_numbers(range(8), is_whole=True), of_numbers(range(3, 8), is_whole=False)
+    found = counted(Hole(0, 0, 8, 20), source, target, only_copies=False)
+    assert [found.target_of(number) for number in range(2, 9)] == [None, None, 1, 2, 3, 4, 20]
 
 
 def test_what_the_target_stamps_itself_is_compared_without_times():
@@ -187,9 +211,9 @@ def test_what_the_target_stamps_itself_is_compared_without_times():
     for number in range(4):
         source.add(number, 1000 + number, b"%016d" % number)
         target.add(2 * number, 5000, b"%016d" % number)
-    assert counted(Hole(0, 0, 4, 8), source, target) is None
+    assert counted(Hole(0, 0, 4, 8), source, target, only_copies=True) is None
     target.is_stamped = True
-    assert counted(Hole(0, 0, 4, 8), source, target).target_of(2) == 4
+    assert counted(Hole(0, 0, 4, 8), source, target, only_copies=True).target_of(2) == 4
 
 
 @given(st.lists(st.integers(0, 2**62), min_size=5, max_size=5))
