@@ -177,6 +177,8 @@ class _Looking:
         which the ledger no longer knows the place."""
         if self._may_hold_others(tp) or any(forgotten(topic) for topic in record.history_topics if topic.topic == record.target_topic):
             return True
+        if record.older is not None:
+            return True
         words = {decision.decision for decision in self._decisions.of(tp)} | ({record.decided.decision} if record.decided else set())
         return bool(words & {ACCEPT_RECORDS, RESTART})
 

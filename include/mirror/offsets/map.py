@@ -162,6 +162,14 @@ class OffsetMap:
         following = self.runs[index + 1]
         return run.source + run.length if following.thinned else following.source
 
+    def read_until(self, target: int) -> int:
+        """The same as `source_of`, where other copies may stand between any two runs: there, right behind the run in front."""
+        index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
+        if index < 0:
+            return self.source_of(target) or 0
+        run = self.runs[index]
+        return run.source + min(target - run.target, run.length)
+
     def before(self, source: int) -> "OffsetMap":
         """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned behind then."""
         kept = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)

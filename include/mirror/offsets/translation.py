@@ -141,9 +141,9 @@ def _first_unread(position: int, record: LedgerRecord) -> int:
     """A source offset in front of which a reader of the mirror at this position has read all that was mirrored of both the older copies
     and the newer ones, where a restart made some again."""
     known, older = record.offset_map, record.older
-    newest = known.source_of(position) or 0
     if older is None:
-        return newest
+        return known.source_of(position) or 0
+    newest = known.read_until(position)
     newer = known.translate(older.lacking)
     if newest <= older.lacking or (newer is not None and position < newer.target):
         return min(newest, older.start)
@@ -216,6 +216,9 @@ def _read_again(offset: int, found: TranslatedOffset, record: LedgerRecord) -> T
     older = record.older
     if older is None or found.target is None or (found.kind == INCOMPLETE and offset < older.start):
         return found
+    if older.offset_map is not None and found.hole is not None and found.hole.source_end >= older.restarted:
+        # What would be counted holds for as long as the older copies answer, and what a checkpoint notes for longer.
+        found = replace(found, hole=None)
     known = record.group_map.source_of(found.target)
     again = older.again(offset, offset if known is None else known - (found.kind == EARLY))
     if again is None:

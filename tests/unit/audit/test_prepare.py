@@ -19,6 +19,7 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.ledger import LedgerView
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.decisions import NO_DECISIONS
 from tests.unit.ledger_records import ledger_record
@@ -97,6 +98,11 @@ def test_history_in_the_remote_topic_whose_place_is_forgotten_may_stand_there(pr
     elsewhere = HistoryTopic("history.orders", "id", 80, ((0, 10),), ())
     (live,) = prepared(ledger_record(**{**vars(RECORD), "history_topics": (elsewhere,)})).stretches
     assert not live.lenient
+
+
+def test_older_copies_may_stand_there_whatever_was_decided_since(prepared: Callable[..., Prepared]) -> None:
+    (live,) = prepared(ledger_record(**{**vars(RECORD), "older": OlderCopies(20, 80, 20, 60)})).stretches
+    assert live.lenient
 
 
 def test_where_others_may_write_history_may_have_their_records_in_it(prepared: Callable[..., Prepared]) -> None:

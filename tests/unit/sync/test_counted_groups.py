@@ -8,10 +8,12 @@ import pytest
 from mirror.errors import DeadlineExceeded
 from mirror.formats.checkpoint import Checkpoint
 from mirror.formats.history import History, HistoryTopic
+from mirror.formats.ledger import Decided
 from mirror.formats.skipped import Skipped
 from mirror.offsets.checkpoint_rules import Stored
 from mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, Uncounted
 from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
 from mirror.offsets.translation import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourcePartition, translate, translate_back
 from mirror.sync import counting as module
@@ -19,7 +21,7 @@ from mirror.sync.counted_groups import EarlyOffset, count_early
 from mirror.sync.counting import Counting, Failed, PartitionHole
 from mirror.sync.known_places import KnownPlaces
 from tests.unit.audit.memory import MemoryMessage, record
-from tests.unit.ledger_records import ledger_record
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 PLENTY = 1_000_000
@@ -112,6 +114,30 @@ def test_all_groups_in_a_hole_are_answered_by_one_reading(brokers):
     ]
     assert sorted(brokers.reads) == [("east", TP, 10, 90), ("west", REMOTE, 10, 91)]
     assert {each.place for each in found} == {EXACT_PLACE}
+
+
+def test_after_a_decision_nothing_that_the_target_alone_holds_is_passed_over(brokers):
+    brokers.starts[TP] = 40
+    brokers.logs[TP] = log(40, 60, start=40)
+    asked = early(60), early(60, replace(LEDGER, decided=Decided("restart", "somebody", WRITTEN_AT, "because")))
+    assert [(each.kind, each.target) for each in answers(brokers, asked[0])] == [(EXACT, 61)]
+    (found,) = answers(brokers, asked[1])
+    assert (found.kind, found.target, found.reason) == (EARLY, 10, module.NOT_THE_SAME)
+
+
+def test_no_hole_is_counted_that_newer_copies_will_answer_for():
+    """A restart at 50 copies once more, and the older copies answer, of which the map knows those below 10 and from 90 on."""
+    older = OlderCopies(50, 100, 50, 0, LEDGER.offset_map)
+    ledger = replace(
+        LEDGER, watermark=60, offset_map=OffsetMap((Run(0, 0, 10), Run(50, 102, 10, thinned=True))), target_next=112, older=older
+    )
+    source = SourcePartition(LEDGER.source_topic_id, 100)
+    found = translate(20, ledger, source, LEDGER.target_topic_id)
+    assert (found.kind, found.target, found.hole, found.place) == (EARLY, 10, None, "")
+    further_back = replace(ledger, older=replace(older, start=95, restarted=95))
+    assert translate(20, further_back, source, LEDGER.target_topic_id).hole == Hole(10, 10, 90, 91), (
+        "all of it lies in front of the restart"
+    )
 
 
 def test_what_was_passed_over_and_what_backfills_wrote_is_not_counted(brokers):
