@@ -46,10 +46,11 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
         if _history_lost_in_part(record, _lost_from(record, decision)):
             offsets = offsets.behind_others()
     copied = min(start, record.watermark) if same else 0
+    on_target = min(copied, _first_lost(record, decision)) if same else 0
     reason = decision.told_as("restart")
-    left_out = [(record.watermark, start)] if same_source else []
+    left_out = [(on_target if on_target < copied else record.watermark, start)] if same_source else []
     left_out += [(start, watermark)]
-    skipped = (each.before(copied) for each in record.skipped if each.start < copied)
+    skipped = (each.before(on_target) for each in record.skipped if each.start < on_target)
     changed = replace(
         record,
         watermark=watermark,
@@ -59,7 +60,7 @@ def _restarted(record: LedgerRecord, decision: Decision, now: Standing, remote_i
         target_topic_id=remote_id,
         target_next=target_next,
         offset_map=offsets,
-        covered=before(record.covered, copied),
+        covered=before(record.covered, on_target),
         start=min(record.live_start, start) if same else watermark,
         history=before(record.history, copied),
         history_topics=_history_kept(record, decision, same_target) if same_source else (),
@@ -80,6 +81,13 @@ def _older(record: LedgerRecord, decision: Decision) -> OlderCopies | None:
 def _lost_from(record: LedgerRecord, decision: Decision) -> int | None:
     """The end of what is left of ours in the remote partition, if it lost records."""
     return decision.target_end if decision.target_end is not None and decision.target_end < record.target_next else None
+
+
+def _first_lost(record: LedgerRecord, decision: Decision) -> int:
+    """The source offset from which on copies are lost, as far as the map tells, never a later one; the watermark if none are."""
+    end = _lost_from(record, decision)
+    lost = None if end is None else record.offset_map.source_of(end)
+    return record.watermark if lost is None else lost
 
 
 def _history_lost_in_part(record: LedgerRecord, target_end: int | None) -> bool:

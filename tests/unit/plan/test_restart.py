@@ -77,6 +77,15 @@ def test_a_restart_after_the_target_lost_records_forgets_what_was_lost():
     assert changed.offset_map.runs == (Run(0, 0, 40), Run(60, 41, 5))
 
 
+def test_a_restart_behind_lost_copies_keeps_that_they_are_left_out():
+    changed = acted(decision("restart", offset=80, target_end=46))
+    assert (changed.watermark, changed.covered) == (80, ((0, 65),)), "the copy never has them again"
+    assert [(each.start, each.end) for each in changed.skipped] == [(40, 60), (65, 80)]
+    assert "restart" in changed.skipped[-1].reason
+    further_on = acted(decision("restart", offset=150, target_end=46))
+    assert [(each.start, each.end) for each in further_on.skipped] == [(40, 60), (65, 150)]
+
+
 def test_records_that_were_lost_after_the_decision_are_still_noticed():
     assert acted(decision("restart", offset=65, target_end=None)).target_next == 100
 
