@@ -24,6 +24,9 @@ from mirror.offsets.sync_store import Pair
 MOST = 64
 """So many pairs of a partition are written at once, at most; a reader keeps no more."""
 
+BEGINNING = Pair(-1, -1)
+"""Readers forget all before it, and lead every group to the beginning of the remote partition."""
+
 _SMALLEST = -(2**63)
 
 
@@ -35,28 +38,32 @@ class _Row(NamedTuple):
     number: int
 
 
-def pairs_to_write(offset_map: OffsetMap, newest: Pair | None, lag_max: int, copied_from: int) -> tuple[Pair, ...]:
+def pairs_to_write(
+    offset_map: OffsetMap, newest: Pair | None, lag_max: int, copied_from: int, *, may_be_lost: bool = False
+) -> tuple[Pair, ...]:
     """The pairs to write behind `newest`, the last that the syncs topic has of the partition (None: it has none), in their order.
 
     `copied_from` is the source offset at which the run began to copy: of a record behind it nobody of this life can have written a pair.
+    `may_be_lost`: the copy may have been restarted, so the pair of a record that the map does not know may be that of a lost copy.
     Never more than MOST: of more, the newest half stays, the older half gets thinner with age. Upstream offsets rise, but for a step back
     in front of the first pair that makes readers forget what does not agree with the map.
     """
     runs = offset_map.runs
     if not runs:
-        return ()
-    if newest is None or (newest.upstream < copied_from and agrees(offset_map, newest)):
+        return () if newest in (None, BEGINNING) else (BEGINNING,)
+    if newest is None or (newest.upstream < copied_from and agrees(offset_map, newest, may_be_lost=may_be_lost)):
         return _thinned(list(_rows(runs, newest, lag_max)), MOST)
     back = _step_back(runs[0], newest)
     return back + _thinned(list(_rows(runs, None, lag_max)), MOST - len(back))
 
 
-def agrees(offset_map: OffsetMap, pair: Pair) -> bool:
+def agrees(offset_map: OffsetMap, pair: Pair, *, may_be_lost: bool = False) -> bool:
     """Whether a reader that has this pair beside the map's is never late: it is a pair of the map, as far as the map can tell, or one from
-    before it that leads to no position behind the map's first record."""
+    before it that leads to no position behind the map's first record. Where it may be lost, the map has to know the very pair, unless
+    nothing that it does not know stands in front of its first record."""
     first, last = offset_map.runs[0], offset_map.runs[-1]
     if pair.upstream < first.source:
-        return pair.downstream < first.target
+        return pair.downstream < (0 if may_be_lost and first.thinned else first.target)
     if pair.upstream >= last.source + last.length:
         return False
     index = bisect_right(offset_map.runs, pair.upstream, key=lambda run: run.source) - 1
@@ -65,14 +72,15 @@ def agrees(offset_map: OffsetMap, pair: Pair) -> bool:
     if inside < run.length:
         return pair.downstream == run.target + inside
     following = offset_map.runs[index + 1]
-    return following.thinned and run.target + run.length <= pair.downstream < following.target
+    return not may_be_lost and following.thinned and run.target + run.length <= pair.downstream < following.target
 
 
 def _step_back(first: Run, newest: Pair) -> tuple[Pair, ...]:
-    """A pair in front of the map's first one, if that is not a step back by itself. It leads to the map's first record at most."""
+    """A pair in front of the map's first one, if that is not a step back by itself. It leads to the map's first record at most; or, where
+    others stand in front of that, to the beginning."""
     if first.source < newest.upstream:
         return ()
-    return (Pair(max(newest.upstream - 1, _SMALLEST), first.target - 1),)
+    return (Pair(max(newest.upstream - 1, _SMALLEST), -1 if first.thinned else first.target - 1),)
 
 
 def _rows(runs: Sequence[Run], newest: Pair | None, lag_max: int) -> Iterator[_Row]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirror.errors import ErrorReport, MirrorError
+from mirror.formats.control import TAKEN_OVER
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.offset_sync import OffsetSync
 from mirror.kafka.internal_topics import BY_THE_HOUR, ensure
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.config.flow import Side
     from mirror.kafka.cluster import Cluster
-
-_BEGINNING = Pair(-1, -1)
-"""Readers forget all before it, and lead every group to the beginning of the remote partition."""
 
 MANY_READ = 500_000
 """From so many records on a run says that reading them back takes its time."""
@@ -100,10 +98,10 @@ def due_pairs(record: LedgerRecord, newest: Pair | None, lag_max: int, copied_fr
     """The pairs of a partition that a run which began to copy at `copied_from` writes behind the newest one. While a restart copies once
     more, readers go by the older copies, as our own translation does, whose pairs the topic has."""
     if record.older is not None and record.older.offset_map is not None:
-        if not record.group_map.runs:
-            return () if newest in (None, _BEGINNING) else (_BEGINNING,)
         copied_from = max(copied_from, record.older.end)
-    return pairs_to_write(record.group_map, newest, lag_max, copied_from)
+    # A restart is a decision, and of the decisions the newest is noted. Of a flow that was taken over the pairs are MirrorMaker 2's own.
+    may_be_lost = record.decided is not None and record.decided.decision != TAKEN_OVER
+    return pairs_to_write(record.group_map, newest, lag_max, copied_from, may_be_lost=may_be_lost)
 
 
 def _explained(failure: MirrorError, side: str) -> ErrorReport:

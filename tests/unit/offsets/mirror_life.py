@@ -47,7 +47,6 @@ class MirrorLife:
         self.syncs = OffsetSyncStore(must_read_to_end=False)
         self.syncs.read_to_end()
         self.synced = False  # whether the newest event wrote offset syncs
-        self.left_lost = False  # whether somebody went on behind records that the target lost: pairs of those stay in the topic
         self.record = record or ledger_record(watermark=start, target_next=0, records=0, start=start)
 
     # ------------------------------------------------------------ what tests ask
@@ -137,7 +136,6 @@ class MirrorLife:
         lost = self.record.offset_map.source_of(end)
         start = self.record.watermark if lost is None else lost
         self.end = end + aborted
-        self.left_lost = self.left_lost or further_on > 0
         if self.old_end is not None:
             self.old_end = min(self.old_end, end)
         self._restart(max(self.log_start, min(start + further_on, self.source_end)), end)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirror.copy.engine import Progress
@@ -42,6 +42,22 @@ events = st.one_of(
 )
 lives = st.lists(events, min_size=5, max_size=60)
 
+LOST_TWICE = [
+    *[("backfill", 0, 1), ("produce", 1, 0), ("copy", 1, 0), ("lose", 1, 0, 0), ("produce", 1, 0), ("copy", 2, 1)],
+    *[("lose", 1, 0, 1), ("lose", 1, 0, 0), ("copy", 1, 0)],
+]
+"""At last the map knows nothing any more, and the topic of the offset syncs has the pair of a lost copy."""
+LOST_BEHIND_A_RESTART = [
+    *[("produce", 3, 0), ("copy", 2, 0), ("restart", 0), ("copy", 6, 1), ("copy", 9, 3), ("restart", 32)],
+    *[("lose", 5, 0, 0), ("lose", 20, 0, 0), ("copy", 2, 0)],
+]
+"""The map does not know what stands in front of its first record, and neither may readers of the offset syncs."""
+RESTARTED_TWICE = [
+    *[("produce", 1, 0), ("copy", 1, 0), ("restart", 0), ("copy", 2, 0), ("restart", 1)],
+    *[("refuse",), ("refuse",), ("refuse",), ("copy", 1, 0)],
+]
+"""Of the copies between the two restarts neither map knows anything, and the newest copy passes over the source's records of them."""
+
 
 @contextmanager
 def at_most(encoded_bytes):
@@ -52,6 +68,9 @@ def at_most(encoded_bytes):
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([0, 0, 30]), st.sampled_from([12, 24, 60, 1536]), lives)
+@example(30, 1536, LOST_TWICE)
+@example(30, 12, LOST_BEHIND_A_RESTART)
+@example(30, 24, RESTARTED_TWICE)
 def test_whatever_happened_a_translation_is_never_late(start, size, events):
     with at_most(size):
         life = MirrorLife(start)
@@ -76,7 +95,7 @@ def judge(life):
         again -= {source for position, source in life.copies if position in life.history}
         if found.reread is not None:
             assert len(again) <= found.reread, (group, found)
-        synced = life.syncs.translate(*TP, group) if life.synced and not life.left_lost else None
+        synced = life.syncs.translate(*TP, group) if life.synced else None
         passed = [source for source in unread if synced is not None and newest[source] < synced and source not in only_history]
         assert not passed, f"MirrorMaker 2 tells a group at {group} {synced} by offset syncs, and it misses {passed}"
         again_now = life.old_end is not None and group < life.reach

@@ -134,6 +134,19 @@ def test_a_pair_of_the_topic_agrees_with_the_map_or_is_of_another_life(newest, a
     assert agrees(of((10, 4, 10), (30, 24, 10)), Pair(*newest)) is agreeing
 
 
+def test_a_pair_that_may_be_that_of_a_lost_copy_has_to_stand_in_the_map():
+    thinned = OffsetMap((Run(0, 0, 10), Run(100, 90, 10, thinned=True)))
+    assert [agrees(thinned, Pair(*each), may_be_lost=True) for each in ((9, 9), (50, 50), (105, 95))] == [True, False, True]
+    behind_others = OffsetMap((Run(100, 90, 10, thinned=True),))
+    assert [agrees(behind_others, Pair(50, downstream), may_be_lost=True) for downstream in (-1, 0, 50)] == [True, False, False]
+    assert pairs_to_write(behind_others, Pair(50, 50), 100, 100, may_be_lost=True)[0] == Pair(49, -1), "nobody knows what stands in front"
+
+
+def test_where_the_map_knows_nothing_any_more_readers_begin_anew():
+    assert pairs_to_write(OffsetMap((), True), Pair(31, 4), 100, 31) == (Pair(-1, -1),)
+    assert pairs_to_write(OffsetMap((), True), Pair(-1, -1), 100, 31) == pairs_to_write(OffsetMap(), None, 100, 0) == ()
+
+
 def test_a_pair_where_the_map_was_thinned_agrees_if_it_lies_between():
     thinned = OffsetMap((Run(0, 0, 10), Run(100, 90, 10, thinned=True)))
     assert [agrees(thinned, Pair(50, downstream)) for downstream in (9, 10, 89, 90)] == [False, True, True, False]
