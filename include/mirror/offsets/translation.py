@@ -213,13 +213,13 @@ def _not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
 
 def _read_again(offset: int, found: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
     """The answer, where behind it stand newer copies, of what the group has read too."""
-    older = record.older
-    if older is None or found.target is None or (found.kind == INCOMPLETE and offset < older.start):
+    older, position = record.older, found.target
+    if older is None or position is None or (found.kind == INCOMPLETE and offset < older.start):
         return found
     if older.offset_map is not None and found.hole is not None and found.hole.source_end >= older.restarted:
         # What would be counted holds for as long as the older copies answer, and what a checkpoint notes for longer.
         found = replace(found, hole=None)
-    known = record.group_map.source_of(found.target)
+    known = record.group_map.source_of(position)
     again = older.again(offset, offset if known is None else known - (found.kind == EARLY))
     if again is None:
         return found
