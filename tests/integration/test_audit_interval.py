@@ -41,7 +41,12 @@ def test_it_reads_at_most_a_twentieth_more_than_was_asked_for(planter):
         ("foreign", [*ALL[:3_000], FOREIGN, *ALL[3_000:]], "foreign record", 3_000),
         ("foreign last", [*ALL[:END], FOREIGN, *ALL[END:]], "foreign record", END),
         ("doubled", [*ALL[:3_000], *ALL[2_960:]], "doubled record", 2_960),
+        ("100 doubled", [*ALL[:3_000], *ALL[2_900:]], "doubled record", 2_900),
         ("doubled first", [*ALL[: START + 15], *ALL[START - 15 :]], "doubled record", START - 15),
+        ("80 doubled first", [*ALL[: START + 40], *ALL[START - 40 :]], "doubled record", START - 40),
+        ("2000 doubled first", [*ALL[: START + 1_000], *ALL[START - 1_000 :]], "doubled record", START - 1_000),
+        ("80 doubled last", [*ALL[: END + 40], *ALL[END - 40 :]], "doubled record", END - 40),
+        ("2800 doubled last", [*ALL[: END + 1_400], *ALL[END - 1_400 :]], "doubled record", END - 1_400),
     ],
 )
 def test_what_is_amiss_at_its_ends_and_within_it_is_named(planter, name, target, kind, offset):

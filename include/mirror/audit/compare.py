@@ -5,6 +5,7 @@ agree for longest is taken. Explanations, for source records s0 s1 … and targe
 
     changed    s1 = t1                       missing    t0 stands further on in the source
     foreign    s0 stands further on in the target (doubled, if t0 was there before)
+    doubled    t0 t1 … are what the target had from an earlier place on, for longer than one looks ahead
     swapped    both, and the same records stand in another order
 """
 
@@ -27,9 +28,12 @@ from mirror.audit.model import (
     TRUNCATED,
 )
 from mirror.audit.record import Record
+from mirror.audit.remembered import Remembered
 
 WINDOW = 64
 """How many records behind a difference are looked at on each side, and how many in front of it are remembered."""
+REMEMBERED = 16_384
+"""Of how many records in front of a difference the place is remembered, to tell a second copy of them."""
 
 
 class Found(NamedTuple):
@@ -68,6 +72,7 @@ class Comparison:
         self._target = _Ahead(target)
         self._rules = rules
         self._recent: deque[tuple[Record, Record]] = deque(maxlen=WINDOW)
+        self._remembered = Remembered(REMEMBERED, rules.timed)
         self.tolerated = 0
         self.missed = 0
 
@@ -80,6 +85,7 @@ class Comparison:
                 return None
             if expected is not None and found is not None and rules.same(expected, found):
                 self._recent.append((expected, found))
+                self._remembered.add(expected)
                 source.drop()
                 target.drop()
             elif not self._let_pass(expected, found):
@@ -121,7 +127,7 @@ class Comparison:
         ahead, behind = self._source.peek(), self._target.peek()
         of_found = self._place(ahead, found)
         of_expected = self._place(behind, expected)
-        explanations = [(self._agreement(ahead[1:], behind[1:]), 0, CHANGED)]
+        explanations = [(self._agreement(ahead[1:], behind[1:]), 0, CHANGED), (self._remembered.again(behind, ahead), -1, DOUBLED)]
         if of_expected is not None:
             explanations.append((self._agreement(ahead, behind[of_expected:]), 1, FOREIGN))
         if of_found is not None:
@@ -131,7 +137,7 @@ class Comparison:
             if self._reordered(ahead[:size], behind[:size]):
                 explanations.append((self._agreement(ahead[size:], behind[size:]), 3, SWAPPED))
         kind = max(explanations)[2]
-        if kind == FOREIGN:
+        if kind in (FOREIGN, DOUBLED):
             return self._surplus(found, expected)
         return Found(change(expected, found, self._rules.timed) if kind == CHANGED else kind, expected, found)
 
@@ -155,6 +161,9 @@ class Comparison:
         for source, target in reversed(self._recent):
             if self._rules.same(target, found):
                 return Found(DOUBLED, source, found)
+        remembered = self._remembered.source_of(found)
+        if remembered is not None:
+            return Found(DOUBLED, remembered, found)
         return Found(FOREIGN, expected, found)
 
 

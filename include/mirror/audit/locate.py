@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from mirror.audit.compacted import CompactedComparison
-from mirror.audit.compare import WINDOW, Comparison, Found, Rules, found_first
+from mirror.audit.compare import REMEMBERED, Comparison, Found, Rules, found_first
 from mirror.audit.digest import Digest
 from mirror.audit.model import MISSING, TRUNCATED, Difference
 from mirror.audit.record import LOG_APPEND_TIME, Record
@@ -36,7 +36,7 @@ class Locator:
         if stretch.compacted:
             return self._compacted(outcome)
         # From a little earlier on, so that what stands in front of the difference is known: there both sides are equal.
-        block = source.back_from(block, WINDOW)
+        block = source.back_from(block, REMEMBERED)
         return self._located(outcome, (_place(source, block, stretch.end), _place(target, block, stretch.target_end)))
 
     # ------------------------------------------------------------ inside

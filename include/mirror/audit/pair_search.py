@@ -6,8 +6,13 @@ record at such an offset is looked for on the target, between these pairs: by ti
     source           pair ·············· a-1 a a+1 … ······ pair      the records around the offset
     target           pair ··· ? ····· ? ·· ?[·········]···· pair      the probes, and what is read to find them in
 
-Timestamps only say where to look. A pair counts if the records around it are the same on both sides, in front of it and behind it, and
-stand nowhere else in what was read. Else the stretch is widened as ever: it proves no less, and whatever is amiss there is found in it.
+Timestamps only say where to look. A pair counts if all records that were read around it are the same on both sides, and stand nowhere else
+there, and probes at growing distances see nothing out of its order. Else the stretch is widened as ever, and whatever is amiss there is
+found in it.
+
+So an interval is compared with what stands between the places of its ends. A copy that stands beyond them a second time is in another
+interval. Of two places where the same records stand, probes from at least one see the other (`_in_order`), so at most one of them counts,
+in whichever interval it is looked for: nothing lies between two that touch.
 """
 
 from bisect import bisect_left, bisect_right
@@ -57,7 +62,7 @@ class Reading(Protocol):
         ...
 
 
-@dataclass
+@dataclass(eq=False)
 class Search:
     """For the pair of one source offset, in one hole of the map. `low` and `high`: between which target offsets it is looked for."""
 
@@ -108,11 +113,15 @@ def found_pairs(wanted: Sequence[Search], source: Reading, target: Reading) -> P
     _bisect(left, target)
     ours = source.records({each.tp: _part(each.offset, each.offset, each, of_source=True) for each in left})
     theirs = target.records({each.remote: _part(each.low, each.high, each, of_source=False) for each in left})
+    places: dict[TopicPartition, int] = {}
     for each in left:
         if each.tp in ours and each.remote in theirs:
             position = _place(each.offset, ours[each.tp], theirs[each.remote])
             if position is not None:
-                pairs[each.tp] = {each.offset: Pair(each.offset, position)}
+                places[each.tp] = position
+    found = [each for each in left if each.tp in places]
+    for each in _in_order(found, places, target):
+        pairs[each.tp] = {each.offset: Pair(each.offset, places[each.tp])}
     return pairs
 
 
@@ -129,7 +138,7 @@ def search_pairs(work: AuditWork, wanted: Sequence[tuple[Search | None, Search |
                     pairs.setdefault(tp, {}).update(found)
             except MirrorError:
                 continue
-    return pairs
+    return {tp: found for tp, found in pairs.items() if _is_forward(found)}
 
 
 # ------------------------------------------------------------ inside
@@ -144,6 +153,12 @@ def _hole(record: LedgerRecord, offset: int) -> Hole | None:
         return None
     kept, following = runs[index], runs[index + 1]
     return Hole(kept.source + kept.length, kept.target + kept.length, following.source, following.target)
+
+
+def _is_forward(found: Mapping[int, Pair]) -> bool:
+    """Whether the places follow each other as the offsets do; else something is amiss between them, and all of it is read."""
+    targets = [found[offset].target for offset in sorted(found)]
+    return targets == sorted(targets)
 
 
 def _bisect(wanted: Sequence[Search], target: Reading) -> None:
@@ -162,6 +177,37 @@ def _bisect(wanted: Sequence[Search], target: Reading) -> None:
                 each.high = middles[each.remote]
 
 
+def _in_order(wanted: Sequence[Search], places: Mapping[TopicPartition, int], target: Reading) -> list[Search]:
+    """Those around whose places nothing was seen that stands on the wrong side: in front a later record, behind an earlier one.
+
+    What is near was compared already; the probes' distances grow by half. Say the same records stand twice, from `i` in front of the offset
+    to `j` behind it. Probes from the first place see the second copies if `i > j / 2`, and those from the second one see the first copies
+    if `j > i / 2`: at least one of the two is always refused.
+
+        first copies    ── i ──┤1st├── j ──┐          from the 1st: earlier records stand j … j + i behind
+        second copies                      └── i ──┤2nd├── j ──          from the 2nd: later ones stand i … i + j in front
+    """
+    right = list(wanted)
+    for sign in (-1, 1):
+        distances = {each.tp: each.around for each in right}
+        while True:
+            at = {each: places[each.tp] + sign * distances[each.tp] for each in right}
+            probed = [each for each, offset in at.items() if each.hole.target <= offset < each.hole.target_end]
+            if not probed:
+                break
+            ranges = {e.remote: (at[e], e.hole.target_end) if sign > 0 else (at[e], places[e.tp]) for e in probed}
+            records = target.first(ranges, {each.remote: each.target_left for each in probed})
+            wrong = [each for each in probed if each.remote in records and _is_wrong(records[each.remote], each, sign)]
+            right = [each for each in right if each not in wrong]
+            distances = {tp: distance + distance // 2 for tp, distance in distances.items()}
+    return right
+
+
+def _is_wrong(record: Message, search: Search, sign: int) -> bool:
+    time = record.timestamp()[1]
+    return search.time is not None and (time > search.time if sign < 0 else time < search.time)
+
+
 def _part(low: int, high: int, search: Search, *, of_source: bool) -> Part:
     """What is read around the places between two offsets."""
     hole = search.hole
@@ -171,13 +217,25 @@ def _part(low: int, high: int, search: Search, *, of_source: bool) -> Part:
 
 
 def _place(offset: int, source: Records, target: Records) -> int | None:
-    """The target offset of the first source record at or behind an offset; None unless the records around it say so, at one place only."""
+    """The target offset of the first source record at or behind an offset; None unless the records around it say so, at one place only, and
+    as many more as were read on both sides."""
     first = bisect_left(source.offsets, offset)
     begin, end = max(first - _IN_FRONT, 0), min(first + _BEHIND, len(source))
     if begin == first or end - first < _LEAST_BEHIND or target.is_stamped:
         return None
     places = [at for at in _occurrences(source, begin, end, target) if at + end - begin <= len(target)]
-    return target.offsets[places[0] + first - begin] if len(places) == 1 else None
+    if len(places) != 1:
+        return None
+    place = places[0] + first - begin
+    before, behind = min(first, place), min(len(source) - first, len(target) - place)
+    return target.offsets[place] if _same(source, first - before, target, place - before, before + behind) else None
+
+
+def _same(source: Records, begin: int, target: Records, at: int, count: int) -> bool:
+    """Whether so many records of both, from these on, are the same."""
+    ours = source.contents[begin * CONTENT_BYTES : (begin + count) * CONTENT_BYTES]
+    theirs = target.contents[at * CONTENT_BYTES : (at + count) * CONTENT_BYTES]
+    return ours == theirs and source.times[begin : begin + count] == target.times[at : at + count]
 
 
 def _occurrences(source: Records, begin: int, end: int, target: Records) -> Iterator[int]:

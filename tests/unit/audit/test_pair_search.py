@@ -3,7 +3,7 @@ amiss is found as if all were read."""
 
 from bisect import bisect_left
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from random import Random
 
@@ -11,7 +11,7 @@ import pytest
 
 from mirror.audit.carried import take
 from mirror.audit.live_stretches import live_stretches
-from mirror.audit.pair_search import found_pairs, searches
+from mirror.audit.pair_search import _is_forward, found_pairs, searches
 from mirror.audit.pairs import Pair
 from mirror.audit.stretch import Held
 from mirror.formats.skipped import Skipped
@@ -56,13 +56,13 @@ def in_order(number):
     return 1_000 * number
 
 
-@cache
+@lru_cache(2)
 def records_of(stamps):
     """The records of the source."""
     return [record(number + number // PER_TRANSACTION, b"value %d" % number, timestamp=stamps(number)) for number in range(COUNT)]
 
 
-@cache
+@lru_cache(2)
 def copies_of(stamps):
     """Their copies."""
     return [each._replace(offset=number + number // 100) for number, each in enumerate(records_of(stamps))]
@@ -176,6 +176,19 @@ def test_whatever_is_amiss_in_the_day_is_in_what_is_compared(kind, size, place):
     assert mirrored.differs(mirrored.stretch())
 
 
+AROUND = [(10, 5), (40, 5), (40, 20), (40, 40), (150, 150), (150, 100), (1_500, 1_500), (2_000, 1_200), (2_500, 2_500)]
+
+
+@pytest.mark.parametrize("place", range(2))
+@pytest.mark.parametrize(("in_front", "behind"), AROUND)
+def test_copies_that_stand_a_second_time_across_an_end_are_in_what_is_compared(place, in_front, behind):
+    if place:
+        in_front, behind = behind, in_front
+    mirrored = Mirrored()
+    planted(mirrored, "doubled", NUMBERS[place] - in_front, in_front + behind)
+    assert mirrored.differs(mirrored.stretch())
+
+
 @pytest.mark.parametrize("kind", ["missing", "changed", "foreign", "doubled"])
 @pytest.mark.parametrize("far", [-3_000, 3_000])
 def test_what_is_amiss_elsewhere_is_left_to_the_audit_of_that_day(kind, far):
@@ -183,6 +196,70 @@ def test_what_is_amiss_elsewhere_is_left_to_the_audit_of_that_day(kind, far):
     planted(mirrored, kind, NUMBERS[0 if far < 0 else 1] + far)
     stretch = mirrored.stretch()
     assert ((stretch.start, stretch.end), mirrored.differs(stretch)) == (DAY, False)
+
+
+SIZES = [1, 7, 40, 150, 700, 3_000]
+
+
+def played(mirrored, random, cuts):
+    """Plants something anywhere on the target, often around a cut."""
+    size = random.choice(SIZES)
+    number = bisect_left(mirrored.source, random.choice(cuts), key=lambda each: each.offset)
+    at = random.choice([number, number - size, number - random.randint(0, size), random.randrange(COUNT)])
+    at = min(max(at, 20), COUNT - size - 20)
+    kind = random.choice(["missing", "changed", "foreign", "doubled", "doubled elsewhere", "swapped"])
+    target = mirrored.target
+    if kind in ("doubled elsewhere", "swapped"):
+        to = min(max(random.choice([random.randrange(COUNT), at + 2 * size]), 20), COUNT - size - 20)
+        again = target[at : at + size]
+        if kind == "swapped":
+            del target[at : at + size]
+        target[to:to] = again
+        mirrored.target = [each._replace(offset=n + n // 100) for n, each in enumerate(target)]
+        mirrored.target_end = mirrored.target[-1].offset + 2
+    else:
+        planted(mirrored, kind, at, size)
+    return kind, at, size
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_intervals_that_touch_prove_together_what_the_audit_of_the_whole_proves(seed):
+    """However long what was planted is, and wherever: also where it fills intervals, lies across their ends or between two copies."""
+    random = Random(seed)
+    jitter = random.choice([0, 0, 3_000, 40_000])
+    late = [random.randint(0, jitter) for _ in range(COUNT)]
+    mirrored = Mirrored(lambda number: 1_000 * number + late[number])
+    cuts = [0, *sorted(random.sample(range(500, mirrored.end - 500), random.randint(1, 5))), mirrored.end]
+    what = played(mirrored, random, cuts) if seed % 8 else None
+    whole = mirrored.stretch((0, mirrored.end))
+    stretches = [mirrored.stretch(each) for each in pairwise(cuts)]
+    assert mirrored.differs(whole) == any(map(mirrored.differs, stretches)), (what, cuts)
+    for before, after in pairwise(stretches):
+        assert (before.end, before.target_end) >= (after.start, after.target_start), "nothing lies between them"
+        assert before.target_end >= after.target_start or mirrored.differs(before) or mirrored.differs(after)
+
+
+@pytest.mark.parametrize(("in_front", "behind"), [*AROUND, (2_500, 300), (300, 2_500), (900, 700)])
+def test_copies_that_stand_twice_give_an_offset_one_place_at_most(in_front, behind):
+    """Whatever the interval is, and however much the map has forgotten: else copies between two places would be in none of two intervals
+    that touch."""
+    places = set()
+    for seed in range(12):
+        random, mirrored = Random(seed), Mirrored()
+        known = mirrored.source[random.randrange(NUMBERS[0] - 4_000)], mirrored.source[random.randrange(NUMBERS[0] + 3_000, COUNT)]
+        first, last = (mirrored.copy_of(each.offset).value for each in known)
+        planted(mirrored, "doubled", NUMBERS[0] - in_front, in_front + behind)
+        at = {each.value: each.offset for each in mirrored.target}
+        runs = Run(known[0].offset, at[first], 1), Run(known[1].offset, at[last], 1, thinned=True)
+        for end in (known[1].offset, DAY[0] + random.randint(1, 2_000)):
+            found = mirrored.pairs((DAY[0], end), replace(mirrored.ledger, offset_map=OffsetMap(runs)))
+            places |= {found[DAY[0]]} if DAY[0] in found else set()
+    assert len(places) <= 1
+
+
+def test_places_that_do_not_follow_each_other_are_none():
+    assert _is_forward({5: Pair(5, 50), 9: Pair(9, 60)})
+    assert not _is_forward({5: Pair(5, 60), 9: Pair(9, 50)})
 
 
 def test_records_that_are_alike_tell_no_place():
