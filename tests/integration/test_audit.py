@@ -148,7 +148,8 @@ def command(pair, capfd):
     def run(*options, file="mm2.properties"):
         capfd.readouterr()
         code = main(["--config", str(pair.directory / file), "--json", "audit", *options])
-        (flow,) = json.loads(capfd.readouterr().out)["flows"]
+        flow, *others = json.loads(capfd.readouterr().out)["flows"]
+        assert not others or [error["code"] for error in others[0]["errors"]] == ["NothingSelected"]
         return code, flow
 
     return run
@@ -189,6 +190,7 @@ def test_what_cannot_be_audited_is_one_sentence_and_says_whether_to_try_again(mi
     assert flow["result"]["total_state"] == "could not be had"
     code, flow = command("--flow", mirroring.flow.name, "--topics", "no-such-topic")
     assert (code, [error["code"] for error in flow["errors"]]) == (1, ["NothingAudited"])
+    assert command("--topics", "no-such-topic")[0] == 1, "no flow knows it, so nothing was proven"
     oracle.delete_topic(mirroring.target, pair.remote(topic))
     code, flow = command("--topics", topic)
     assert (code, {error["code"] for error in flow["errors"]}, flow["result"]["total_unproven"]) == (1, {"TargetMissing"}, 2)
