@@ -6,6 +6,7 @@ read? It counts every copy, those that a restart made again included.
 """
 
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import patch
 
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 
 from mirror.copy.engine import Progress
 from mirror.copy.recording import after
+from mirror.formats.ledger import Decided
 from mirror.offsets import map as offset_map
 from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.sync_store import Pair
 from mirror.offsets.translation import EARLY, EXACT, NONE, SourcePartition, TranslatedOffset, translate, translate_back
 from mirror.plan.acting import acted_on
 from mirror.plan.model import Standing
+from mirror.sync.offset_syncs import due_pairs
 from tests.unit.decisions import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 from tests.unit.offsets.mirror_life import SOURCE_ID, TARGET_ID, TP, MirrorLife
@@ -135,6 +139,14 @@ def test_a_restart_inside_a_thinned_hole_leaves_it_early():
     assert translate(100, copied, source, TARGET_ID) == TranslatedOffset(EARLY, 10, 561, 90), "its record stands between 10 and 550"
     assert translate(310, copied, source, TARGET_ID) == TranslatedOffset(EXACT, 571, 571, 0)
     assert translate_back(100, copied, SourcePartition(TARGET_ID, 782), SOURCE_ID).target == 10
+
+
+def test_after_a_decision_readers_forget_a_pair_that_may_be_that_of_a_lost_copy():
+    record = ledger_record(watermark=110, target_next=100, offset_map=OffsetMap((Run(0, 0, 10), Run(100, 90, 10, True))))
+    in_hole = Pair(50, 60)
+    assert [pair.upstream for pair in due_pairs(record, in_hole, 100, 100)] == [100, 109], "nobody restarted anything"
+    restarted = replace(record, decided=Decided("restart", "somebody", LATER, "because"))
+    assert due_pairs(restarted, in_hole, 100, 100)[0] == Pair(0, 0), "smaller than the newest, so they forget it"
 
 
 def test_while_a_restart_copies_again_the_older_copies_answer():
