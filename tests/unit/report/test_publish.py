@@ -94,6 +94,15 @@ def test_a_ledger_that_was_created_anew_is_not_taken_for_a_stale_answer(asked):
     assert len(servers) == 1
 
 
+def test_a_ledger_whose_end_one_broker_told_and_another_never_reaches_is_read_again_elsewhere(asked):
+    servers = asked(DeadlineExceeded("the end was not reached"), NEW)
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert servers == ["a:1,b:1", "b:1"]
+    asked(DeadlineExceeded("the end was not reached"))
+    with pytest.raises(DeadlineExceeded):
+        reached(FLOW, PLAN, RESULTS)
+
+
 def test_without_results_the_ledger_is_taken_as_it_is(asked):
     servers = asked(OLD)
     assert reached(FLOW, PLAN).watermark(TP) == 10
