@@ -92,7 +92,8 @@ class PartitionFlow:
         self.failed += 1
         if error is None:
             return  # behind one that failed: the transaction is lost with it
-        self.failure = self.failure or error
+        if self.failure is None or (error.code() in _REFUSALS and not self.is_refused):
+            self.failure = error  # a refusal is the cause of what else failed
         self.names_culprits |= error.code() == KafkaError._INVALID_DIFFERENT_RECORD
         if error.code() in _OF_ONE_RECORD and place < len(self.sources):
             offset = self.sources[place]
@@ -111,6 +112,11 @@ class PartitionFlow:
             self.skipped[-1] = last.joined_with(this)
 
     @property
+    def is_refused(self) -> bool:
+        """Whether the broker would not have a record of it."""
+        return self.failure is not None and self.failure.code() in _REFUSALS
+
+    @property
     def thrown_away(self) -> bool:
         """Whether its records failed for no reason of their own, but with the whole transaction."""
         return self.failure is not None and self.failure.code() in _THROWN_AWAY
@@ -125,7 +131,7 @@ class PartitionFlow:
         if error is None:
             return None
         tp, first = self.work.source, self.sources[len(self.targets)]
-        if error.code() in _REFUSALS:
+        if self.is_refused:
             detail = self.culprits[0].detail if self.culprits else f"{_REFUSALS[error.code()]} ({error.name()})"
             return BatchRefused(tp, self.work.start, first, len(self.sources), detail, self.culprits, self.names_culprits)
         return self._other(error, first)

@@ -80,3 +80,12 @@ def test_reports_of_records_that_the_broker_took_shift_nothing(flow):
     (culprit,) = flow.culprits
     assert isinstance(culprit, RefusedRecord)
     assert (culprit.offset, culprit.timestamp) == (7, 200)
+
+
+def test_a_refusal_is_the_cause_also_behind_a_record_that_was_thrown_away_with_the_transaction(flow):
+    flow.delivered(KafkaError(KafkaError._PURGE_QUEUE), Report())
+    assert flow.thrown_away and not flow.is_refused
+    flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report())
+    flow.delivered(KafkaError(KafkaError._PURGE_QUEUE), Report())
+    refusal = flow.refusal()
+    assert isinstance(refusal, BatchRefused) and [culprit.offset for culprit in refusal.culprits] == [7]
