@@ -127,15 +127,6 @@ def test_a_name_that_nothing_knows_is_never_green(pair, oracle, topic, mirror, c
     assert command[0] == "translate" or mirror(*known)[0] == 0
 
 
-def test_a_take_over_of_a_topic_that_nothing_knows_is_never_green(pair, oracle, topic, mirror):
-    arguments = ("--flow", pair.flow, "--topic", f"{topic}-that-nobody-has")
-    for dry_run in (["--dry-run"], []):
-        code, output, _ = mirror("take-over", *arguments, *dry_run, "--json")
-        (flow,) = json.loads(output)["flows"]
-        assert (code, len(flow["errors"])) == (1, 1), flow
-        assert f"{topic}-that-nobody-has" in flow["errors"][0]["message"]
-
-
 BROKEN_WORKER = """
 from mirror.copy.confluent_source import Source
 
