@@ -42,6 +42,7 @@ class PartitionFlow:
         "max_records",
         "names_culprits",
         "next_offset",
+        "out_of_order",
         "partition",
         "poison",
         "read",
@@ -69,6 +70,7 @@ class PartitionFlow:
         self.targets: list[int] = []
         self.bytes = 0
         self.failure: KafkaError | None = None
+        self.out_of_order = False
         self.failed = 0
         self.culprits: list[RefusedRecord] = []
         self.names_culprits = False
@@ -95,7 +97,9 @@ class PartitionFlow:
         if self.failure is None or (error.code() in _REFUSALS and not self.is_refused):
             self.failure = error  # a refusal is the cause of what else failed
         self.names_culprits |= error.code() == KafkaError._INVALID_DIFFERENT_RECORD
-        if error.code() in _OF_ONE_RECORD and place < len(self.sources):
+        self.out_of_order |= error.code() in _THROWN_AWAY
+        # What is thrown away is reported before what was sent earlier and is still to be answered: nobody knows then whose report this is.
+        if error.code() in _OF_ONE_RECORD and place < len(self.sources) and not self.out_of_order:
             offset = self.sources[place]
             has_key = message.key() is not None
             certain = self.work.limits.needs_key and not has_key
