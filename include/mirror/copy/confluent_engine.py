@@ -36,9 +36,8 @@ class ConfluentEngine:
             if failed:
                 self._target.raise_transaction_error(all(flow.thrown_away for flow in failed))
         except MirrorError:
-            # One refused record makes every later call of its transaction fail, so it comes first; its report may be on its way, behind
-            # those of records that were thrown away with the transaction.
-            self._target.await_report(lambda: any(flow.is_refused for flow in flows))
+            # One refused record makes every later call of its transaction fail, so it comes first; its report may be on its way.
+            self._target.await_report(lambda: any(flow.failure for flow in flows))
             raise_batch_refused(flows)
             raise
         raise_refusal(flows)

@@ -94,8 +94,7 @@ class PartitionFlow:
         self.failed += 1
         if error is None:
             return  # behind one that failed: the transaction is lost with it
-        if self.failure is None or (error.code() in _REFUSALS and not self.is_refused):
-            self.failure = error  # a refusal is the cause of what else failed
+        self.failure = self.failure or error
         self.names_culprits |= error.code() == KafkaError._INVALID_DIFFERENT_RECORD
         self.out_of_order |= error.code() in _THROWN_AWAY
         # What is thrown away is reported before what was sent earlier and is still to be answered: nobody knows then whose report this is.

@@ -82,16 +82,6 @@ def test_reports_of_records_that_the_broker_took_shift_nothing(flow):
     assert (culprit.offset, culprit.timestamp) == (7, 200)
 
 
-def test_a_refusal_is_the_cause_also_behind_a_record_that_was_thrown_away_and_names_nobody_then(flow):
-    """What was thrown away is reported first, though it was sent last: a good record would be taken for the one that was refused."""
-    flow.delivered(KafkaError(KafkaError._PURGE_QUEUE), Report())
-    assert flow.thrown_away and not flow.is_refused
-    flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report())
-    flow.delivered(KafkaError(KafkaError._INVALID_DIFFERENT_RECORD), Report())
-    refusal = flow.refusal()
-    assert isinstance(refusal, BatchRefused) and not refusal.culprits
-
-
 def test_records_that_are_refused_before_anything_was_thrown_away_are_named(flow):
     flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report())
     flow.delivered(KafkaError(KafkaError._PURGE_QUEUE), Report())
