@@ -88,6 +88,7 @@ def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: H
     around = max((last - first) // _READ_SHARE, _READ_LEAST)
 
     def search(offset: int, widened: Callable[[Hole], int]) -> Search | None:
+        """The search for one end; None if the known pair beside it widens the interval little."""
         hole = _hole(record, offset)
         if hole is None or widened(hole) <= least:
             return None
@@ -137,7 +138,7 @@ def search_pairs(work: AuditWork, wanted: Sequence[tuple[Search | None, Search |
                 for tp, found in found_pairs(asked, source, target).items():
                     pairs.setdefault(tp, {}).update(found)
             except MirrorError:
-                continue
+                continue  # without a pair the interval is widened; the audit itself reads these partitions next, and names the error
     return {tp: found for tp, found in pairs.items() if _is_forward(found)}
 
 
