@@ -95,3 +95,14 @@ def test_refused_records_among_many_good_ones_cost_no_good_one(tolerant, topic, 
     assert (judged.state, judged.skipped, judged.records) == ("done", 200, 19_800)
     assert keys(tolerant, topic) == [b"k%d" % n for n in range(20_000) if n % 100]
     assert len(refusals) < 60
+
+
+def test_the_only_refused_record_of_a_batch_costs_no_neighbour_though_the_client_gives_its_error_to_all(tolerant, topic, refusals):
+    late = {0, 100, 4000}
+    stamp = now()
+    records = [Record(b"k%d" % n, b"v" * 300, timestamp=stamp - (2 * HOUR if n in late else 0)) for n in range(6000)]
+    tolerant.oracle.produce_records(tolerant.source, topic, records)
+    judged = tolerant.copy()
+    print(f"{len(refusals)} refusals of {refusals} records")
+    assert (judged.state, judged.skipped, judged.records) == ("done", 3, 5997)
+    assert keys(tolerant, topic) == [b"k%d" % n for n in range(6000) if n not in late]

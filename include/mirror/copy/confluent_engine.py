@@ -31,13 +31,13 @@ class ConfluentEngine:
             self._target.begin()
             while self._source.has_work() and self._target.bytes < limits.bytes and not self._time_is_up(limits, started):
                 self._source.consume(self._records_at_a_time, _CONSUME_SECONDS, self._target, limits.bytes)
-            self._target.flush(lambda: any(flow.failure for flow in flows))
+            self._target.flush(lambda: any(flow.is_explained for flow in flows))
             failed = [flow for flow in flows if flow.failure]
             if failed:
                 self._target.raise_transaction_error(all(flow.thrown_away for flow in failed))
         except MirrorError:
             # One refused record makes every later call of its transaction fail, so it comes first; its report may be on its way.
-            self._target.await_report(lambda: any(flow.failure for flow in flows))
+            self._target.await_report(lambda: any(flow.is_explained for flow in flows))
             raise_batch_refused(flows)
             raise
         raise_refusal(flows)

@@ -28,31 +28,34 @@ _THROWN_AWAY = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 class PartitionFlow:
     """The share of one partition in the open transaction.
 
-    Delivery reports come in the order of the records, so the nth report belongs to the nth source offset in `sources`,
-    with the nth of `timestamps`.
+    As long as all goes well, delivery reports come in the order of the records: the nth belongs to the nth offset in `sources`. Once a
+    transaction has failed they come in any order, for the client reports what it throws away before what is still to be answered:
+
+        sent       [ 0 … 99 ][ 100 … 199 ][ 200 … 299 ]
+        reported   200 … 299 thrown away, then 0 … 99 written, then 150 refused
+
+    So every report bears the source offset and the timestamp of its record.
     """
 
     __slots__ = (
         "bytes",
         "culprits",
         "end",
-        "failed",
         "failure",
         "last",
         "max_records",
         "names_culprits",
         "next_offset",
-        "out_of_order",
         "partition",
         "poison",
         "read",
+        "refused_from",
         "remote",
         "skipped",
         "sources",
         "stopped",
         "target_alias",
         "targets",
-        "timestamps",
         "work",
     )
 
@@ -65,13 +68,12 @@ class PartitionFlow:
         self.partition = work.source.partition
         self.next_offset = work.start
         self.sources: list[int] = []
-        self.timestamps: list[int] = []
-        """Those of `sources`: the client tells none of a record that failed."""
         self.targets: list[int] = []
         self.bytes = 0
         self.failure: KafkaError | None = None
-        self.out_of_order = False
-        self.failed = 0
+        """What says most about why records failed, whichever was reported first."""
+        self.refused_from: int | None = None
+        """The first source offset of which the broker refused the record or its batch."""
         self.culprits: list[RefusedRecord] = []
         self.names_culprits = False
         self.poison: PoisonRecord | RecordNotCarried | None = None
@@ -82,29 +84,25 @@ class PartitionFlow:
         """When (Unix seconds) the last records were handed over by the client."""
         self.target_alias = target_alias
 
-    def delivered(self, error: KafkaError | None, message: Message) -> None:
-        """The delivery report of the next record in order."""
+    def delivered(self, offset: int, timestamp: int, error: KafkaError | None, message: Message) -> None:
+        """The delivery report of the record with this source offset and timestamp (the client tells none of a record that failed)."""
         if error is None and self.failure is None:
             self.targets.append(message.offset())  # type: ignore[arg-type]
-        else:
-            self._not_delivered(error, message)
+        elif error is not None:  # else it was written behind one that failed: the transaction is lost with it
+            self._not_delivered(offset, timestamp, error, message)
 
-    def _not_delivered(self, error: KafkaError | None, message: Message) -> None:
-        place = len(self.targets) + self.failed
-        self.failed += 1
-        if error is None:
-            return  # behind one that failed: the transaction is lost with it
-        self.failure = self.failure or error
-        self.names_culprits |= error.code() == KafkaError._INVALID_DIFFERENT_RECORD
-        self.out_of_order |= error.code() in _THROWN_AWAY
-        # What is thrown away is reported before what was sent earlier and is still to be answered: nobody knows then whose report this is.
-        if error.code() in _OF_ONE_RECORD and place < len(self.sources) and not self.out_of_order:
-            offset = self.sources[place]
+    def _not_delivered(self, offset: int, timestamp: int, error: KafkaError, message: Message) -> None:
+        code = error.code()
+        if self.failure is None or _weight(error) > _weight(self.failure):
+            self.failure = error
+        if code in _REFUSALS:
+            self.refused_from = offset if self.refused_from is None else min(offset, self.refused_from)
+        self.names_culprits |= code == KafkaError._INVALID_DIFFERENT_RECORD
+        if code in _OF_ONE_RECORD:
             has_key = message.key() is not None
             certain = self.work.limits.needs_key and not has_key
-            detail = f"{_NO_KEY if certain else _REFUSALS[error.code()]} ({error.name()})"
-            named = error.code() == KafkaError.INVALID_RECORD
-            self.culprits.append(RefusedRecord(offset, self.timestamps[place], has_key, detail, named, certain))
+            detail = f"{_NO_KEY if certain else _REFUSALS[code]} ({error.name()})"
+            self.culprits.append(RefusedRecord(offset, timestamp, has_key, detail, code == KafkaError.INVALID_RECORD, certain))
 
     def skip(self, offset: int, reason: str) -> None:
         """Notes a record that is passed over. Those of one reason with no record copied between them are one interval."""
@@ -115,14 +113,14 @@ class PartitionFlow:
             self.skipped[-1] = last.joined_with(this)
 
     @property
-    def is_refused(self) -> bool:
-        """Whether the broker would not have a record of it."""
-        return self.failure is not None and self.failure.code() in _REFUSALS
-
-    @property
     def thrown_away(self) -> bool:
         """Whether its records failed for no reason of their own, but with the whole transaction."""
         return self.failure is not None and self.failure.code() in _THROWN_AWAY
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether a report says why records of it failed."""
+        return self.failure is not None and not self.thrown_away
 
     def moved(self) -> bool:
         """Whether this transaction changed anything for the partition."""
@@ -133,11 +131,11 @@ class PartitionFlow:
         error = self.failure
         if error is None:
             return None
-        tp, first = self.work.source, self.sources[len(self.targets)]
-        if self.is_refused:
-            detail = self.culprits[0].detail if self.culprits else f"{_REFUSALS[error.code()]} ({error.name()})"
-            return BatchRefused(tp, self.work.start, first, len(self.sources), detail, self.culprits, self.names_culprits)
-        return self._other(error, first)
+        if self.refused_from is None:
+            return self._other(error, self.sources[len(self.targets)])
+        culprits = sorted(self.culprits, key=lambda each: each.offset)
+        detail = culprits[0].detail if culprits else f"{_REFUSALS[error.code()]} ({error.name()})"
+        return BatchRefused(self.work.source, self.work.start, self.refused_from, len(self.sources), detail, culprits, self.names_culprits)
 
     def progress(self) -> Progress:
         """What the transaction did to this partition."""
@@ -170,6 +168,11 @@ class PartitionFlow:
             offset=first,
             next="The next run goes on by itself.",
         )
+
+
+def _weight(error: KafkaError) -> int:
+    """How much an error says about why a transaction failed."""
+    return 2 if error.code() in _REFUSALS else 0 if error.code() in _THROWN_AWAY else 1
 
 
 def raise_batch_refused(flows: Iterable[PartitionFlow]) -> None:

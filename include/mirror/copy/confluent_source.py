@@ -28,7 +28,7 @@ class Sink(Protocol):
     alias: str
     bytes: int
 
-    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: Headers) -> None:
+    def send(self, flow: PartitionFlow, message: Message, offset: int, timestamp: int, headers: Headers) -> None:
         """Sends one record into the open transaction."""
         ...
 
@@ -146,8 +146,7 @@ class Source:
         except UNREADABLE_HEADERS:
             headers, poison = None, unreadable_headers(message, flow.work)
         if poison is None:
-            target.send(flow, message, timestamp, headers)
-            flow.timestamps.append(timestamp)
+            target.send(flow, message, offset, timestamp, headers)
             flow.sources.append(offset)
         elif flow.work.skip_refused:
             flow.skip(offset, poison.reason)

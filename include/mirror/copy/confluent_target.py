@@ -21,6 +21,7 @@ from mirror.kafka.failures import Complaints, kafka_error, patiently, settings_w
 
 _POLL_EVERY = 1000
 _FLUSH_SECONDS = 0.2
+_REPORT_SECONDS = 5.0
 
 
 class Target:
@@ -54,14 +55,14 @@ class Target:
         """For how many seconds the transaction has been open; the target counts from the first record on."""
         return time.monotonic() - self._begun if self._begun is not None and self._sent else 0.0
 
-    def send(self, flow: PartitionFlow, message: Message, timestamp: int, headers: Headers) -> None:
+    def send(self, flow: PartitionFlow, message: Message, offset: int, timestamp: int, headers: Headers) -> None:
         """Puts one source record into the transaction: same partition number, key, value, headers and timestamp."""
         value, key = message.value(), message.key()
         if not self._sent:
             self._begun = time.monotonic()
         try:
             # By position: the client takes twice as long to find arguments by their names.
-            self._produce(flow.remote, value, key, flow.partition, flow.delivered, None, timestamp, headers)
+            self._produce(flow.remote, value, key, flow.partition, partial(flow.delivered, offset, timestamp), None, timestamp, headers)
         except KafkaException as failure:
             raise self._failure("writing", failure) from failure
         size = (len(value) if value else 0) + (len(key) if key else 0) + (size_of_headers(headers) if headers else 0)
@@ -72,13 +73,13 @@ class Target:
             self._producer.poll(0)
 
     def flush(self, failed: Callable[[], bool] = lambda: False) -> None:
-        """Waits until every record is acknowledged, or one of them has `failed`: what is behind it is not sent any more."""
+        """Waits until every record is reported, or one of them has `failed`: what is behind it is not sent any more."""
         self._call("waiting for acknowledgements", lambda: self._flush(failed))
 
-    def await_report(self, failed: Callable[[], bool]) -> None:
-        """Gives the report of what `failed` a moment to arrive, after a call that failed with the transaction."""
-        deadline = time.monotonic() + _FLUSH_SECONDS
-        while not self._lost and not failed() and time.monotonic() < deadline:
+    def await_report(self, explained: Callable[[], bool]) -> None:
+        """Waits, after a call that failed with the transaction, until a report has `explained` why, or no report is left to come."""
+        deadline = time.monotonic() + _REPORT_SECONDS
+        while not self._lost and not explained() and len(self._producer) and time.monotonic() < deadline:
             with suppress(KafkaException):
                 self._producer.poll(0.01)
 

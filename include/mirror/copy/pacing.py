@@ -44,10 +44,13 @@ class Pacing:
     Brokers name the records of a batch that they refuse for their timestamps or keys (KIP-467). Those are passed over, or the partition is
     stuck at the first of them, in the next attempt, which commits what lies up to the last of them.
 
-    Nobody is named for a batch that is too large, and not every broker names anybody. Then what precedes the batch is copied first, next
-    one record alone, then two, four … while that goes well; a single record that is refused is the poison. The client calls a named record
-    invalid, and so it does each record of a batch that the broker calls invalid as a whole. So names are believed of brokers only that were
-    seen to tell a batch's records apart, or to give another reason for a record that was refused again, alone.
+    Nobody is named for a batch that is too large, and not every broker names anybody. If a broker names a single record, the client gives
+    that record's error to the whole batch (librdkafka 2.16). Then what precedes the batch is copied first, next one record alone, then two,
+    four … while that goes well; a single record that is refused is the poison.
+
+    The client calls a named record invalid, and so it does each record of a batch that the broker calls invalid as a whole. So names are
+    believed of brokers only that were seen to tell a batch's records apart, or to give another reason for a record that was refused again,
+    alone.
     """
 
     stops: dict[TopicPartition, int] = field(default_factory=dict)
@@ -106,13 +109,15 @@ class Pacing:
             self._suspects.update((tp, each.offset) for each in refusal.culprits if each.is_named)
 
     def _note_named(self, refusal: BatchRefused) -> bool:
-        """Takes down the records that are named and were not before; whether there are any. A broker that names records and gives another
-        reason has refused a batch of that one record."""
+        """Takes down the records that are named and were not before; whether there are any. One record alone that a broker which names
+        records refused for another reason was the only one of its batch that it would not have."""
         known = self.named.setdefault(refusal.source, {})
+        without_name = sum(not each.is_named for each in refusal.culprits)
         new = {
             each.offset: each
             for each in refusal.culprits
-            if (self.names_are_believed or (each.is_named and each.is_certain)) and each.offset not in known
+            if (self.names_are_believed and (each.is_named or without_name == 1)) or (each.is_named and each.is_certain)
+            if each.offset not in known
         }
         if not new:
             return False

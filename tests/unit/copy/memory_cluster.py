@@ -41,6 +41,6 @@ class TakingTarget:
         self.bytes = 0
         self.sent: list[tuple[str, int, int]] = []
 
-    def send(self, flow: Any, message: Any, timestamp: int, headers: object) -> None:
+    def send(self, flow: Any, message: Any, offset: int, timestamp: int, headers: object) -> None:
         self.bytes += 1
         self.sent.append((message.topic(), message.partition(), message.offset()))

@@ -1,16 +1,23 @@
 """What the delivery reports of a partition say of the records that were refused, with reports as the client really makes them."""
 
 from dataclasses import dataclass, replace
+from itertools import permutations
+from random import Random
 
 import pytest
 from confluent_kafka import KafkaError, Producer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mirror.copy.confluent_partition import PartitionFlow
 from mirror.copy.confluent_record import poison_of
-from mirror.copy.engine import BatchRefused, RecordLimits, RefusedRecord, Work
+from mirror.copy.engine import BatchRefused, RecordLimits, Work
+from mirror.copy.pacing import Pacing
+from mirror.errors import KafkaFailure
 from mirror.offsets.partition import TopicPartition
 
 STAMPS = (100, 200, 300)
+INVALID, NEIGHBOUR = KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD
 
 
 @dataclass
@@ -27,8 +34,8 @@ class Report:
 
 
 @dataclass
-class SourceRecord(Report):
-    """A record that was read from the source."""
+class Written(Report):
+    """The message of a delivery report of a record that the target has, or a record that was read from the source."""
 
     _offset: int = 0
 
@@ -36,14 +43,26 @@ class SourceRecord(Report):
         return self._offset
 
 
+SOURCES = (5, 7, 8)
+
+
+class Sent:
+    """A partition with records on their way; `report` is the delivery report of one of them, by its source offset."""
+
+    def __init__(self, stamps: dict[int, int], start: int = 5) -> None:
+        self.flow = PartitionFlow(Work(TopicPartition("orders", 0), "east.orders", start, 100, None, RecordLimits()), "west")
+        self.flow.sources.extend(stamps)
+        self.stamps = stamps
+
+    def report(self, offset: int, code: int | None, key: bytes | None = b"k", target: int = 40) -> None:
+        message = Report(key) if code is not None else Written(key, target)
+        self.flow.delivered(offset, self.stamps[offset], None if code is None else KafkaError(code), message)
+
+
 @pytest.fixture
-def flow():
+def sent():
     """Three records of a partition on their way, of the offsets 5, 7 and 8."""
-    flow = PartitionFlow(Work(TopicPartition("orders", 0), "east.orders", 5, 9, None, RecordLimits()), "west")
-    for offset, stamp in zip((5, 7, 8), STAMPS, strict=True):
-        flow.sources.append(offset)
-        flow.timestamps.append(stamp)
-    return flow
+    return Sent(dict(zip(SOURCES, STAMPS, strict=True)))
 
 
 def test_the_client_does_not_tell_the_timestamp_of_a_record_that_failed():
@@ -55,36 +74,101 @@ def test_the_client_does_not_tell_the_timestamp_of_a_record_that_failed():
     assert told == [(False, (0, -1))]
 
 
-def test_a_refused_record_is_known_again_by_the_timestamp_with_which_it_was_sent(flow):
-    flow.delivered(KafkaError(KafkaError._INVALID_DIFFERENT_RECORD), Report())
-    flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report())
-    flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report(None))
-    refusal = flow.refusal()
+def test_a_refused_record_is_known_again_by_the_timestamp_with_which_it_was_sent(sent):
+    sent.report(5, NEIGHBOUR)
+    sent.report(7, INVALID)
+    sent.report(8, INVALID, key=None)
+    refusal = sent.flow.refusal()
     assert isinstance(refusal, BatchRefused)
     assert refusal.names_culprits
     assert [(each.offset, each.timestamp, each.has_key) for each in refusal.culprits] == [(7, 200, True), (8, 300, False)]
-    again = replace(flow.work, refused={each.offset: each for each in refusal.culprits})
-    assert poison_of(SourceRecord(b"k", 7), 200, again) is not None
-    assert poison_of(SourceRecord(b"k", 7), 201, again) is None
-    assert poison_of(SourceRecord(None, 8), 300, again) is not None
+    again = replace(sent.flow.work, refused={each.offset: each for each in refusal.culprits})
+    assert poison_of(Written(b"k", 7), 200, again) is not None
+    assert poison_of(Written(b"k", 7), 201, again) is None
+    assert poison_of(Written(None, 8), 300, again) is not None
 
 
-def test_reports_of_records_that_the_broker_took_shift_nothing(flow):
-    class Taken(Report):
-        def offset(self):
-            return 40
-
-    flow.delivered(None, Taken())
-    flow.delivered(KafkaError(KafkaError.INVALID_TIMESTAMP), Report())
-    flow.delivered(KafkaError(KafkaError._PURGE_QUEUE), Report())
-    (culprit,) = flow.culprits
-    assert isinstance(culprit, RefusedRecord)
-    assert (culprit.offset, culprit.timestamp) == (7, 200)
+@pytest.mark.parametrize("order", list(permutations([(5, None), (7, KafkaError.INVALID_TIMESTAMP), (8, KafkaError._PURGE_QUEUE)])))
+def test_in_whatever_order_reports_come_the_refused_record_is_the_cause_and_is_named(sent, order):
+    for offset, code in order:
+        sent.report(offset, code)
+    refusal = sent.flow.refusal()
+    assert isinstance(refusal, BatchRefused)
+    assert sent.flow.is_explained
+    assert (refusal.first, [(each.offset, each.timestamp) for each in refusal.culprits]) == (7, [(7, 200)])
 
 
-def test_records_that_are_refused_before_anything_was_thrown_away_are_named(flow):
-    flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report())
-    flow.delivered(KafkaError(KafkaError._PURGE_QUEUE), Report())
-    flow.delivered(KafkaError(KafkaError.INVALID_RECORD), Report())
-    refusal = flow.refusal()
-    assert isinstance(refusal, BatchRefused) and [culprit.offset for culprit in refusal.culprits] == [5]
+def test_records_that_were_only_thrown_away_explain_nothing(sent):
+    for offset in SOURCES:
+        sent.report(offset, KafkaError._PURGE_QUEUE)
+    assert not sent.flow.is_explained
+    assert sent.flow.thrown_away
+    assert isinstance(sent.flow.refusal(), KafkaFailure)
+
+
+# ------------------------------------------------------------ the client, a broker that names records, and any order
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """Sizes of the batches in which the records of a transaction leave, the offsets that the broker refuses, and how far each report of a
+    record that is thrown away comes too early."""
+
+    batches: list[int]
+    refused: set[int]
+    shuffle: Random
+
+    def reports(self) -> list[tuple[int, int | None]]:
+        """What the client reports: batches in front of the first refused one are written, that one is refused, what is behind it is thrown
+        away; and what is thrown away may be told before anything else (librdkafka 2.16)."""
+        told: list[tuple[int, int | None]] = []
+        thrown: list[tuple[int, int | None]] = []
+        first = 0
+        for size in self.batches:
+            batch = range(first, first + size)
+            named = self.refused & set(batch)
+            if thrown or any(code is not None for _, code in told):
+                thrown += [(offset, KafkaError._PURGE_QUEUE) for offset in batch]
+            elif len(named) == 1:
+                told += [(offset, KafkaError.INVALID_TIMESTAMP) for offset in batch]
+            elif named:
+                told += [(offset, INVALID if offset in named else NEIGHBOUR) for offset in batch]
+            else:
+                told += [(offset, None) for offset in batch]
+            first += size
+        for report in thrown:
+            told.insert(self.shuffle.randint(0, len(told)), report)
+        return told
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.sets(st.integers(0, 40)), st.randoms(use_true_random=False))
+def test_no_order_of_reports_lets_a_record_be_passed_over_that_the_broker_takes(batches, refused, shuffle):
+    count = sum(batches)
+    refused = {offset for offset in refused if offset < count}
+    pacing, watermark, written, passed = Pacing(), 0, [], set()
+    tp = TopicPartition("orders", 0)
+    for _ in range(40 * len(refused) + 2):
+        named = pacing.named.get(tp, {})
+        left = [offset for offset in range(watermark, pacing.end(tp, count, watermark)) if offset not in named]
+        left = left[: pacing.records.get(tp, count)]
+        sent = Sent({offset: offset for offset in left}, watermark)
+        sizes = [len(left[first : first + max(batches)]) for first in range(0, len(left), max(batches))]
+        for index, code in Transaction(sizes, {left.index(offset) for offset in refused & set(left)}, shuffle).reports():
+            sent.report(left[index], code)
+        refusal = sent.flow.refusal()
+        if refusal is None:
+            end = left[-1] + 1 if len(left) == pacing.records.get(tp, count) else pacing.end(tp, count, watermark)
+            passed |= set(named) & set(range(watermark, end))
+            written += left
+            watermark = end
+            pacing.committed(tp, watermark)
+        else:
+            assert isinstance(refusal, BatchRefused)
+            poison = pacing.refused(refusal)
+            if poison is not None:
+                passed |= set(named) & set(range(watermark, poison.offset)) | {poison.offset}
+                watermark = poison.offset + 1
+        if watermark == count:
+            break
+    assert (passed, written) == (refused, [offset for offset in range(count) if offset not in refused])

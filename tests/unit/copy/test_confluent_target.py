@@ -130,5 +130,5 @@ def test_headers_count_in_the_size_of_a_transaction_and_in_what_is_copied(
 ) -> None:
     flow = PartitionFlow(Work(TopicPartition("orders", 0), "east.orders", 0, 10, None, RecordLimits()), "west")
     full.begin()
-    full.send(flow, SimpleNamespace(value=lambda: b"value", key=lambda: b"key"), 1, headers)  # type: ignore[arg-type]
+    full.send(flow, SimpleNamespace(value=lambda: b"value", key=lambda: b"key"), 0, 1, headers)  # type: ignore[arg-type]
     assert (flow.bytes, full.bytes) == (size, size + 20)

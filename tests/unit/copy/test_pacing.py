@@ -124,11 +124,15 @@ NAMED, BY_TIMESTAMP, AS_INVALID = "each refused record is named", "the whole bat
 
 
 def report(batch, refused, broker, alone):
-    """What the client makes of a broker's answer about a batch: the records that may be meant, and whether others are told from them."""
+    """What the client makes of a broker's answer about a batch: the records that may be meant, and whether others are told from them.
+
+    If the broker names one record alone, the client (librdkafka 2.16) gives its error to the whole batch.
+    """
+    named = [offset for offset in batch if offset in refused]
     if alone:
         culprits, invalid = batch, broker == AS_INVALID
-    elif broker == NAMED:
-        culprits, invalid = [offset for offset in batch if offset in refused], True
+    elif broker == NAMED and len(named) > 1:
+        culprits, invalid = named, True
     else:
         culprits, invalid = batch, broker == AS_INVALID
     return [RefusedRecord(offset, 100, True, "why", invalid) for offset in culprits], len(culprits) < len(batch)
@@ -179,6 +183,13 @@ def test_a_batch_of_one_record_names_it_too():
     pacing = Pacing(names_are_believed=True)
     assert pacing.refused(BatchRefused(TP, 0, 0, 100, "why", [RefusedRecord(0, 1, True, "its timestamp", False)])) is None
     assert (set(pacing.named[TP]), pacing.records) == ({0}, {})
+
+
+def test_of_a_batch_whose_records_all_bear_the_error_of_one_nobody_is_believed_to_be_named():
+    pacing = Pacing(names_are_believed=True)
+    batch = [RefusedRecord(offset, 1, True, "its timestamp", False) for offset in range(175)]
+    assert pacing.refused(BatchRefused(TP, 0, 0, 1000, "its timestamp", batch)) is None
+    assert (pacing.named[TP], pacing.records[TP]) == ({}, 1)
 
 
 def test_names_are_believed_only_of_a_broker_that_was_seen_to_tell_records_apart():
