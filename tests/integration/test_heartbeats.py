@@ -44,7 +44,8 @@ def properties(guarded, oracle, tmp_path):
             "admin.timeout.ms": "5000",
         }
         if user:
-            known |= {"target.security.protocol": "SASL_PLAINTEXT", "target.sasl.mechanism": "PLAIN"}
+            # Whoever is refused is told by a broker, however long the machine stands still before.
+            known |= {"target.security.protocol": "SASL_PLAINTEXT", "target.sasl.mechanism": "PLAIN", "admin.timeout.ms": "60000"}
             known["target.sasl.jaas.config"] = LOGIN.format(user)
         path = tmp_path / "mm2.properties"
         path.write_text("".join(f"{name} = {value}\n" for name, value in (known | lines).items()))
