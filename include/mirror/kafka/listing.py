@@ -33,7 +33,8 @@ def list_offsets(
 ) -> dict[TopicPartition, End]:
     """What `spec` asks for, with the leader epoch; a negative offset where nothing is. `committed`: as a `read_committed` reader sees it.
 
-    A partition that is gone or without leader is absent. A topic that we may not describe goes into `errors` if it is given.
+    A partition that is gone or without leader is absent. A topic that we may not describe goes into `errors` if it is given. Raises
+    ClusterUnreachable.
     """
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     wanted = [tp for tp in partitions if not unusable(tp.topic)]  # one other name, and the client waits for all of them in vain
@@ -54,22 +55,32 @@ def _ask(
     errors: Errors,
     found: dict[TopicPartition, End],
 ) -> list[TopicPartition]:
-    """Puts what the leaders say into `found`; gives the partitions whose leader is moving just now."""
+    """Puts what the leaders say into `found`; gives the partitions whose leader is moving just now.
+
+    The client finds no leader at all (`_NOENT`) for topics that are gone, and at once for every other while no broker can be reached. So
+    the cluster is asked for its topics then, which waits for a broker to answer. Raises ClusterUnreachable.
+    """
     request = {ClientTopicPartition(tp.topic, tp.partition): spec for tp in wanted}
     if not request:
         return []
     answers = admin.send(_STEP, lambda client, seconds: client.list_offsets(request, isolation_level=isolation, request_timeout=seconds))
     moving: list[TopicPartition] = []
+    unled: list[TopicPartition] = []
     for asked, answer in answers.items():
         tp = TopicPartition(asked.topic, asked.partition)
         listed = admin.result(answer, _STEP, tp.topic, errors, "DESCRIBE", awaited=_LEADER_MOVES)
         if listed is not None:
             found[tp] = End(int(listed.offset), listed.leader_epoch)
-        elif _leader_moves(answer):
+        elif (code := _code(answer)) in _LEADER_MOVES:
             moving.append(tp)
+        elif code == KafkaError._NOENT:
+            unled.append(tp)
+    if unled:
+        topics = admin.metadata().topics
+        moving += [tp for tp in unled if tp.topic in topics]
     return moving
 
 
-def _leader_moves(answer: "Future[Any]") -> bool:
+def _code(answer: "Future[Any]") -> int | None:
     error = kafka_error(answer.exception(0))
-    return error is not None and error.code() in _LEADER_MOVES
+    return None if error is None else error.code()

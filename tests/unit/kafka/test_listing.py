@@ -1,14 +1,15 @@
 """Listing offsets: a leader that moves is asked again, what is gone is absent, and a refusal concerns its topic alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
-from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, MirrorError
 from mirror.kafka import listing
 from mirror.kafka.admin import Admin
 from mirror.kafka.listing import list_offsets
@@ -21,12 +22,20 @@ ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
 class Client:
     """Answers each partition with what is next for it: an offset, or the code of an error."""
 
-    def __init__(self, **answers: list[int | KafkaError]) -> None:
+    def __init__(self, topics: Sequence[str] | None = ("orders", "pay"), **answers: list[int | KafkaError]) -> None:
+        """`topics`: what the cluster says that it has; None: no broker can be reached."""
+        self.topics = topics
         self.answers = answers
         self.asked: list[list[str]] = []
 
     def poll(self, _seconds: float) -> None:
         pass
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:
+        self.asked.append(["topics"])
+        if self.topics is None:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        return SimpleNamespace(topics=dict.fromkeys(self.topics))
 
     def list_offsets(self, request: dict[Any, Any], **_options: Any) -> dict[Any, "Future[Any]"]:
         self.asked.append(sorted(tp.topic for tp in request))
@@ -68,6 +77,26 @@ def test_a_partition_that_is_gone_is_absent_and_not_asked_again(listed):
     client = Client(orders=[KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)], pay=[5])
     assert listed(client) == {PAY: End(5, 3)}
     assert len(client.asked) == 1
+
+
+UNLED = KafkaError(KafkaError._NOENT, "Failed to query partition leaders: No leaders found")
+
+
+def test_partitions_of_which_the_client_finds_no_leader_are_asked_for_again_once_a_broker_answers(listed):
+    client = Client(orders=[UNLED, 7], pay=[UNLED, 5])
+    assert listed(client) == {ORDERS: End(7, 3), PAY: End(5, 3)}
+    assert client.asked == [["orders", "pay"], ["topics"], ["orders", "pay"]]
+
+
+def test_a_cluster_that_cannot_be_reached_is_no_partition_without_leader(listed):
+    with pytest.raises(ClusterUnreachable):
+        listed(Client(topics=None, orders=[UNLED], pay=[UNLED]))
+
+
+def test_a_topic_of_which_the_client_finds_no_leader_because_it_is_gone_is_absent_at_once(listed):
+    client = Client(topics=["pay"], orders=[UNLED], pay=[UNLED, 5])
+    assert listed(client) == {PAY: End(5, 3)}
+    assert client.asked == [["orders", "pay"], ["topics"], ["pay"]]
 
 
 def test_a_refused_topic_is_left_out_where_somebody_takes_the_error_and_raised_otherwise(listed):
