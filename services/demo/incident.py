@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from mirror.config import Flow
-from mirror.decide.model import Request
+from mirror.decide.request import Request
 from mirror.decide.run import decide
 from mirror.formats.control import PAUSE, RESUME
 from services.airflow_api import AirflowApi

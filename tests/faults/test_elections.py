@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mirror.copy.confluent_engine import ConfluentEngine
-from mirror.decide.model import Request
+from mirror.decide.request import Request
 from mirror.decide.run import decide
 from mirror.formats.control import RESTART
 from mirror.report.verdict import Verdict

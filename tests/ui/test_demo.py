@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from mirror.config import load
-from mirror.decide.model import Request
+from mirror.decide.request import Request
 from mirror.decide.run import decide
 from mirror.formats.control import ACCEPT_GAP
 from services.demo.settings import FLOW

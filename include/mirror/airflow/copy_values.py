@@ -97,7 +97,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     syncs = _syncs(ledger if ledger is not None else published["totals"])
     if results is not None and "verdict" in results:
         made = results["verdict"]
-        errors = (*(ErrorReport(**error) for error in made["errors"]), *syncs.errors)
+        errors = (*(ErrorReport.from_dict(error) for error in made["errors"]), *syncs.errors)
         return Verdict(**{**made, "state": FAILED if errors else made["state"], "errors": errors}, notices=syncs.notices)
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
@@ -110,5 +110,5 @@ def _syncs(published: Value) -> Emitted:
     from mirror.sync.offset_syncs import Emitted
 
     value = published["offset_syncs"]
-    errors = tuple(ErrorReport(**error) for error in value["errors"])
+    errors = tuple(ErrorReport.from_dict(error) for error in value["errors"])
     return Emitted(value["pairs"], value["partitions"], tuple(value["notices"]), errors)

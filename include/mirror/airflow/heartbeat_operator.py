@@ -56,6 +56,6 @@ class HeartbeatOperator(BaseOperator):
         """What the trigger did. Raises the error that ended it: after a pause, a retry beats on."""
         with as_airflow_errors():
             if "error" in event:
-                raise ReportedError(ErrorReport(**event["error"]))
+                raise ReportedError(ErrorReport.from_dict(event["error"]))
         self.log.info("%s: %d beats.", self.flow, event["beats"])
         return dict(event)

@@ -186,7 +186,7 @@ class AuditResult:
             flow=document["flow"],
             time=datetime.fromisoformat(document["time"]).astimezone(UTC),
             partitions=tuple(rows),
-            errors=tuple(ErrorReport(**error) for error in document["errors"]),
+            errors=tuple(ErrorReport.from_dict(error) for error in document["errors"]),
             notices=tuple(document["notices"]),
             isolation=document["isolation"],
             seconds=document["seconds"],

@@ -78,7 +78,7 @@ class Resolution:
             document["flow"],
             TimeInterval(*document["times"]),
             tuple(OffsetInterval(*row) for row in rows),
-            tuple(ErrorReport(**error) for error in document["errors"]),
+            tuple(ErrorReport.from_dict(error) for error in document["errors"]),
             tuple(document["notices"]),
             tuple(document["not_had"]),
         )
@@ -111,7 +111,7 @@ class Part:
     def from_document(cls, document: Mapping[str, Any]) -> "Part":
         """The opposite of `as_document`."""
         lists = {name: tuple(document[name]) for name in ("notices", "not_had")}
-        return cls(**{**document, **lists, "errors": tuple(ErrorReport(**error) for error in document["errors"])})
+        return cls(**{**document, **lists, "errors": tuple(ErrorReport.from_dict(error) for error in document["errors"])})
 
     def plus(self, other: "Part") -> "Part":
         """This slice and the one after it: what was copied adds up, what is left is the later one's."""

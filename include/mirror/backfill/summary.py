@@ -44,7 +44,7 @@ class Summary:
     def from_document(cls, document: Mapping[str, Any]) -> "Summary":
         """The summary of a document that `as_document` gave."""
         fields = {name: document[name] for name in cls.__dataclass_fields__}
-        errors, not_had = tuple(ErrorReport(**each) for each in document["errors"]), tuple(document["not_had"])
+        errors, not_had = tuple(ErrorReport.from_dict(each) for each in document["errors"]), tuple(document["not_had"])
         return cls(**{**fields, "times": TimeInterval(*document["times"]), "errors": errors, "not_had": not_had})
 
     def __str__(self) -> str:

@@ -7,38 +7,21 @@ from typing import Any
 
 from mirror.commands.answer import DONE, Answer, table
 from mirror.config import Flow
-from mirror.decide.model import Made, Request
+from mirror.decide.model import Made
+from mirror.decide.request import AS_CONFIGURED, DECISIONS, EARLIEST, LATEST, Request, offset_of, rate_of
+from mirror.decide.request import request as checked
 from mirror.errors import UsageError
-from mirror.formats.control import (
-    ACCEPT_GAP,
-    ACCEPT_RECORDS,
-    ADOPT_CLUSTER,
-    BEGIN_CONTROL,
-    BEGIN_LEDGER,
-    PAUSE,
-    RESTART,
-    RESUME,
-    SKIP_RECORD,
-    TAKE_OWNERSHIP,
-    THROTTLE,
-    UNLIMITED,
-    Decision,
-    as_document,
-)
+from mirror.formats.control import THROTTLE, UNLIMITED, Decision, as_document
 from mirror.formats.fields import moment_text
 
 LIST = "list"
-ABOUT_A_TOPIC = (ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS, PAUSE, RESUME)
-DECISIONS = (*ABOUT_A_TOPIC, ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER, BEGIN_CONTROL, THROTTLE, LIST)
-AS_CONFIGURED = "configured"
-_LONGEST_REASON = 300
 
 
 def add_arguments(step: argparse.ArgumentParser) -> None:
     """The arguments of this command alone."""
-    step.add_argument("decision", choices=DECISIONS, help="what to decide; `list` shows what was decided, in force and used up")
+    step.add_argument("decision", choices=(*DECISIONS, LIST), help="what to decide; `list` shows what was decided, in force and used up")
     step.add_argument("--topic", metavar="T", help="the topic, by its name on the source")
-    step.add_argument("--partition", metavar="P", type=_count, help="one partition (default: all of the topic that need it)")
+    step.add_argument("--partition", metavar="P", type=offset_of, help="one partition (default: all of the topic that need it)")
     step.add_argument("--reason", metavar="WHY", help="why; it is kept with the decision")
     step.add_argument("--who", metavar="NAME", help="who decides (default: user@host)")
     step.add_argument("--alias", metavar="A", help="adopt-cluster: the alias of the cluster that was replaced")
@@ -49,9 +32,9 @@ def add_arguments(step: argparse.ArgumentParser) -> None:
         help=f"throttle: how fast the flow copies; {UNLIMITED}: as fast as it can; `{AS_CONFIGURED}`: as mirror.max.bytes.per.second says",
     )
     start = step.add_mutually_exclusive_group()
-    start.add_argument("--to-earliest", dest="start", action="store_const", const="earliest", help="restart: where the source's log starts")
-    start.add_argument("--to-latest", dest="start", action="store_const", const="latest", help="restart: where it ends")
-    start.add_argument("--to-offset", dest="start", metavar="N", type=_count, help="restart: a source offset; needs --partition")
+    start.add_argument("--to-earliest", dest="start", action="store_const", const=EARLIEST, help="restart: where the source's log starts")
+    start.add_argument("--to-latest", dest="start", action="store_const", const=LATEST, help="restart: where it ends")
+    start.add_argument("--to-offset", dest="start", metavar="N", type=offset_of, help="restart: a source offset; needs --partition")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -70,29 +53,21 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def request(options: argparse.Namespace) -> Request:
     """What is asked for. Raises UsageError for what is not complete or does not fit together."""
-    word, reason = options.decision, (options.reason or "").strip()
-    _require(options.flow is not None, f"decide {word} needs --flow: a decision is about one flow")
-    _require(bool(reason), f"decide {word} needs --reason, which is kept with it")
-    _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
-    _require((options.topic is not None) == (word in ABOUT_A_TOPIC), _wanted("--topic", word, word in ABOUT_A_TOPIC))
-    _require(options.partition is None or word in ABOUT_A_TOPIC, _wanted("--partition", word, False))
-    _require((options.alias is not None) == (word == ADOPT_CLUSTER), _wanted("--alias", word, word == ADOPT_CLUSTER))
-    _require(options.start is None or word == RESTART, _wanted("--to-earliest, --to-latest or --to-offset", word, False))
-    _require(not isinstance(options.start, int) or options.partition is not None, "--to-offset needs --partition")
-    rate = options.bytes_per_second
-    _require((rate is not None) == (word == THROTTLE), _wanted("--bytes-per-second", word, word == THROTTLE))
-    who = (options.who or "").strip() or whoever()
-    limit = None if rate == AS_CONFIGURED else rate
-    return Request(word, who, reason, options.topic, options.partition, options.alias, options.start, limit)
-
-
-def _require(fulfilled: bool, otherwise: str) -> None:
-    if not fulfilled:
-        raise UsageError(f"The command line cannot be used: {otherwise}.", next="See python -m mirror decide --help.")
-
-
-def _wanted(option: str, word: str, needed: bool) -> str:
-    return f"decide {word} {'needs' if needed else 'has no use for'} {option}"
+    if options.flow is None:
+        raise UsageError(
+            f"The command line cannot be used: decide {options.decision} needs --flow: a decision is about one flow.",
+            next="See python -m mirror decide --help.",
+        )
+    return checked(
+        options.decision,
+        who=(options.who or "").strip() or whoever(),
+        why=options.reason,
+        topic=options.topic,
+        partition=options.partition,
+        alias=options.alias,
+        start=options.start,
+        bytes_per_second=options.bytes_per_second,
+    )
 
 
 def whoever() -> str:
@@ -107,20 +82,9 @@ def _user() -> str:
         return "somebody"
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
-
-
-def _rate(text: str) -> int | str:
-    if text == AS_CONFIGURED:
-        return text
-    number = int(text)
-    if number != UNLIMITED and number < 1:
-        raise ValueError
-    return number
+def _rate(text: str) -> str:
+    rate_of(text)
+    return text
 
 
 def _listed(decisions: list[tuple[Decision, bool]]) -> Answer:

@@ -111,7 +111,7 @@ def advised(error: ErrorReport, into: str) -> ErrorReport:
         step = "Remove the cause that is named, or let the backfill pass over such records (errors.tolerance=all); then run it again."
     else:
         return error
-    return replace(error, next=step)
+    return replace(error, next=step, remedies=())
 
 
 _WRITE_ANEW = ("UnexplainedTarget", "TargetLostRecords", "TargetRecreated")

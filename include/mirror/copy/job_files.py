@@ -93,7 +93,7 @@ def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
         )
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if "error" in document:
-        raise ReportedError(ErrorReport(**document["error"]))
+        raise ReportedError(ErrorReport.from_dict(document["error"]))
     return document
 
 

@@ -41,7 +41,7 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
 def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     """The opposite of `results_to_columns`."""
     marks = iter(watermarks_from_columns(document["watermarks"]))
-    errors = iter([ErrorReport(**error) for error in document["errors"]])
+    errors = iter([ErrorReport.from_dict(error) for error in document["errors"]])
     skipped = iter([SkippedRecords(*row) for row in zip(*(document["skipped"][name] for name in _SKIPPED), strict=True)])
     lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
     return [

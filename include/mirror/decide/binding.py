@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from mirror.decide.model import Made, PartitionState, Request
+from mirror.decide.model import Made, PartitionState
+from mirror.decide.request import Request
 from mirror.errors import NothingToDecide, TargetLostRecords, UsageError
 from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
 from mirror.formats.ledger import LedgerRecord

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from mirror.decide.model import Made, Request
+from mirror.decide.model import Made
+from mirror.decide.request import Request
 from mirror.errors import NothingToDecide, UsageError
 from mirror.formats.control import LEDGER, UNLIMITED, Decision
 from mirror.formats.fields import moment_text

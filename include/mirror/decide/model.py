@@ -1,4 +1,4 @@
-"""What a person asks for, how a partition stands, and what comes of it."""
+"""How a partition stands about which a person decides, and what comes of it."""
 
 from dataclasses import dataclass
 
@@ -7,21 +7,6 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.choose import SourcePartition
 from mirror.plan.model import Standing
-
-
-@dataclass(frozen=True)
-class Request:
-    """A decision as it was asked for. `start` is where to restart: earliest, latest, an offset, or None for what the error calls for."""
-
-    decision: str
-    who: str
-    why: str
-    topic: str | None = None
-    partition: int | None = None
-    alias: str | None = None
-    start: str | int | None = None
-    bytes_per_second: int | None = None
-    """How fast to copy (throttle): -1 as fast as possible, None as the properties say."""
 
 
 @dataclass(frozen=True)

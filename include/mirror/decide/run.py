@@ -8,7 +8,8 @@ from mirror.config.readable import check_readable
 from mirror.decide import flow_wide
 from mirror.decide.binding import bind
 from mirror.decide.listing import Present, listed
-from mirror.decide.model import Made, Request
+from mirror.decide.model import Made
+from mirror.decide.request import Request
 from mirror.decide.situation import partition_states
 from mirror.errors import NothingToDecide, named_with
 from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision

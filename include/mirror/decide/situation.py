@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mirror.config import Flow
-from mirror.decide.model import PartitionState, Request
+from mirror.decide.model import PartitionState
+from mirror.decide.request import Request
 from mirror.errors import MirrorError, NothingToDecide
 from mirror.formats.control import ACCEPT_RECORDS
 from mirror.formats.ledger import LedgerRecord

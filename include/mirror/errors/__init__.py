@@ -50,6 +50,7 @@ from mirror.errors.mirrormaker import (
     TailInDoubt,
     TakeOverRefused,
 )
+from mirror.errors.next_step import Remedy
 from mirror.errors.run import JobFailed, NothingMoved, PlanMismatch, ReportedError, WorkerUnprepared
 from mirror.errors.source import (
     BlockedByOpenTransaction,
@@ -124,6 +125,7 @@ __all__ = [
     "RecordNotCarried",
     "RecordRefused",
     "RecordUnreadable",
+    "Remedy",
     "RemoteConfigRefused",
     "RemoteNameUnusable",
     "RemoteTopicRefused",

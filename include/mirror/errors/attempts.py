@@ -1,19 +1,21 @@
 """Errors of single records, and of attempts at a lane."""
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import decide
+from mirror.errors.next_step import Remedy
 
 
 class RecordNotCarried(MirrorError):
     """Raised when the client cannot carry a record unchanged, such as a header key that is not UTF-8 or a timestamp of 0."""
 
     def __init__(self, topic: str, partition: int, offset: int, detail: str) -> None:
+        remedy = Remedy("skip-record", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{offset}: {detail}, which this client would change silently. The partition stays at {offset}.",
             topic=topic,
             partition=partition,
             offset=offset,
-            next=f"To go on without this record, and have that recorded: {decide('skip-record', topic=topic, partition=partition)}",
+            next=f"To go on without this record, and have that recorded: {remedy}",
+            remedies=(remedy,),
         )
         self.detail = detail
 
@@ -27,13 +29,15 @@ class RecordRefused(MirrorError):
     """Raised when the target refuses a record whatever we do: too large, a timestamp out of limits, no key in a compacted topic."""
 
     def __init__(self, topic: str, partition: int, offset: int, remote: str, detail: str) -> None:
+        remedy = Remedy("skip-record", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{offset}: the target refuses this record for {remote}: {detail}. Everything before it is copied.",
             topic=topic,
             partition=partition,
             offset=offset,
             next=f"Raise the named limit of {remote}; the next run tries the record again. To go on without it, and have that recorded: "
-            f"{decide('skip-record', topic=topic, partition=partition)}",
+            f"{remedy}",
+            remedies=(remedy,),
         )
         self.remote = remote
         self.detail = detail

@@ -1,11 +1,11 @@
 """What all errors share, and an error as a value that travels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from mirror.errors.next_step import FLOW, TIMES
+from mirror.errors.next_step import FLOW, TIMES, Remedy
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,17 @@ class ErrorReport:
     offset: int | None = None
     retriable: bool = False
     next: str = ""
+    remedies: tuple[Remedy, ...] = ()
+    """The decisions of which `next` has the commands."""
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "ErrorReport":
+        """The report whose `as_dict` this is; one of an older version has no remedies."""
+        return cls(**{**fields, "remedies": tuple(Remedy(**each) for each in fields.get("remedies", ()))})
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, as the command line's JSON has them."""
-        return asdict(self)
+        return {**asdict(self), "remedies": [asdict(each) for each in self.remedies]}
 
     def of_flow(self, flow: str) -> "ErrorReport":
         """The report with the flow's name in the command to run next."""
@@ -49,6 +56,7 @@ class MirrorError(Exception):
         partition: int | None = None,
         offset: int | None = None,
         next: str = "",
+        remedies: Sequence[Remedy] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -56,6 +64,7 @@ class MirrorError(Exception):
         self.partition = partition
         self.offset = offset
         self.next = next
+        self.remedies = tuple(remedies)
 
     @property
     def code(self) -> str:
@@ -64,7 +73,7 @@ class MirrorError(Exception):
 
     def report(self) -> ErrorReport:
         """This error as a value."""
-        return ErrorReport(self.code, self.message, self.topic, self.partition, self.offset, self.retriable, self.next)
+        return ErrorReport(self.code, self.message, self.topic, self.partition, self.offset, self.retriable, self.next, self.remedies)
 
     def of_flow(self, flow: str) -> "MirrorError":
         """This error with the flow's name in the command to run next."""

@@ -1,7 +1,7 @@
 """Errors of the ledger: what must not be read on or written over."""
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import decide
+from mirror.errors.next_step import Remedy
 
 
 class LedgerDamaged(MirrorError):
@@ -60,12 +60,14 @@ class ForeignWriter(MirrorError):
 
     def __init__(self, ledger: str, lane: int, installation: str, host: str, seconds: float) -> None:
         age = f"{seconds:.0f} s ago" if seconds >= 0 else f"at a time that is still {-seconds:.0f} s ahead of this host's clock"
+        remedy = Remedy("take-ownership")
         super().__init__(
             f"Lane {lane} of {ledger} was written {age} by the installation '{installation}' on {host}. This run left the lane alone.",
             topic=ledger,
             partition=lane,
             next=f"Stop the other installation; then wait until '{installation}' has been silent for ten copy intervals, or decide now: "
-            f"{decide('take-ownership')}",
+            f"{remedy}",
+            remedies=(remedy,),
         )
         self.installation = installation
 
@@ -98,11 +100,13 @@ class LedgerMissing(MirrorError):
         state = "does not exist" if found_id is None else f"was created anew (topic id {known_id} became {found_id})"
         lost = f"{elsewhere} says how far each partition was copied" if elsewhere else "what says how far each partition was copied is lost"
         restore = "Set replication.policy.separator back" if elsewhere else "Restore the topic"
+        remedy = Remedy("begin-ledger")
         super().__init__(
             f"The ledger topic {ledger} {state}: {lost}. Nothing was written.",
             topic=ledger,
             next=f"{restore} if there is a way. Else begin a new ledger; each remote partition that holds records has then to be "
-            f"decided about: {decide('begin-ledger')}",
+            f"decided about: {remedy}",
+            remedies=(remedy,),
         )
         self.known_id = known_id
         self.found_id = found_id
@@ -112,11 +116,13 @@ class ControlMissing(MirrorError):
     """Raised when the ledger holds partitions and the control topic, which every flow has from its first plan on, is gone or empty."""
 
     def __init__(self, control: str, ledger: str, partitions: int) -> None:
+        remedy = Remedy("begin-control")
         super().__init__(
             f"The control topic {control} is gone or was emptied, though {ledger} holds {partitions} partitions: pauses and other "
             "decisions that people took are lost. Nothing was copied.",
             topic=control,
-            next=f"Decide anew what has to hold, such as pauses; then say that nothing else does: {decide('begin-control')}",
+            next=f"Decide anew what has to hold, such as pauses; then say that nothing else does: {remedy}",
+            remedies=(remedy,),
         )
 
 

@@ -1,4 +1,6 @@
-"""The command that answers an error, written out so that it can be copied, and beside it what says the same in Airflow."""
+"""What answers an error: the decision as data, and commands written out so that they can be copied, with what says the same in Airflow."""
+
+from dataclasses import dataclass
 
 FLOW = "<flow>"
 """Stands for the flow's name in an error that does not know it; `ErrorReport.of_flow` puts the name in."""
@@ -10,10 +12,19 @@ PLAN = f"python -m mirror plan --flow '{FLOW}' (in Airflow: trigger the DAG copy
 """Where a person sees what the next copy has to do, and what keeps it from doing it."""
 
 
-def decide(decision: str, *, topic: str | None = None, partition: int | None = None, options: str = "") -> str:
-    """The command line by which a person takes a decision."""
-    where = "".join((f" --topic {topic}" if topic is not None else "", f" --partition {partition}" if partition is not None else ""))
-    return f"python -m mirror decide {decision} --flow '{FLOW}'{where}{options and ' ' + options} --reason \"…\""
+@dataclass(frozen=True)
+class Remedy:
+    """A decision of a person that answers an error. As text it is the command line that takes it; the status page makes a button of it."""
+
+    decision: str
+    topic: str | None = None
+    partition: int | None = None
+    alias: str | None = None
+
+    def __str__(self) -> str:
+        options = {"topic": self.topic, "partition": self.partition, "alias": self.alias}
+        words = "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
+        return f"python -m mirror decide {self.decision} --flow '{FLOW}'{words} --reason \"…\""
 
 
 def backfill(topic: str, options: str, parameters: str) -> str:

@@ -29,7 +29,9 @@ class ReportedError(MirrorError):
     """
 
     def __init__(self, report: ErrorReport) -> None:
-        super().__init__(report.message, topic=report.topic, partition=report.partition, offset=report.offset, next=report.next)
+        super().__init__(
+            report.message, topic=report.topic, partition=report.partition, offset=report.offset, next=report.next, remedies=report.remedies
+        )
         self.reported = report
         self.retriable = report.retriable  # type: ignore[misc]  # of this error, not of its class
 

@@ -1,21 +1,22 @@
 """Errors of a source partition: what was there is gone, other, or held back."""
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import decide
+from mirror.errors.next_step import Remedy
 
 
 class SourceGap(MirrorError):
     """Raised when records between the watermark and the log start are gone before they were copied."""
 
     def __init__(self, topic: str, partition: int, watermark: int, log_start: int) -> None:
+        remedy = Remedy("accept-gap", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{watermark}: the source's log starts at {log_start}, so {log_start - watermark} offsets "
             f"[{watermark}, {log_start}) are gone and were never copied. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
-            next=f"To go on behind the gap, and have it recorded: {decide('accept-gap', topic=topic, partition=partition)} "
-            "(for every gap of a topic: mirror.on.gap=skip-and-record)",
+            next=f"To go on behind the gap, and have it recorded: {remedy} (for every gap of a topic: mirror.on.gap=skip-and-record)",
+            remedies=(remedy,),
         )
         self.watermark = watermark
         self.log_start = log_start
@@ -25,14 +26,16 @@ class SourceRecreated(MirrorError):
     """Raised when the source topic was deleted and created again under the same name."""
 
     def __init__(self, topic: str, partition: int, watermark: int, known_id: str, found_id: str) -> None:
+        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{watermark}: the source topic was recreated (topic id {known_id} became {found_id}), "
             f"so offsets below {watermark} mean other records now. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
-            next=f"To copy the new topic from its beginning behind the old records: {decide('restart', topic=topic, partition=partition)} "
+            next=f"To copy the new topic from its beginning behind the old records: {remedy} "
             "Else exclude the topic, or mirror it under another source alias.",
+            remedies=(remedy,),
         )
         self.known_id = known_id
         self.found_id = found_id
@@ -47,14 +50,15 @@ class SourceTruncated(MirrorError):
     def __init__(self, topic: str, partition: int, watermark: int, end: int, diverged: int | None = None) -> None:
         lost = end if diverged is None else diverged
         others = f", and other records stand in [{lost}, {end}) now" if lost < end else ""
+        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{watermark}: the source's log was cut off at {lost}; the records that were copied from "
             f"[{lost}, {watermark}) exist on the target only{others}. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
-            next="Find out why the source lost records (unclean leader election?). Then go on where its old records end: "
-            f"{decide('restart', topic=topic, partition=partition)}",
+            next=f"Find out why the source lost records (unclean leader election?). Then go on where its old records end: {remedy}",
+            remedies=(remedy,),
         )
         self.watermark = watermark
         self.end = end
@@ -93,10 +97,11 @@ class OtherCluster(MirrorError):
     """Raised when an alias leads to another cluster than the ledger was written for."""
 
     def __init__(self, alias: str, known_id: str, found_id: str) -> None:
+        remedy = Remedy("adopt-cluster", alias=alias)
         super().__init__(
             f"The alias '{alias}' leads to cluster {found_id}, but the ledger was written for cluster {known_id}. Nothing was copied.",
-            next=f"Correct {alias}.bootstrap.servers. If the cluster was replaced on purpose: "
-            f"{decide('adopt-cluster', options=f'--alias {alias}')}",
+            next=f"Correct {alias}.bootstrap.servers. If the cluster was replaced on purpose: {remedy}",
+            remedies=(remedy,),
         )
         self.alias = alias
         self.known_id = known_id

@@ -1,7 +1,7 @@
 """Errors of a remote topic or partition."""
 
 from mirror.errors.base import MirrorError
-from mirror.errors.next_step import FLOW, decide
+from mirror.errors.next_step import FLOW, Remedy
 
 _MIRRORMAKER = f" Did MirrorMaker 2 mirror it before: python -m mirror take-over --flow '{FLOW}'"
 
@@ -14,6 +14,7 @@ class UnexplainedTarget(MirrorError):
         # A ledger partition that lost its end by an unclean election leaves our own records unexplained: merely accepted, they would be
         # copied a second time.
         own = " Are they this flow's own, and the ledger forgot them, take `decide restart --to-offset` first." if known else _MIRRORMAKER
+        remedy = Remedy("accept-records", topic, partition)
         super().__init__(
             f"{topic}-{partition}: the remote partition {remote}-{partition}@{first} holds {what} (it ends at {end}). "
             "Nothing was written to it.",
@@ -21,7 +22,8 @@ class UnexplainedTarget(MirrorError):
             partition=partition,
             offset=first,
             next=f"Find out who writes to {remote}, and stop it or give this flow another remote name. If the records may stay in front of "
-            f"the copy: {decide('accept-records', topic=topic, partition=partition)}{own}",
+            f"the copy: {remedy}{own}",
+            remedies=(remedy,),
         )
         self.remote = remote
 
@@ -30,13 +32,14 @@ class TargetRecreated(MirrorError):
     """Raised when the remote topic is another one than the ledger was written for."""
 
     def __init__(self, topic: str, partition: int, remote: str, known: str, found: str) -> None:
+        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}: the remote topic {remote} is not the one that was written before ({known} became {found}); "
             "what was copied into the old one is not in it. Nothing was written to it.",
             topic=topic,
             partition=partition,
-            next="If the policy was changed by mistake, change it back. To copy the source's records again from the beginning: "
-            f"{decide('restart', topic=topic, partition=partition)}",
+            next=f"If the policy was changed by mistake, change it back. To copy the source's records again from the beginning: {remedy}",
+            remedies=(remedy,),
         )
         self.remote = remote
         self.known = known
@@ -47,14 +50,15 @@ class TargetLostRecords(MirrorError):
     """Raised when the remote partition ends before what the ledger says was written."""
 
     def __init__(self, topic: str, partition: int, remote: str, target_next: int, end: int) -> None:
+        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}: the remote partition {remote}-{partition} ends at {end}, but {target_next} had been reached: "
             f"the target lost what was committed in [{end}, {target_next}). Nothing was written to it.",
             topic=topic,
             partition=partition,
             offset=end,
-            next="Find out why the target lost committed records (unclean leader election?). Then copy again what was lost: "
-            f"{decide('restart', topic=topic, partition=partition)}",
+            next=f"Find out why the target lost committed records (unclean leader election?). Then copy again what was lost: {remedy}",
+            remedies=(remedy,),
         )
         self.remote = remote
         self.target_next = target_next
@@ -67,12 +71,14 @@ class TargetMissing(MirrorError):
     retriable = True
 
     def __init__(self, topic: str, partition: int, remote: str) -> None:
+        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}: the remote partition {remote}-{partition} does not exist on the target. Nothing was written to it.",
             topic=topic,
             partition=partition,
             next="Run refresh-topics, which creates it; if it was deleted on purpose, exclude the topic. Where it had been written before, "
-            f"the copy then waits for: {decide('restart', topic=topic, partition=partition)}",
+            f"the copy then waits for: {remedy}",
+            remedies=(remedy,),
         )
         self.remote = remote
 
@@ -101,6 +107,7 @@ class TargetHidden(MirrorError):
     retriable = True
 
     def __init__(self, topic: str, partition: int, remote: str, last_stable: int, target_next: int) -> None:
+        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}: what was copied to {remote}-{partition} in [{last_stable}, {target_next}) cannot be read: a transaction "
             "stands open there. Nothing was written to it, and its lane went on without it.",
@@ -110,7 +117,8 @@ class TargetHidden(MirrorError):
             next="If it lasts: kafka-transactions.sh --bootstrap-server <target> find-hanging "
             f"--topic {remote} --partition {partition}. If it is the mirror's own (an unclean leader election lost its end), to abort it "
             f"would lose these records: delete {remote}, run refresh-topics, and copy it again: "
-            f"{decide('restart', topic=topic, partition=partition)}",
+            f"{remedy}",
+            remedies=(remedy,),
         )
         self.remote = remote
         self.last_stable = last_stable

@@ -44,6 +44,11 @@ class Blocked:
         """The code of the error."""
         return self.error.partition(":")[0]
 
+    @property
+    def message(self) -> str:
+        """What the error said."""
+        return self.error.partition(": ")[2]
+
 
 @dataclass(frozen=True)
 class Decided:

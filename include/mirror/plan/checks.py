@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mirror.errors import ErrorReport, ForeignWriter, HandedBack, OtherCluster, TargetLostRecords
-from mirror.errors.next_step import decide
+from mirror.errors.next_step import Remedy
 from mirror.formats.fields import moment_text
 from mirror.formats.ledger import Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
@@ -54,9 +54,10 @@ def still_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:
     noted = noted_loss(record)
     if noted is None:
         return None
-    code, _, message = noted.error.partition(": ")
-    step = decide("restart", topic=tp.topic, partition=tp.partition)
-    return ErrorReport(code, f"{message} Seen at {noted.since:%Y-%m-%d %H:%M:%S} UTC.", *tp, noted.offset, False, step)
+    remedy = Remedy("restart", *tp)
+    return ErrorReport(
+        noted.code, f"{noted.message} Seen at {noted.since:%Y-%m-%d %H:%M:%S} UTC.", *tp, noted.offset, False, str(remedy), (remedy,)
+    )
 
 
 def check_writer(

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from mirror.config.per_topic import StartPosition
 from mirror.errors import ErrorReport, SourceGap, SourceRecreated, SourceTruncated
-from mirror.errors.next_step import decide
+from mirror.errors.next_step import Remedy
 from mirror.formats.ledger import Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import still_lost
@@ -88,15 +88,16 @@ def pause(blocked: Blocked, interval: timedelta) -> timedelta:
 
 def still_blocked(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
     """The error of a partition that is left alone for now, in the words of the run that found it."""
-    code, _, message = blocked.error.partition(": ")
+    remedy = Remedy("skip-record", *tp)
     return ErrorReport(
-        code,
-        f"{message} Stuck since {blocked.since:%Y-%m-%d %H:%M:%S} UTC, tried {blocked.tries} times.",
+        blocked.code,
+        f"{blocked.message} Stuck since {blocked.since:%Y-%m-%d %H:%M:%S} UTC, tried {blocked.tries} times.",
         tp.topic,
         tp.partition,
         blocked.offset,
         False,
         "Remove the cause that is named; the record is tried again by itself: with the next run once a limit of the remote topic "
         "has changed, and at the latest every hour; a copy that a person starts tries it at once. To go on without it: "
-        f"{decide('skip-record', topic=tp.topic, partition=tp.partition)}",
+        f"{remedy}",
+        (remedy,),
     )

@@ -42,7 +42,7 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
             Range(**row, skip_to=document["skip_to"].get(str(index)), decisions=_decisions(document["decided"].get(str(index), ())))
             for index, row in enumerate(rows)
         ),
-        errors=tuple(ErrorReport(**error) for error in document["errors"]),
+        errors=tuple(ErrorReport.from_dict(error) for error in document["errors"]),
         notices=tuple(document["notices"]),
         config_hash=document["config_hash"],
         source_cluster_id=document["source_cluster_id"],

@@ -67,4 +67,6 @@ def write_done(path: Path, done: Done) -> None:
 def read_done(path: Path, detail: str) -> Done:
     """The step's answer. Raises ReportedError, and JobFailed with `detail`."""
     answer = read_answer(path, detail)["done"]
-    return Done(answer["result"], answer["totals"], tuple(answer["lines"]), tuple(ErrorReport(**error) for error in answer["errors"]))
+    return Done(
+        answer["result"], answer["totals"], tuple(answer["lines"]), tuple(ErrorReport.from_dict(error) for error in answer["errors"])
+    )

@@ -1,15 +1,11 @@
-"""From an error to the button that answers it: the command that the error itself names, read as the command line reads it."""
+"""From an error to the button that answers it, and what each decision means to who presses it."""
 
-import argparse
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 
-from mirror.commands.decide import ABOUT_A_TOPIC, DECISIONS, LIST
-from mirror.commands.parser import parser
-from mirror.errors import ErrorReport, UsageError
+from mirror.decide.request import ABOUT_A_TOPIC
+from mirror.errors import ErrorReport, Remedy
 
 WORDS = {
     "accept-gap": ("Accept the gap", "Go on where the source's log starts. What is gone stays gone, and is kept in the ledger as skipped."),
@@ -29,26 +25,9 @@ WORDS = {
 }
 """Each decision as a person presses it, and what it does."""
 
-_COMMAND = re.compile(r"python -m mirror (decide .*?--reason) \"…\"")
 _ANY_COMMAND = re.compile(
     r"(python -m mirror decide .*?--reason \"…\"|python -m mirror (?:[^.;(]|\.(?=\S))*[^.;( ]|kafka-[a-z-]+\.sh [^;]*)"
 )
-
-
-@dataclass(frozen=True)
-class Suggested:
-    """A decision that an error asks for, to be confirmed by a person."""
-
-    decision: str
-    topic: str | None = None
-    partition: int | None = None
-    alias: str | None = None
-    start: str | int | None = None
-
-    @property
-    def label(self) -> str:
-        """What stands on the button."""
-        return f"{title(self.decision)}…"
 
 
 @dataclass(frozen=True)
@@ -57,7 +36,7 @@ class Problem:
 
     error: ErrorReport
     partitions: tuple[int, ...] = ()
-    answers: tuple[Suggested, ...] = ()
+    answers: tuple[Remedy, ...] = ()
 
     @property
     def where(self) -> str:
@@ -90,26 +69,9 @@ def explained(decision: str) -> str:
     return WORDS[decision][1] if decision in WORDS else ""
 
 
-def choices() -> tuple[str, ...]:
-    """All that can be decided, as the command line has it."""
-    return tuple(word for word in DECISIONS if word != LIST)
-
-
 def needs_topic(decision: str) -> bool:
     """Whether a decision is about a topic."""
     return decision in ABOUT_A_TOPIC
-
-
-def suggested(next_step: str) -> tuple[Suggested, ...]:
-    """The decisions that an error's next step names."""
-    found = []
-    for command in _COMMAND.findall(next_step):
-        try:
-            options = parsed([*shlex.split(command), "-"])
-        except (UsageError, ValueError):
-            continue  # something of it is for a person to fill in, so no button can take it
-        found.append(Suggested(options.decision, options.topic, options.partition, options.alias, options.start))
-    return tuple(dict.fromkeys(found))
 
 
 def problems(errors: Iterable[ErrorReport]) -> list[Problem]:
@@ -124,17 +86,7 @@ def problems(errors: Iterable[ErrorReport]) -> list[Problem]:
 def _problem(errors: list[ErrorReport]) -> Problem:
     first = errors[0]
     numbers = tuple(sorted({each.partition for each in errors if each.partition is not None}))
-    answers = suggested(first.next)
+    answers = first.remedies
     if len(numbers) > 1:
         answers = tuple(replace(answer, partition=None) for answer in answers)
     return Problem(first, numbers, answers)
-
-
-def parsed(words: Sequence[str]) -> argparse.Namespace:
-    """A command as the command line reads it. Raises UsageError."""
-    return _parser().parse_args(words)
-
-
-@cache
-def _parser() -> argparse.ArgumentParser:
-    return parser()

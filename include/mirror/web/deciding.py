@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mirror.commands.decide import request as checked
 from mirror.config import load
-from mirror.decide.model import Made, Request
+from mirror.decide.model import Made
+from mirror.decide.request import Request, offset_of, rate_of, request, start_of
 from mirror.decide.run import decide
 from mirror.errors import DeadlineExceeded, MirrorError, NothingToDecide, UsageError
 from mirror.formats.control import as_document
-from mirror.web.answers import choices, parsed
 
 DEADLINE_SECONDS = 45.0
 """How long a person waits for both clusters."""
@@ -40,18 +39,16 @@ class Asked:
 
     def request(self) -> Request:
         """The same as the command line makes it, by the same rules. Raises UsageError."""
-        if self.decision not in choices():
-            raise UsageError(f"There is no decision {self.decision!r}.", next=f"Choose one of: {', '.join(choices())}.")
-        return checked(parsed(["decide", self.decision, *self._options()]))
-
-    def _options(self) -> list[str]:
-        """What was filled in, each in one word, so that none can be taken for another."""
-        given = {"flow": self.flow, "who": self.who, "reason": self.why, "topic": self.topic, "partition": self.partition}
-        given |= {"alias": self.alias, "bytes-per-second": self.bytes_per_second}
-        words = [f"--{name}={value}" for name, value in given.items() if value is not None]
-        if self.start is None:
-            return words
-        return [*words, f"--to-{self.start}" if self.start in ("earliest", "latest") else f"--to-offset={self.start}"]
+        return request(
+            self.decision,
+            who=self.who,
+            why=self.why,
+            topic=self.topic,
+            partition=_read("partition", self.partition, offset_of),
+            alias=self.alias,
+            start=_read("start", self.start, start_of),
+            bytes_per_second=None if _read("rate", self.bytes_per_second, rate_of) is None else self.bytes_per_second,
+        )
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,16 @@ class Shown:
 
     effects: tuple[str, ...]
     seen: str
+
+
+def _read(name: str, given: str | int | None, reader: Callable[[str | int], Any]) -> Any:
+    """What was filled in, as the reader takes it. Raises UsageError."""
+    if given is None:
+        return None
+    try:
+        return reader(given)
+    except ValueError:
+        raise UsageError(f"{given!r} is no {name}.", next="Correct what was filled in, and try again.") from None
 
 
 class Changed(Exception):

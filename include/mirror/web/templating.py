@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mirror.decide.request import DECISIONS
 from mirror.web import answers, groups, sparkline, topics, words
 from mirror.web.access import COPY
 
@@ -39,10 +40,9 @@ def _environment() -> Environment:
         decision_explained=answers.explained,
         needs_topic=answers.needs_topic,
         parts=answers.parts,
-        answers=lambda error: answers.suggested(error.next),
     )
     made.globals.update(COPY=COPY, SPARK_WIDTH=sparkline.WIDTH, SPARK_HEIGHT=sparkline.HEIGHT, infinity=math.inf)
-    made.globals.update(decisions=answers.choices(), short_number=words.short_number, size_text=words.size, seconds_text=words.seconds)
+    made.globals.update(decisions=DECISIONS, short_number=words.short_number, size_text=words.size, seconds_text=words.seconds)
     return made
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mirror.config import load
 from mirror.copy.run import copy_in_process
-from mirror.decide.model import Made, Request
+from mirror.decide.model import Made
+from mirror.decide.request import Request
 from mirror.decide.run import decide
 from mirror.errors import MirrorError
 from mirror.formats.control import ADOPT_CLUSTER, TAKE_OWNERSHIP

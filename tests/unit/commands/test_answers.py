@@ -15,7 +15,7 @@ def test_an_error_in_json_has_exactly_the_fields_of_the_contract(run, answer):
     code, output, _ = run("plan", "--json")
     assert code == 1
     (error,) = only_flow(output)["errors"]
-    assert set(error) == {"code", "message", "topic", "partition", "offset", "retriable", "next"}
+    assert set(error) == {"code", "message", "topic", "partition", "offset", "retriable", "next", "remedies"}
     assert (error["code"], error["retriable"]) == ("ClusterUnreachable", True)
 
 

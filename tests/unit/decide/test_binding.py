@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from mirror.decide.binding import bind
-from mirror.decide.model import PartitionState, Request
+from mirror.decide.model import PartitionState
+from mirror.decide.request import Request
 from mirror.errors import NothingToDecide, UsageError
 from mirror.formats.ledger import Blocked
 from mirror.offsets.map import OffsetMap, Run

@@ -3,7 +3,7 @@
 import pytest
 
 from mirror.decide.flow_wide import throttle
-from mirror.decide.model import Request
+from mirror.decide.request import Request
 from mirror.errors import NothingToDecide
 from tests.unit.decisions import DECIDED_AT, decision
 

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from mirror.config.names import FlowName
 from mirror.decide.model import Made
-from mirror.errors import ErrorReport
+from mirror.errors import ErrorReport, Remedy
 from mirror.formats.ledger import Writer
 from mirror.report.snapshot import (
     FlowSnapshot,
@@ -201,8 +201,9 @@ def _of_now(snapshot: FlowSnapshot) -> FlowSnapshot:
 
 def stuck(code: str = "SourceGap", number: int | None = 2, next_step: str = "", **fields: Any) -> ErrorReport:
     """An error of a partition of `orders`."""
-    command = next_step or f"python -m mirror decide accept-gap --flow '{FLOW}' --topic orders --partition {number} --reason \"…\""
-    given = {"topic": "orders", "partition": number, "next": f"If that is right: {command}", **fields}
+    remedies = () if next_step else (Remedy("accept-gap", "orders", number),)
+    command = next_step or f"{remedies[0]}".replace("<flow>", FLOW)
+    given = {"topic": "orders", "partition": number, "next": f"If that is right: {command}", "remedies": remedies, **fields}
     return ErrorReport(code, f"orders-{number}@300: offsets are gone.", **given)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mirror.commands.decide import DECISIONS as COMMANDS
-from mirror.decide.model import Made, Request
-from mirror.errors import ClusterUnreachable, NothingToDecide
+from mirror.decide.model import Made
+from mirror.decide.request import DECISIONS, Request
+from mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap
 from mirror.formats.control import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
-from mirror.web.answers import WORDS, parts, suggested
+from mirror.web.answers import WORDS, parts, problems
 from mirror.web.deciding import shown
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
 from tests.waiting import PATIENCE
@@ -200,24 +200,18 @@ def test_form_of_another_site_cannot_even_be_read(site: MadeUp) -> None:
 
 
 def test_every_decision_of_the_command_line_has_a_name_and_a_sentence() -> None:
-    assert set(WORDS) == set(COMMANDS) - {"list"}
+    assert set(WORDS) == set(DECISIONS)
     text = made_up(BUSY).page()
     assert all(f'<option value="{word}"' in text for word in WORDS)
 
 
-def test_decisions_are_read_out_of_the_command_that_an_error_names() -> None:
-    gap = "If so: python -m mirror decide accept-gap --flow 'east->west' --topic a.b-c --partition 3 --reason \"…\""
-    restart = "python -m mirror decide restart --flow '<flow>' --topic t --to-earliest --reason \"…\""
-    restart += " or python -m mirror decide adopt-cluster --flow '<flow>' --alias east --reason \"…\""
-    [one] = suggested(gap)
-    assert (one.decision, one.topic, one.partition, one.label) == ("accept-gap", "a.b-c", 3, "Accept the gap…")
-    assert [(each.decision, each.topic, each.start, each.alias) for each in suggested(restart)] == [
-        ("restart", "t", "earliest", None),
-        ("adopt-cluster", None, None, "east"),
+def test_decisions_that_an_error_names_are_buttons_and_one_for_many_partitions_of_a_topic() -> None:
+    errors = [SourceGap("a.b-c", partition, 3, 9).report() for partition in (3, 4)]
+    assert [problem.answers for problem in problems([errors[0], OtherCluster("east", "a", "b").report()])] == [
+        (Remedy("adopt-cluster", alias="east"),),
+        (Remedy("accept-gap", "a.b-c", 3),),
     ]
-    assert suggested("python -m mirror decide burn --flow 'x' --reason \"…\"") == ()
-    assert suggested('python -m mirror decide pause --flow \'x --reason "…"') == ()
-    assert suggested("Wait.") == ()
+    assert [problem.answers for problem in problems(errors)] == [(Remedy("accept-gap", "a.b-c"),)]
 
 
 def test_command_in_a_next_step_is_told_from_the_words_around_it() -> None:

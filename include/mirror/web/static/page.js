@@ -272,7 +272,7 @@ function decisions() {
     if (given.decision) form.decision.value = given.decision;
     form.topic.value = given.topic || "";
     form.partition.value = given.partition || "";
-    form.start.value = given.start || "";
+    form.start.value = "";
     if (given.alias) form.alias.value = given.alias;
     fields();
     dialog.showModal();
