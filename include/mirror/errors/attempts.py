@@ -121,7 +121,7 @@ class UnexpectedOffset(MirrorError):
 
 class StaleAnswer(MirrorError):
     """Raised when a broker said that a partition of the target ends in front of where it is known to go on. `log` is the partition, `read`
-    the end that was told, `known` the one that was seen elsewhere."""
+    the end that was told, or an offset that its log does not reach, `known` the one that was seen elsewhere."""
 
     retriable = True
 

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.errors import DeadlineExceeded, MirrorError
+from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
 from mirror.kafka.closing import close
 from mirror.kafka.consumer_settings import STATISTICS_MS, reader_settings
 from mirror.kafka.failures import Complaints, Errors, concerns_reading, left_out, settings_with, translated
@@ -33,7 +33,8 @@ class BoundedReader:
 
         An end-of-partition event ends a range only at or behind the range's end: right after a leader change a fetch may end early.
         Raises DeadlineExceeded, naming what was not reached, when the client got no further for `seconds`, or with `in_all` when it takes
-        longer: a long topic that is read on and on is not late. A topic that may not be read is in `errors`, if that is given.
+        longer: a long topic that is read on and on is not late. Raises StaleAnswer when the broker's log ends in front of a range. A topic
+        that may not be read is in `errors`, if that is given.
         """
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
         yield from self._read(ranges, open_ranges, seconds, errors, in_all=in_all)
@@ -50,7 +51,8 @@ class BoundedReader:
         """The first visible record of each range that has one; reads no further than that. A topic that may not be read is in `errors`.
         With `accept` the first one that it takes.
 
-        When time is up it raises DeadlineExceeded; with `partial` it gives what was found by then. `in_all` as in `read`.
+        When time is up it raises DeadlineExceeded, and StaleAnswer as `read` does; with `partial` it gives what was found by then. `in_all`
+        as in `read`.
         """
         open_ranges = {tp: end for tp, (start, end) in ranges.items() if start < end}
         found: dict[TopicPartition, Message] = {}
@@ -60,7 +62,7 @@ class BoundedReader:
                 if tp not in found and accept(message):
                     found[tp] = message
                     open_ranges.pop(tp, None)
-        except DeadlineExceeded:
+        except (DeadlineExceeded, StaleAnswer):
             if not partial:
                 raise
         return found
@@ -89,7 +91,9 @@ class BoundedReader:
                         if not left_out(failure, errors):
                             raise failure
                         _close(open_ranges, failure.topic)
-                    elif _within(message, open_ranges):
+                        continue
+                    _check_start(message, ranges)
+                    if _within(message, open_ranges):
                         yield message
                 if not in_all and any(message.error() is None for message in messages):
                     heard = time.monotonic()
@@ -126,6 +130,15 @@ class BoundedReader:
 def _partition(message: Message) -> TopicPartition:
     number = message.partition()
     return TopicPartition(message.topic() or "", -1 if number is None else number)
+
+
+def _check_start(message: Message, ranges: Ranges) -> None:
+    """Raises StaleAnswer for what stands in front of its range: a broker whose log does not reach the range's start sends the reader back
+    to the log's beginning (`auto.offset.reset`)."""
+    tp, offset = _partition(message), message.offset()
+    start, end = ranges.get(tp, (0, 0))
+    if offset is not None and 0 <= offset < start:
+        raise StaleAnswer(tp, start, end)
 
 
 def _within(message: Message, open_ranges: dict[TopicPartition, int]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from mirror.errors import DeadlineExceeded
+from mirror.errors import DeadlineExceeded, StaleAnswer
 from mirror.kafka import reading
 from mirror.kafka.reading import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -84,6 +84,21 @@ def test_an_end_of_partition_behind_markers_at_the_wanted_end_is_the_end(read: A
 def test_the_end_of_one_partition_is_not_that_of_another(read: Any) -> None:
     batches = [[FakeMessage(OTHER, 9, end=True)], [FakeMessage(TP, 0), FakeMessage(OTHER, 9, end=True), FakeMessage(TP, 1)]]
     assert read({TP: (0, 2), OTHER: (3, 9)}, batches) == {TP: [0, 1], OTHER: []}
+
+
+def test_a_broker_that_sends_the_reader_back_to_the_beginning_has_not_what_was_asked_for(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent_back = [[FakeMessage(TP, 0), FakeMessage(TP, 1)]]
+    with pytest.raises(StaleAnswer) as raised:
+        read({TP: (5, 8)}, list(sent_back))
+    assert (raised.value.log, raised.value.read, raised.value.known, raised.value.retriable) == (TP, 5, 8, True)
+    with pytest.raises(StaleAnswer):
+        read({TP: (5, 8)}, [[FakeMessage(TP, 2, end=True)]])
+
+
+def test_a_range_that_begins_in_front_of_the_log_is_read_from_where_the_log_starts(read: Any) -> None:
+    assert read({TP: (0, 8)}, [[FakeMessage(TP, 6), FakeMessage(TP, 7)]]) == {TP: [6, 7]}
 
 
 def test_what_stands_behind_the_wanted_end_is_not_given_and_ends_the_range(read: Any) -> None:
