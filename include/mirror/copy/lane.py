@@ -10,23 +10,20 @@ from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import (
     AuthorizationRefused,
     ErrorReport,
-    LedgerHidden,
     MirrorError,
     Overtaken,
     RecordRefused,
     SourceUnreadable,
-    StaleAnswer,
     TargetLostRecords,
     TransactionTooSlow,
     UnexpectedOffset,
 )
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.servers import OF_ANOTHER_BROKER
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
 """After so many attempts in a row without a commit between them the lane is left to the next run."""
-_OF_ANOTHER_BROKER = (UnexpectedOffset, StaleAnswer, LedgerHidden)
-"""After these, other brokers are asked: the one that was asked may be cut off from its cluster."""
 
 
 class LaneCopy:
@@ -116,7 +113,7 @@ class LaneCopy:
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
-        if isinstance(error, _OF_ANOTHER_BROKER) or self._turn:
+        if isinstance(error, OF_ANOTHER_BROKER) or self._turn:
             self._turn += 1
         if isinstance(error, UnexpectedOffset):
             self._misled += 1

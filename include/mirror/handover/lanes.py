@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from mirror.copy.confluent_engine import ConfluentEngine
 from mirror.copy.log_end import LogEnd
 from mirror.copy.model import LaneTask
-from mirror.errors import DeadlineExceeded, LedgerHidden, LedgerMissing, UnexpectedOffset
+from mirror.errors import DeadlineExceeded, LedgerMissing
 from mirror.formats.lane_note import note, note_key
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.formats.ledger_bytes import encode, encode_key
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
+from mirror.kafka.servers import OF_ANOTHER_BROKER
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_writer
 from mirror.plan.decisions import Decisions
@@ -31,41 +32,57 @@ def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -
     """Fences a lane, lets `change` say what its ledger has to say, writes that, and gives it. With `decided` the lane is marked with it
     too, for partitions that its ledger does not have yet (`mirror.formats.lane_note`).
 
-    After the fencing nobody else can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it: then it
-    is looked at once more, by another broker. Raises what concerns the whole lane.
+    After the fencing nobody else can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it, or may
+    answer nothing: then the lane is looked at once more, by another broker. Raises what concerns the whole lane, and what leaves in doubt
+    whether the lane was written.
     """
     for turn in range(_ATTEMPTS):
+        attempt = _Attempt(task.beginning_at(turn), change, decided)
         try:
-            return _written(task.beginning_at(turn), change, decided)
-        except (UnexpectedOffset, LedgerHidden) as error:
+            return attempt.run()
+        except OF_ANOTHER_BROKER as error:
+            if attempt.committing:
+                raise
             failure = error
         time.sleep(min(0.25 * 2**turn, 2.0))
     raise failure
 
 
-def _written(task: LaneTask, change: Change, decided: Decided | None) -> Records:
-    with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
-        engine = ConfluentEngine(task, _BATCH_BYTES)
-        try:
-            _check_ledger(task, target)
-            lane = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_fenced(task.lane)
-            known, end = lane.records, LogEnd(TopicPartition(task.ledger_topic, task.lane), lane.end)
-            decisions, now = Decisions(task.decisions), datetime.now(UTC)
-            check_clusters(known.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id, decisions)
-            check_writer(known.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, decisions)
-            writer = Writer(task.installation, socket.gethostname(), task.run, now)
-            changed = change(known, writer)
-            said = {**changed, **(_note(task, decided, writer) if decided else {})}
+class _Attempt:
+    """One pass over the lane's protocol. `committing`: whether it has come so far that what it wrote may be committed."""
+
+    def __init__(self, task: LaneTask, change: Change, decided: Decided | None) -> None:
+        self._task = task
+        self._change = change
+        self._decided = decided
+        self.committing = False
+
+    def run(self) -> Records:
+        """The records that were written, once they can be read."""
+        task = self._task
+        with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
+            engine = ConfluentEngine(task, _BATCH_BYTES)
+            try:
+                _check_ledger(task, target)
+                lane = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_fenced(task.lane)
+                known, end = lane.records, LogEnd(TopicPartition(task.ledger_topic, task.lane), lane.end)
+                decisions, now = Decisions(task.decisions), datetime.now(UTC)
+                check_clusters(known.values(), task.source, task.source_cluster_id, task.target, task.target_cluster_id, decisions)
+                check_writer(known.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, decisions)
+                writer = Writer(task.installation, socket.gethostname(), task.run, now)
+                changed = self._change(known, writer)
+                said = {**changed, **(_note(task, self._decided, writer) if self._decided else {})}
+                if said:
+                    entries = [(encode_key(tp), encode(record)) for tp, record in sorted(said.items())]
+                    end.delivered((offset, 1) for offset in engine.record(task.ledger_topic, task.lane, entries))
+                    self.committing = True
+                    engine.commit()
+                    end.committed()
+            finally:
+                engine.close()
             if said:
-                entries = [(encode_key(tp), encode(record)) for tp, record in sorted(said.items())]
-                end.delivered((offset, 1) for offset in engine.record(task.ledger_topic, task.lane, entries))
-                engine.commit()
-                end.committed()
-        finally:
-            engine.close()
-        if said:
-            _await_marker(end, target)
-    return changed
+                _await_marker(end, target)
+        return changed
 
 
 def _note(task: LaneTask, decided: Decided, writer: Writer) -> Records:

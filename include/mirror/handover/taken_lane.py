@@ -42,7 +42,8 @@ class TakenLane:
         self.errors: list[ErrorReport] = []
 
     def change(self, known: Records, writer: Writer) -> Records:
-        """The records to write; what has changed meanwhile is an error."""
+        """The records to write; what has changed meanwhile is an error. Of several looks the last one counts."""
+        self.errors.clear()
         remotes = [left.remote for left in self._left.values()]
         ends = self._target.offsets(remotes, "latest")
         ids = {name: topic.id for name, topic in self._target.topics({remote.topic for remote in remotes}).items()}

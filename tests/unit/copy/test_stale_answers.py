@@ -1,9 +1,14 @@
 """What a lane does when a broker that is cut off from its cluster told it where the ledger and the remote partitions end."""
 
+from dataclasses import replace
+
 import pytest
 
+from mirror.copy.lane import LaneCopy
+from mirror.copy.model import ClientSettings
+from mirror.errors import ClusterUnreachable, DeadlineExceeded
 from mirror.offsets.partition import TopicPartition
-from tests.unit.copy.conftest import LEDGER, MemoryCluster, MemoryLedger
+from tests.unit.copy.conftest import LEDGER, MemoryCluster, MemoryEngine, MemoryLedger
 
 ORDERS = TopicPartition("orders", 0)
 REMOTE = TopicPartition("east.orders", 0)
@@ -72,6 +77,23 @@ def test_nobody_is_told_that_records_are_lost_while_another_broker_has_them(copy
     clients = {name: {"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"} for name in vars(lane_task.clients)}
     result = copy(clients=type(lane_task.clients)(**clients))
     assert result.errors == ()
+    assert world.ledger[ORDERS].watermark == 10
+
+
+@pytest.mark.parametrize("failure", [DeadlineExceeded("a ledger's end was not reached"), ClusterUnreachable("west", "deposed:1", 30)])
+def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(world, lane_task, failure):
+    """Whoever begins anywhere comes upon the deposed leader here each time."""
+    asked = []
+
+    def opened(task, _limit):
+        asked.append(task.clients.target_producer["bootstrap.servers"])
+        if asked[-1].startswith("deposed"):
+            raise failure
+        return MemoryEngine(world)
+
+    clients = {name: {"bootstrap.servers": "deposed:1,second:1,third:1"} for name in vars(lane_task.clients)}
+    result = LaneCopy(replace(lane_task, clients=ClientSettings(**clients)), opened).run()
+    assert (result.errors, asked) == ((), ["deposed:1,second:1,third:1", "second:1"])
     assert world.ledger[ORDERS].watermark == 10
 
 

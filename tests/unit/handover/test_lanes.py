@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mirror.copy.model import ClientSettings, LaneTask
-from mirror.errors import UnexpectedOffset
+from mirror.errors import ClusterUnreachable, UnexpectedOffset
 from mirror.formats.control import HANDED_BACK
 from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import Decided
@@ -89,3 +89,22 @@ def test_a_lane_that_has_no_partition_yet_is_marked_all_the_same(brokers):
 def test_a_lane_of_which_there_is_nothing_to_say_is_only_fenced(brokers):
     assert write(marked) == {}
     assert (brokers.log(LEDGER), brokers.owner) == ([], 1)
+
+
+def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(brokers):
+    brokers.script = ["failure"]
+    write(copied(7))
+    assert brokers.ledger[ORDERS].watermark == 7
+
+
+def test_a_commit_of_which_nobody_knows_how_it_ended_is_not_written_a_second_time(brokers):
+    looked = []
+
+    def change(known, writer):
+        looked.append(known)
+        return copied(7)(known, writer)
+
+    brokers.script = ["committed unheard"]
+    with pytest.raises(ClusterUnreachable):
+        write(change)
+    assert (len(looked), brokers.ledger[ORDERS].watermark) == (1, 7)
