@@ -14,7 +14,7 @@ from mirror.decide.model import Made
 from mirror.decide.request import Request
 from mirror.decide.run import decide
 from mirror.errors import MirrorError
-from mirror.formats.control import ADOPT_CLUSTER, TAKE_OWNERSHIP
+from mirror.formats.control import ADOPT_CLUSTER, SKIP_RECORD, TAKE_OWNERSHIP
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
@@ -62,6 +62,8 @@ class Site:
     plans: list[Plan] = field(default_factory=list)
     """The plans of all runs so far, oldest first; not those of Spark jobs."""
     _admins: dict[str, Cluster] = field(default_factory=dict)
+    _skipped: set[tuple[int, int]] = field(default_factory=set)
+    """Partitions and source offsets of records that a person had skipped."""
 
     def __post_init__(self) -> None:
         source, target = self.source.bootstrap, self.target.bootstrap
@@ -88,9 +90,16 @@ class Site:
     def variant(self, **settings: str) -> "Mirroring":
         """The same flow with other settings of its own (with _ for .), as another installation's file may have them."""
         changed = {f"source->target.mirror.{name.replace('_', '.')}": value for name, value in settings.items()}
+        return self._changed(changed, f"{'-'.join(settings)}.properties")
+
+    def variant_at(self, servers: str) -> "Mirroring":
+        """The same flow from a host that begins at these brokers of the target."""
+        return self._changed({"target.bootstrap.servers": servers}, "at.properties")
+
+    def _changed(self, settings: Mapping[str, str], file: str) -> "Mirroring":
         pair = self.mirroring.pair
-        file = pair.properties(extra={**self.settings, **changed}, file=f"{'-'.join(settings)}.properties")
-        return Mirroring(pair, self.oracle, load([file]).flow(pair.flow))
+        path = pair.properties(extra={**self.settings, **settings}, file=file)
+        return Mirroring(pair, self.oracle, load([path]).flow(pair.flow))
 
     # ------------------------------------------------------------ producing and copying
 
@@ -127,7 +136,7 @@ class Site:
             else:
                 if judged.state == NOTHING_TO_DO:
                     return runs
-                if judged.state == FAILED and not judged.retriable:
+                if judged.state == FAILED and not judged.retriable and not self._skip_again():
                     raise Stuck(str(judged))
                 last = str(judged)
             runs += 1
@@ -149,6 +158,21 @@ class Site:
         NothingToDecide as the command does."""
         topic = None if word in (ADOPT_CLUSTER, TAKE_OWNERSHIP) else self.topic
         return decide((by or self.mirroring).flow, Request(word, "somebody", "a round of faults", topic, partition, start=start))
+
+    def skip(self, partition: int) -> None:
+        """A person has the record skipped that blocks a partition. Raises NothingToDecide as the command does."""
+        for made in self.decide(SKIP_RECORD, partition):
+            offset = made.decision.offset or 0
+            self.witness.decided(partition, offset, offset + 1)
+            self._skipped.add((partition, offset))
+
+    def _skip_again(self) -> bool:
+        """A decision holds for what the person saw. After a restart in front of a record that was skipped it blocks its partition again,
+        and is skipped again. Whether there was one."""
+        blocked = {(tp.partition, record.blocked.offset) for tp, record in self.mirroring.ledger().items() if record.blocked is not None}
+        for partition, _ in sorted(blocked & self._skipped):
+            self.skip(partition)
+        return bool(blocked & self._skipped)
 
     # ------------------------------------------------------------ the witness
 
