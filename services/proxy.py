@@ -33,6 +33,8 @@ class Proxy:
         self._passing = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
         self._gathered: int | None = None
+        self._share = 1.0
+        self._chance = random.Random()
         self._seconds = 0.0
         self.accepted = 0
         """Connections so far."""
@@ -69,10 +71,10 @@ class Proxy:
         """Everything passes again, as late as `delay` says."""
         self._run(self._open())
 
-    def gather(self, port: int | None) -> None:
+    def gather(self, port: int | None, share: float = 1.0, chance: random.Random | None = None) -> None:
         """From now on every port leads where this one does: who begins there reaches nobody else, whomever it is told of. None: each port
-        leads where it did. Drops every connection."""
-        self._run(self._set_gathered(port))
+        leads where it did. Drops every connection. With a `share` it is this part of the new connections, drawn by chance."""
+        self._run(self._set_gathered(port, share, chance or random.Random()))
 
     def drop(self, share: float = 1.0, chance: random.Random | None = None) -> int:
         """Drops this share of the open connections, drawn by chance; new ones pass. Gives how many it dropped."""
@@ -92,8 +94,8 @@ class Proxy:
         else:
             self._passing.clear()
 
-    async def _set_gathered(self, port: int | None) -> None:
-        self._gathered = port
+    async def _set_gathered(self, port: int | None, share: float, chance: random.Random) -> None:
+        self._gathered, self._share, self._chance = port, share, chance
         await self._drop(1.0, random.Random())
 
     async def _open(self) -> None:
@@ -119,7 +121,8 @@ class Proxy:
     def _accept(self, port: int) -> Any:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.accepted += 1
-            upstream = self._routes[port if self._gathered is None else self._gathered]
+            elsewhere = self._gathered if self._chance.random() < self._share else None
+            upstream = self._routes[port if elsewhere is None else elsewhere]
             connection = self._loop.create_task(self._connect(reader, writer, upstream))
             self._connections.add(connection)
             connection.add_done_callback(self._connections.discard)

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from services.kafka import KafkaCluster
-from services.oracle import Oracle, OracleError
+from services.oracle import Oracle, OracleError, PartitionState
 from tests.waiting import eventually
 
 BROKERS = (1, 2, 3)
+SEPARABLE = 1
+"""The broker that CutOff cuts off, `separable` of its cluster."""
 
 # A broker that is silent for three seconds is fenced, and a follower that lags as long leaves the replicas in sync.
 PROPERTIES = {"broker.session.timeout.ms": "3000", "replica.lag.time.max.ms": "3000"}
@@ -73,6 +75,52 @@ class MoveLeaders:
 
     def heal(self) -> None:
         """Nothing: one leader is as good as another."""
+
+
+@dataclass
+class CutOff:
+    """The cluster's `separable` broker loses its controller and its peers, and not its clients: it goes on answering as the leader that it
+    was, while the others elect another one. `lead` makes it the leader before that."""
+
+    cluster: KafkaCluster
+    oracle: Oracle
+    topics: tuple[str, ...]
+    broker: int = SEPARABLE
+
+    @property
+    def name(self) -> str:
+        return f"broker {self.broker} cut off from its cluster"
+
+    @property
+    def others(self) -> str:
+        """`bootstrap.servers` of those that are not cut off."""
+        return self.cluster.bootstrap_without(self.broker)
+
+    def lead(self) -> None:
+        self._wait_for(lambda state: set(state.in_sync) == set(state.replicas), "all replicas in sync")
+        for topic in self.topics:
+            states = self.oracle.partitions(self.cluster.bootstrap, topic)
+            first = {n: [self.broker, *(each for each in state.replicas if each != self.broker)] for n, state in enumerate(states)}
+            self.oracle.move_replicas(self.cluster.bootstrap, topic, first)
+            self.oracle.elect_leaders(self.cluster.bootstrap, topic, first)
+
+    def inject(self) -> None:
+        """Returns when the others do not take it for a leader any more. A partition of which no other replica was in sync has none then."""
+        self.cluster.links.refuse()
+        self._wait_for(lambda state: state.leader != self.broker, "other leaders")
+
+    def reached_alone(self, share: float = 1.0, chance: random.Random | None = None) -> None:
+        """Whoever comes through the cluster's network reaches this broker and no other; or this share of the connections does."""
+        self.cluster.network.gather(int(self.cluster.proxied_bootstrap.split(",")[self.broker - 1].split(":")[1]), share, chance)
+
+    def heal(self) -> None:
+        """Returns when the broker has caught up with the others, by what they say."""
+        self.cluster.network.gather(None)
+        self.cluster.links.heal()
+        self._wait_for(lambda state: self.broker in state.in_sync, f"broker {self.broker} is in sync")
+
+    def _wait_for(self, reached: Callable[[PartitionState], bool], what: str) -> None:
+        eventually(lambda: all(reached(state) for topic in self.topics for state in self.oracle.partitions(self.others, topic)), what)
 
 
 @dataclass

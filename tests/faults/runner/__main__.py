@@ -13,7 +13,7 @@ from mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.faults.injections_brokers import PROPERTIES
+from tests.faults.injections_brokers import PROPERTIES, SEPARABLE
 from tests.faults.runner.brokers import BROKER_FAULTS
 from tests.faults.runner.compute import COMPUTE
 from tests.faults.runner.data import DATA
@@ -56,7 +56,7 @@ def main() -> int:
     options = _options()
     directory = Path(tempfile.mkdtemp(prefix="mirror-faults-"))
     source = KafkaCluster(directory / "east", "east", proxied=True)
-    target = KafkaCluster(directory / "west", "west", 3, _TARGET, proxied=True)
+    target = KafkaCluster(directory / "west", "west", 3, _TARGET, proxied=True, separable=SEPARABLE)
     started = time.monotonic()
     outcomes: list[Outcome] = []
     faults = [FAULTS[key] for key in options.only] if options.only else list(FAULTS.values())

@@ -1,9 +1,10 @@
 """Brokers killed, paused, and leaders moved, at the target and at the source."""
 
+import random
 import time
 
 from mirror.offsets.lanes import transactional_id
-from tests.faults.injections_brokers import BROKERS, Kill, MoveLeaders, Pause
+from tests.faults.injections_brokers import BROKERS, CutOff, Kill, MoveLeaders, Pause
 from tests.faults.runner.faults import Fault, Round, ended
 
 
@@ -39,8 +40,37 @@ def source_broker_paused(now: Round) -> bool:
 
 def leaders_moved(now: Round) -> bool:
     """Every remote partition and the ledger get other leaders."""
-    ledger = f"mm2-ledger.{now.site.mirroring.pair.source}.internal"
-    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, (now.site.remote, ledger)))
+    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, _led(now)))
+
+
+def leader_deposed(now: Round) -> bool:
+    """The leader of the ledger and of every remote partition is cut off from its cluster. A run that reaches the others copies the rest,
+    and then the first plan is copied again by clients whose connections end at the deposed leader, all or some of them, for a while."""
+    now.site.catch_up()  # a ledger that does not exist is led by nobody
+    now.produce()
+    now.begin()
+    fault = CutOff(now.site.target, now.site.oracle, _led(now))
+    fault.lead()
+    planned = now.site.plan()
+    copy = now.site.copy_here(planned)
+    hit = now.moment(copy)
+    now.afterwards(fault.heal)
+    fault.inject()
+    ended(now.site.copy_here(by=now.site.variant_at(fault.others)))
+    fault.reached_alone(now.chance.choice((1.0, 0.4, 0.3, 0.2)), random.Random(now.chance.getrandbits(30)))
+    again = now.site.copy_here(planned)
+    time.sleep(2 + 6 * now.chance.random())
+    now.site.target.network.gather(None)
+    time.sleep(1 + 3 * now.chance.random())
+    now.heal()
+    ended(copy)
+    ended(again)
+    return hit
+
+
+def _led(now: Round) -> tuple[str, str]:
+    """The topics whose leaders a copy writes to."""
+    return now.site.remote, f"mm2-ledger.{now.site.mirroring.pair.source}.internal"
 
 
 def _hurt(now: Round, fault: Kill | Pause | MoveLeaders) -> bool:
@@ -63,4 +93,5 @@ BROKER_FAULTS = (
     Fault("source-broker", "kill -9 of the source's broker", source_broker_killed, own_clusters=True),
     Fault("source-pause", "SIGSTOP of the source's broker", source_broker_paused, own_clusters=True),
     Fault("leaders", "leaders moved on the target", leaders_moved, own_clusters=True),
+    Fault("deposed", "a leader cut off from its cluster, not from us", leader_deposed, own_clusters=True),
 )
