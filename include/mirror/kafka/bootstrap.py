@@ -5,17 +5,36 @@ well, so a client that begins there asks one of them or it, by chance. The other
 never asks it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from mirror.errors import MirrorError
+from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.servers import beginning_at, servers
 from mirror.offsets.partition import TopicPartition
 
+Result = TypeVar("Result")
+
 _SECONDS = 5.0
 """How long one server may take: most clusters that are asked this way have a broker that does not answer."""
+
+
+def asking_on(settings: Mapping[str, Any], look: Callable[[Mapping[str, Any]], Result]) -> Result:
+    """What `look` gives with these client settings. What one broker told another one may never reach, so after DeadlineExceeded or
+    StaleAnswer it looks again with each bootstrap server alone, until one gives it all. Raises the first error if none does."""
+    try:
+        return look(settings)
+    except (DeadlineExceeded, StaleAnswer) as late:
+        first = late
+    number = len(servers(settings))
+    for turn in range(1, number + 1 if number > 1 else 1):
+        try:
+            return look(beginning_at(settings, turn))
+        except MirrorError as error:
+            if not error.retriable:
+                raise
+    raise first
 
 
 def furthest_ends(

@@ -8,6 +8,7 @@ from confluent_kafka import Message
 from mirror.errors import KafkaFailure, LedgerUnsuitable
 from mirror.formats.control import Decision, decode, encode, encode_key
 from mirror.kafka import compacted
+from mirror.kafka.bootstrap import asking_on
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
@@ -74,7 +75,8 @@ class Control:
                 partition=0,
                 next="Bring the target's brokers back; the next run goes on by itself.",
             )
-        yield from BoundedReader(self._target.alias, self._consumer).read({partition: (0, ends[partition])}, _READ_SECONDS)
+        ranges = {partition: (0, ends[partition])}
+        yield from asking_on(self._consumer, lambda settings: [*BoundedReader(self._target.alias, settings).read(ranges, _READ_SECONDS)])
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:

@@ -13,6 +13,7 @@ from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_bytes import decode, decode_key
 from mirror.kafka import compacted
+from mirror.kafka.bootstrap import asking_on
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.failures import without_leader
 from mirror.kafka.model import Topic
@@ -95,7 +96,7 @@ class Ledger:
 
         The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed. Raises
         LedgerHidden if it does so for more than a moment. A deposed leader may have answered: what is written next shows it, by where it
-        is delivered (`mirror.copy.delivery`).
+        is delivered (`mirror.copy.log_end`).
         """
         self._await_stable(TopicPartition(self.topic, lane))
         view = self._view([lane], stable=False)
@@ -121,16 +122,8 @@ class Ledger:
         ends = self._target.offsets(partitions, "latest", committed=stable)
         # An end that nobody tells is not an empty ledger: taken for one, every partition of the lane would be copied again.
         unreadable: dict[int, MirrorError] = {tp.partition: self._without_leader(tp) for tp in partitions if tp not in ends}
-        reader = BoundedReader(self._target.alias, self._settings)
-        newest: dict[TopicPartition, tuple[Message, int]] = {}
-        for message in reader.read({tp: (0, end) for tp, end in ends.items()}, _READ_SECONDS):
-            lane = int(message.partition() or 0)
-            try:
-                tp = decode_key(_bytes(message.key()), self._where(message))
-                newest.pop(tp, None)  # it stands where it was written last
-                newest[tp] = (message, lane)
-            except MirrorError as damaged:
-                unreadable.setdefault(lane, damaged)
+        newest, damaged_keys = asking_on(self._settings, lambda settings: self._newest(settings, ends))
+        unreadable |= damaged_keys
         records: dict[TopicPartition, LedgerRecord] = {}
         for tp, (message, lane) in newest.items():
             try:
@@ -140,6 +133,24 @@ class Ledger:
         readable = {tp: record for tp, record in records.items() if newest[tp][1] not in unreadable}
         notes = {lane: readable.pop(key) for lane in lanes if (key := note_key(self.topic, lane)) in readable}
         return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()}, notes)
+
+    def _newest(
+        self, settings: Mapping[str, Any], ends: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, tuple[Message, int]], dict[int, MirrorError]]:
+        """The newest message of each source partition with its lane, in the order in which they were written, and by lane what could not be
+        read."""
+        newest: dict[TopicPartition, tuple[Message, int]] = {}
+        unreadable: dict[int, MirrorError] = {}
+        reader = BoundedReader(self._target.alias, settings)
+        for message in reader.read({tp: (0, end) for tp, end in ends.items()}, _READ_SECONDS):
+            lane = int(message.partition() or 0)
+            try:
+                tp = decode_key(_bytes(message.key()), self._where(message))
+                newest.pop(tp, None)  # it stands where it was written last
+                newest[tp] = (message, lane)
+            except MirrorError as damaged:
+                unreadable.setdefault(lane, damaged)
+        return newest, unreadable
 
     def _record(self, message: Message) -> LedgerRecord:
         where = self._where(message)

@@ -63,12 +63,16 @@ class Brokers:
     deposed: dict[TopicPartition, list[Entry]] = field(default_factory=dict)
     """What the broker has that was cut off."""
     stale: tuple[str, ...] = ()
+    silent: bool = False
+    """Whether it answers nothing in time instead."""
 
     def log(self, remote: TopicPartition) -> list[Entry]:
         return self.target.setdefault(remote, [])
 
     def answer(self, tp: TopicPartition, server: str) -> list[Entry]:
         """The partition's log as whoever answers a client has it, by the bootstrap server that the client began at."""
+        if self.silent and DEPOSED in server:
+            raise DeadlineExceeded(f"Cluster 'west' at {server}: nothing was answered in time.")
         kind = "ledger" if tp == LEDGER else "remotes"
         return self.deposed.get(tp, []) if kind in self.stale and DEPOSED in server else self.log(tp)
 

@@ -118,7 +118,18 @@ class Attempts(RuleBasedStateMachine):
         self.brokers.cut_off()
 
     @rule()
+    def a_run_beside_a_broker_that_answers_nothing_copies_all_that_can_be(self) -> None:
+        self.brokers.silent = True
+        try:
+            self._copies_all_that_can_be()
+        finally:
+            self.brokers.silent = False
+
+    @rule()
     def a_run_that_nothing_disturbs_copies_all_that_can_be(self) -> None:
+        self._copies_all_that_can_be()
+
+    def _copies_all_that_can_be(self) -> None:
         result = self._run()
         assert {error.code for error in result.errors} <= {"RecordRefused"}, result.errors
         for tp in PARTITIONS:
