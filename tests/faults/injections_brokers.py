@@ -8,8 +8,10 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import Partition
 from services.kafka import KafkaCluster
-from services.oracle import Oracle, OracleError, PartitionState
+from services.oracle import Oracle, OracleError
 from tests.waiting import eventually
 
 BROKERS = (1, 2, 3)
@@ -97,7 +99,7 @@ class CutOff:
         return self.cluster.bootstrap_without(self.broker)
 
     def lead(self) -> None:
-        self._wait_for(lambda state: set(state.in_sync) == set(state.replicas), "all replicas in sync")
+        self._wait_for(lambda each: set(each.isr) == set(each.replicas), "all replicas in sync")
         for topic in self.topics:
             states = self.oracle.partitions(self.cluster.bootstrap, topic)
             first = {n: [self.broker, *(each for each in state.replicas if each != self.broker)] for n, state in enumerate(states)}
@@ -107,7 +109,7 @@ class CutOff:
     def inject(self) -> None:
         """Returns when the others do not take it for a leader any more. A partition of which no other replica was in sync has none then."""
         self.cluster.links.refuse()
-        self._wait_for(lambda state: state.leader != self.broker, "other leaders")
+        self._wait_for(lambda each: each.leader != self.broker, "other leaders")
 
     def reached_alone(self, share: float = 1.0, chance: random.Random | None = None) -> None:
         """Whoever comes through the cluster's network reaches this broker and no other; or this share of the connections does."""
@@ -117,10 +119,16 @@ class CutOff:
         """Returns when the broker has caught up with the others, by what they say."""
         self.cluster.network.gather(None)
         self.cluster.links.heal()
-        self._wait_for(lambda state: self.broker in state.in_sync, f"broker {self.broker} is in sync")
+        self._wait_for(lambda each: self.broker in each.isr, f"broker {self.broker} is in sync")
 
-    def _wait_for(self, reached: Callable[[PartitionState], bool], what: str) -> None:
-        eventually(lambda: all(reached(state) for topic in self.topics for state in self.oracle.partitions(self.others, topic)), what)
+    def _wait_for(self, reached: Callable[[Partition], bool], what: str) -> None:
+        def all_reached() -> bool:
+            # A client of its own each time: one that has heard of the broker that is cut off may go on asking it.
+            with Cluster("others", {"bootstrap.servers": self.others}, 15) as cluster:
+                topics = cluster.topics(self.topics)
+            return len(topics) == len(self.topics) and all(reached(each) for topic in topics.values() for each in topic.partitions)
+
+        eventually(all_reached, what)
 
 
 @dataclass

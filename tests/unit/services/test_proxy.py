@@ -149,6 +149,40 @@ def test_drop_takes_its_share_of_the_connections(network: tuple[Proxy, int]) -> 
         connection.close()
 
 
+def test_gathered_connections_end_at_one_service_all_or_a_share_of_them() -> None:
+    def greet(listener: socket.socket, word: bytes) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.sendall(word)
+
+    def heard(port: int) -> bytes:
+        with connected(port) as connection:
+            return connection.recv(1)
+
+    first, second = free_ports(2)
+    with socket.create_server((LOOPBACK, 0)) as one, socket.create_server((LOOPBACK, 0)) as other:
+        for listener, word in ((one, b"1"), (other, b"2")):
+            threading.Thread(target=greet, args=(listener, word), daemon=True).start()
+        proxy = Proxy({first: one.getsockname()[1], second: other.getsockname()[1]})
+        proxy.start()
+        try:
+            assert (heard(first), heard(second)) == (b"1", b"2")
+            proxy.gather(first)
+            assert (heard(first), heard(second)) == (b"1", b"1")
+            proxy.gather(first, 0.5, random.Random(1))
+            assert {heard(second) for _ in range(20)} == {b"1", b"2"}
+            proxy.gather(None)
+            assert (heard(first), heard(second)) == (b"1", b"2")
+        finally:
+            proxy.stop()
+            for listener in (one, other):
+                listener.shutdown(socket.SHUT_RDWR)
+
+
 def test_closed_ends_are_passed_on(network: tuple[Proxy, int]) -> None:
     _, port = network
     with connected(port) as connection:
