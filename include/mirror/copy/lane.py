@@ -14,6 +14,7 @@ from mirror.errors import (
     Overtaken,
     RecordRefused,
     SourceUnreadable,
+    StaleAnswer,
     TargetLostRecords,
     TransactionTooSlow,
     UnexpectedOffset,
@@ -113,12 +114,13 @@ class LaneCopy:
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
-        if isinstance(error, OF_ANOTHER_BROKER) or self._turn:
+        unacknowledged = isinstance(error, TransactionTooSlow) and not error.written
+        if isinstance(error, OF_ANOTHER_BROKER) or unacknowledged or self._turn:
             self._turn += 1
-        if isinstance(error, UnexpectedOffset):
+        if isinstance(error, (UnexpectedOffset, StaleAnswer)):
             self._misled += 1
-            error = error.counted(self._misled)
-            if self._misled < _MAX_FAILURES:
+            error = error.counted(self._misled) if isinstance(error, UnexpectedOffset) else error
+            if self._misled < _MAX_FAILURES:  # it may name a topic, and is no error of it
                 return self._again(error)
         if isinstance(error, TransactionTooSlow):
             if state.size.too_slow(error.written):

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerHidden, StaleAnswer, UnexpectedOffset
+from mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LedgerHidden, StaleAnswer, UnexpectedOffset
 
-OF_ANOTHER_BROKER = (UnexpectedOffset, StaleAnswer, LedgerHidden, DeadlineExceeded, ClusterUnreachable)
-"""After these, other brokers are asked: the one that was asked may be cut off from its cluster. It tells what is not so any more, or waits
-for a controller and peers that it does not reach, while the others live."""
+OF_ANOTHER_BROKER = (UnexpectedOffset, StaleAnswer, LedgerHidden, DeadlineExceeded, ClusterUnreachable, KafkaFailure)
+"""After these, other brokers are asked: the one that was asked may be cut off from its cluster. It tells what is not so any more, refuses
+what it cannot decide alone (NOT_COORDINATOR), or waits for a controller and peers that it does not reach, while the others live."""
 _SERVERS = "bootstrap.servers"
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings
-from mirror.errors import ClusterUnreachable, DeadlineExceeded
+from mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TransactionTooSlow
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.conftest import LEDGER, MemoryCluster, MemoryEngine, MemoryLedger
+from tests.unit.copy.happenings import raising
 
 ORDERS = TopicPartition("orders", 0)
 REMOTE = TopicPartition("east.orders", 0)
@@ -80,7 +81,15 @@ def test_nobody_is_told_that_records_are_lost_while_another_broker_has_them(copy
     assert world.ledger[ORDERS].watermark == 10
 
 
-@pytest.mark.parametrize("failure", [DeadlineExceeded("a ledger's end was not reached"), ClusterUnreachable("west", "deposed:1", 30)])
+@pytest.mark.parametrize(
+    "failure",
+    [
+        DeadlineExceeded("a ledger's end was not reached"),
+        ClusterUnreachable("west", "deposed:1", 30),
+        KafkaFailure("lane 0: fencing earlier attempts failed", reason="NOT_COORDINATOR"),
+        TransactionTooSlow(0, 60, 60, written=0.0),
+    ],
+)
 def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(world, lane_task, failure):
     """Whoever begins anywhere comes upon the deposed leader here each time."""
     asked = []
@@ -95,6 +104,12 @@ def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(wor
     result = LaneCopy(replace(lane_task, clients=ClientSettings(**clients)), opened).run()
     assert (result.errors, asked) == ((), ["deposed:1,second:1,third:1", "second:1"])
     assert world.ledger[ORDERS].watermark == 10
+
+
+def test_a_stale_answer_about_a_remote_topic_of_the_source_topics_name_leaves_no_partition_out(copy, world):
+    world.happenings["copy"] = raising(StaleAnswer(ORDERS, 5, 8), times=1)
+    result = copy()
+    assert (result.errors, world.engines) == ((), 2)
 
 
 def test_the_result_says_how_far_the_ledger_reaches(copy, world):
