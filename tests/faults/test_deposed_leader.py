@@ -2,7 +2,7 @@
 the ledger and for the remote topic, while the others have elected another one. Whoever believes it copies a second time what is copied.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +122,22 @@ def test_what_a_deposed_leader_says_doubles_nothing_and_makes_no_run_red_falsely
 def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_nothing_red(
     misled: Site, begin: Beginnings, doubts: list[MirrorError | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The true leader tells an end, and the deposed one is read: of the ledger after a copy, and of a remote partition."""
-    site = misled
+    """The true leader tells an end, and the deposed one is read: of the ledger by a plan, after a copy, and of a remote partition."""
+    site, asked = misled, list[str]()
+
+    class BeginningAnywhere(BoundedReader):
+        """One that may begin at several brokers begins at the deposed leader."""
+
+        def __init__(self, alias: str, settings: Mapping[str, Any]) -> None:
+            asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
+            super().__init__(alias, {**settings, SERVERS: asked[-1]})
+
+    monkeypatch.setattr(ledger, "BoundedReader", BeginningAnywhere)
     monkeypatch.setattr(ledger, "_READ_SECONDS", 5.0)
-    planned, results = copy(site, begin, 0)
+    planned, results = copy(site, begin, 1)
+    assert asked[0] == site.deposed
+    assert asked[1] in site.others, "the plan has asked on"
+    assert len(planned.ranges) == 2
     begin.once = {"admin": site.others, "consumer": site.deposed}
     judged = verdict(planned, results, publish(site.flow, planned, results))
     assert judged.state == DONE, str(judged)
