@@ -18,6 +18,7 @@ in whichever interval it is looked for: nothing lies between two that touch.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Protocol
 
 from mirror.audit.carried import take
@@ -40,11 +41,12 @@ Pairs = dict[TopicPartition, dict[int, Pair]]
 _Left = Mapping[TopicPartition, Sequence[Interval]]
 
 _WIDENED_SHARE = 50
-"""A stretch that is widened by less than this part of what was asked for is widened."""
-_WIDENED_LEAST = 250
-_READ_SHARE = 200
-"""What is read around an offset on either side is at most this part of what was asked for, or some records."""
-_READ_LEAST = 64
+"""A stretch that is widened at an end by no more than this part of what was asked for is widened."""
+_READ_SHARE, _READ_LEAST = 200, 64
+"""What is read around an offset on either side at first: this part of what was asked for, and no fewer offsets than these."""
+_READ_AGAIN, _READ_MOST = 4, 8
+"""So many times as much is read where that does not tell the place, for as long as it is less than this part of the widening that it is
+to save: records that share a timestamp, or stand far apart."""
 _BEHIND, _LEAST_BEHIND, _IN_FRONT = 32, 8, 8
 """How many records behind the offset and in front of it are looked for."""
 _PROBES = 48
@@ -71,6 +73,7 @@ class Search:
     offset: int
     hole: Hole
     around: int
+    most_around: int
     source_left: tuple[Interval, ...]
     target_left: tuple[Interval, ...]
     low: int
@@ -84,7 +87,7 @@ def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: H
     if not covered or any(each.count is not None for each in record.skipped):
         return None, None
     first, last = covered[0][0], covered[-1][1]
-    least = max((last - first) // _WIDENED_SHARE, _WIDENED_LEAST)
+    least = (last - first) // _WIDENED_SHARE
     around = max((last - first) // _READ_SHARE, _READ_LEAST)
 
     def search(offset: int, widened: Callable[[Hole], int]) -> Search | None:
@@ -95,7 +98,8 @@ def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: H
         passed = merged([(each.start, each.end) for each in record.skipped])
         history = merged([(e.target_start, e.target_end) for e in record.places_of_history if e.topic == record.target_topic])
         low, high = max(hole.target, held.target_start), min(hole.target_end, held.target_end)
-        return Search(tp, TopicPartition(record.target_topic, tp.partition), offset, hole, around, passed, history, low, high)
+        remote, most = TopicPartition(record.target_topic, tp.partition), widened(hole) // _READ_MOST
+        return Search(tp, remote, offset, hole, around, most, passed, history, low, high)
 
     whole = held.source_end >= record.watermark
     return search(first, lambda hole: first - hole.source), search(last, lambda hole: hole.source_end - last) if whole else None
@@ -112,14 +116,7 @@ def found_pairs(wanted: Sequence[Search], source: Reading, target: Reading) -> P
             pairs[each.tp] = {each.offset: Pair(each.hole.source_end, each.hole.target_end)}
     left = [each for each in wanted if each.time is not None]
     _bisect(left, target)
-    ours = source.records({each.tp: _part(each.offset, each.offset, each, of_source=True) for each in left})
-    theirs = target.records({each.remote: _part(each.low, each.high, each, of_source=False) for each in left})
-    places: dict[TopicPartition, int] = {}
-    for each in left:
-        if each.tp in ours and each.remote in theirs:
-            position = _place(each.offset, ours[each.tp], theirs[each.remote])
-            if position is not None:
-                places[each.tp] = position
+    places = _places(left, source, target)
     found = [each for each in left if each.tp in places]
     for each in _in_order(found, places, target):
         pairs[each.tp] = {each.offset: Pair(each.offset, places[each.tp])}
@@ -176,6 +173,33 @@ def _bisect(wanted: Sequence[Search], target: Reading) -> None:
                 each.low = (probe.offset() or 0) + 1
             else:
                 each.high = middles[each.remote]
+
+
+def _places(wanted: Sequence[Search], source: Reading, target: Reading) -> dict[TopicPartition, int]:
+    """The places that the records around the offsets tell; of those that they do not tell, more records are read."""
+    places: dict[TopicPartition, int] = {}
+    left = list(wanted)
+    while left:
+        ours = source.records({each.tp: _part(each.offset, each.offset, each, of_source=True) for each in left})
+        left = [each for each in left if each.tp in ours]
+        highs = {each: each.high + _alike(each, ours[each.tp]) for each in left}
+        theirs = target.records({each.remote: _part(each.low, highs[each], each, of_source=False) for each in left})
+        left = [each for each in left if each.remote in theirs]
+        for each in left:
+            position = _place(each.offset, ours[each.tp], theirs[each.remote])
+            if position is not None:
+                places[each.tp] = position
+        left = [each for each in left if each.tp not in places and each.around * _READ_AGAIN <= each.most_around]
+        for each in left:
+            each.around *= _READ_AGAIN
+    return places
+
+
+def _alike(search: Search, source: Records) -> int:
+    """How many records in front of the offset share the timestamp of the first one behind it: probes find the first of them all."""
+    first = bisect_left(source.offsets, search.offset)
+    alike = takewhile(lambda time: time == search.time, reversed(source.times[:first]))
+    return sum(1 for _ in alike)
 
 
 def _in_order(wanted: Sequence[Search], places: Mapping[TopicPartition, int], target: Reading) -> list[Search]:

@@ -129,6 +129,55 @@ def test_an_audit_of_a_day_reads_at_most_a_twentieth_more_than_the_day():
     assert all(side.read <= day // 20 + 400 for side in mirrored.reading), [side.read for side in mirrored.reading]
 
 
+SIZES_ASKED_FOR = [100, 150, 250, 400, 700, 1_000, 2_500, 5_000, 10_000, 14_000, 20_000]
+HOLES = [1, 5, 60, 249, 251, 800, COUNT]
+AN_END_IS_SOUGHT_IN = 2 * 64 + 4 * 64 + 100
+"""How many records of both sides, probes included, are read to find one end of an interval of up to 12,800 offsets."""
+
+
+def bursts(number):
+    """Forty records each forty seconds."""
+    return 40_000 * (number // 40)
+
+
+def batches(number):
+    """Records with the time of their batch, as a broker stamps them."""
+    return 700_000 * (number // 700)
+
+
+def coarse(mirrored, *known):
+    """A map that knows the first and the last record, and those at these source offsets."""
+    copies = dict(zip((each.offset for each in mirrored.source), (each.offset for each in mirrored.target), strict=True))
+    offsets = sorted(copies)
+    kept = sorted({offsets[0], *(offsets[bisect_left(offsets, each)] for each in known), offsets[-1]})
+    return OffsetMap(tuple(Run(each, copies[each], 1, thinned=each > offsets[0]) for each in kept))
+
+
+@pytest.mark.parametrize("stamps", [in_order, bursts])
+@pytest.mark.parametrize("size", SIZES_ASKED_FOR)
+def test_an_interval_of_any_size_is_widened_by_at_most_a_twentieth(size, stamps):
+    """However far the pairs that the map knows stand from its ends: near by, or at the ends of the log."""
+    mirrored, random = Mirrored(stamps), Random(size)
+    for near in HOLES:
+        far, first = random.choice(HOLES), random.randrange(20, mirrored.end - size - 20)
+        wanted = first, first + size
+        known = max(first - near, 0), min(first + size + far, mirrored.end - 2)
+        ledger = replace(mirrored.ledger, offset_map=coarse(mirrored, *known))
+        (stretch,), _ = live_stretches(TP, ledger, wanted, mirrored.held, mirrored.pairs(wanted, ledger))
+        assert stretch.start <= first < first + size <= stretch.end
+        assert offsets_read(stretch) <= 1.05 * size, (near, far, first)
+        assert not mirrored.differs(stretch)
+        read = sum(side.read for side in mirrored.reading)
+        assert read <= 2 * max(AN_END_IS_SOUGHT_IN, size // 20), (near, far, first)
+
+
+def test_more_is_read_around_an_offset_where_hundreds_of_records_share_their_time():
+    mirrored = Mirrored(batches)
+    stretch = mirrored.stretch()
+    assert (stretch.start, stretch.end) == DAY
+    assert sum(side.read for side in mirrored.reading) < (mirrored.end - (DAY[1] - DAY[0])) // 2, "else nothing is saved"
+
+
 def test_days_touch_so_nothing_stands_between_two_audits():
     mirrored, cuts = Mirrored(), [3_000, 7_777, 12_005, 14_885, 20_001]
     stretches = [mirrored.stretch((start, end)) for start, end in pairwise(cuts)]
