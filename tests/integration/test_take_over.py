@@ -177,6 +177,27 @@ def test_where_a_doubt_is_left_a_person_may_go_on_as_mirrormaker_2_would(mirrori
     assert mirroring.copy().records == 30
 
 
+@pytest.mark.parametrize("more", [["--dry-run"], []])
+def test_a_name_that_nobody_knows_is_an_error_beside_what_is_taken_over(mirroring, left, capsys, more):
+    """A misspelt name is no success: MirrorMaker 2 is switched off by whoever reads that it is."""
+    topic, other, unknown = left.topic("orders"), left.topic("payments"), mirroring.pair.topic("ordres")
+    for each in (topic, other):
+        left.copies(each, (0, 40))
+    left.stored({topic: 39, other: 39})
+    file = str(mirroring.pair.directory / "mm2.properties")
+
+    def run(*topics):
+        named = [argument for name in topics for argument in ("--topic", name)]
+        code = main(["--config", file, "--json", "take-over", "--flow", mirroring.flow.name, *named, *more])
+        (flow,) = json.loads(capsys.readouterr().out)["flows"]
+        return code, flow["result"]["topic"], [(error["code"], unknown in error["message"]) for error in flow["errors"]]
+
+    assert run(unknown) == (1, [], [("NothingSelected", True)])
+    assert run(unknown, topic) == (1, [topic], [("NothingSelected", True)])
+    assert {tp.topic for tp in mirroring.ledger()} == (set() if more else {topic})
+    assert run(topic)[0] == 0
+
+
 def test_a_removed_offset_is_none_and_damage_is_named(mirroring, left):
     topic, removed = left.topic("orders"), left.topic("removed")
     left.copies(topic, (0, 40))
