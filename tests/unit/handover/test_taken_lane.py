@@ -1,24 +1,72 @@
-"""A lane that is taken over, looked at once more after another broker told something else."""
+"""A lane that is taken over: what the ledger says of its partitions then, and a second look after another broker told something else."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
-from mirror.formats.control import HANDED_BACK
-from mirror.formats.ledger import Decided
+import pytest
+
+from mirror.formats.control import HANDED_BACK, TAKEN_OVER
+from mirror.formats.ledger import Decided, LastRecord
 from mirror.handover.evidence import Left
 from mirror.handover.left import Found
+from mirror.handover.model import Position
 from mirror.handover.taken_lane import TakenLane
 from mirror.offsets.partition import TopicPartition
+from mirror.offsets.sync_store import Pair
+from mirror.plan.choose import SourcePartition
 from mirror.plan.model import Plan
+from mirror.report.remotes import _ends_with_ours
 from tests.unit.ledger_records import ledger_record
 
-TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+ORDERS, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+BEFORE = ledger_record(
+    covered=((0, 100),),
+    records=90,
+    bytes=9_000,
+    last=LastRecord(1, 2, 3),
+    handed_back=Decided(HANDED_BACK, "ana", AT, "why"),
+)
+KNOWN = Pair(100, 101)
+
+
+def taken(before=BEFORE, known=KNOWN):
+    """The record that take-over writes where MirrorMaker 2 went on to source offset 120, and the target ends at 130."""
+    remote = SimpleNamespace(id="target-topic-id")
+    target = SimpleNamespace(offsets=lambda _remotes, _what: {REMOTE: 130}, topics=lambda _names: {REMOTE.topic: remote})
+    source = SourcePartition(ORDERS, "source-topic-id", 0, 120, 120, leader_epoch=0)
+    found = Found(sources={ORDERS: source}, remotes={"orders": remote})
+    left = Left(ORDERS, REMOTE, 119, 0, 120, 0, 130, known=known)
+    plan = SimpleNamespace(source_cluster_id="source-id", target_cluster_id="target-id")
+    lane = TakenLane(target, plan, 16, found, {ORDERS: left}, {ORDERS: Position(120)}, Decided(TAKEN_OVER, "ana", AT, "why"))
+    written = lane.change({ORDERS: before} if before else {}, BEFORE.writer)
+    assert lane.errors == []
+    return written[ORDERS]
+
+
+@pytest.mark.parametrize("known", [KNOWN, None])
+def test_the_totals_of_what_the_mirror_copied_go_on(known):
+    """Also where our own copy is no longer to be found: the metrics count what was copied, whatever became of it."""
+    record = taken(known=known)
+    assert (record.watermark, record.records, record.bytes) == (120, 90, 9_000)
+
+
+def test_the_first_take_over_has_copied_nothing():
+    record = taken(before=None, known=None)
+    assert (record.records, record.bytes, record.last) == (0, 0, None)
+
+
+def test_a_record_right_behind_the_taken_end_is_looked_at():
+    """Behind what we copied stands a marker of ours, which `status` need not look at; behind what was taken over it may be a record."""
+    assert _ends_with_ours(BEFORE, BEFORE.target_next + 1)
+    assert not _ends_with_ours(taken(), 131)
+    assert _ends_with_ours(taken(), 130)
 
 
 def test_what_a_deposed_leader_made_look_like_a_change_is_no_error_of_the_next_look():
     target = SimpleNamespace(offsets=lambda *_: {REMOTE: 7}, topics=lambda _: {})
-    left = {TP: Left(TP, REMOTE, None, 0, 7, 0, 7)}
-    taken = TakenLane(target, Plan("east->west", ()), 1, Found(), left, {}, Decided(HANDED_BACK, "ana", datetime.now(UTC), "why"))
+    left = {ORDERS: Left(ORDERS, REMOTE, None, 0, 7, 0, 7)}
+    lane = TakenLane(target, Plan("east->west", ()), 1, Found(), left, {}, Decided(HANDED_BACK, "ana", AT, "why"))
     for _ in range(2):
-        assert taken.change({TP: ledger_record(watermark=7)}, None) == {}
-        assert [error.code for error in taken.errors] == ["TakeOverRefused"]
+        assert lane.change({ORDERS: ledger_record(watermark=7)}, None) == {}
+        assert [error.code for error in lane.errors] == ["TakeOverRefused"]
