@@ -3,6 +3,7 @@ taken while a copy runs. On real brokers."""
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,11 +11,25 @@ import pytest
 from confluent_kafka import Producer
 
 from mirror.copy.run import copy_in_process
-from mirror.errors import ControlMissing, ControlUnreadable, KafkaFailure, LanesChanged, LedgerMissing, LedgerUnsuitable, OtherCluster
+from mirror.decide import run as module
+from mirror.decide.model import Request
+from mirror.decide.run import decide as decide_in_process
+from mirror.decide.run import decisions_of
+from mirror.errors import (
+    ControlMissing,
+    ControlUnreadable,
+    DecidedMeanwhile,
+    KafkaFailure,
+    LanesChanged,
+    LedgerMissing,
+    LedgerUnsuitable,
+    OtherCluster,
+)
 from mirror.formats.control import PAUSE, Decision, encode, encode_key
 from mirror.kafka.connect import clusters, control_of
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.decisions import moment_after
 from mirror.plan.run import plan
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
 from tests.waiting import PATIENCE
@@ -291,3 +306,57 @@ def test_a_dry_run_of_a_decision_writes_nothing_and_a_decision_without_a_questio
         assert (code, error["code"]) == (1, "NothingToDecide")
     with clusters(mirroring.flow) as (_, target):
         assert [each.decision for each in control_of(mirroring.flow, target).read()] == ["ledger"]
+
+
+@pytest.mark.parametrize("behind", [timedelta(0), timedelta(hours=3)])
+def test_of_two_people_who_decide_in_the_same_moment_neither_is_passed_over_in_silence(mirroring, make_topic, monkeypatch, behind):
+    """Ada decides after Ben has looked, and a run acts on it before Ben's decision is written; his clock shows the same millisecond, or an
+    earlier one."""
+    topic = make_topic("orders")
+    mirroring.copy()
+    now = datetime.now(UTC)
+    taken = []
+
+    def moment(decisions, records, _now):
+        """Ben has looked."""
+        if not taken:
+            taken.append("by Ada")
+            monkeypatch.setattr(module, "moment_after", lambda *seen: moment_after(*seen[:2], now))
+            decide_in_process(mirroring.flow, Request("restart", "ada", WHY, topic, 0, start=90))
+            assert mirroring.copy().records == 10
+            monkeypatch.setattr(module, "moment_after", lambda *seen: moment_after(*seen[:2], now - behind))
+        return moment_after(decisions, records, now - behind)
+
+    monkeypatch.setattr(module, "moment_after", moment)
+    (made,) = decide_in_process(mirroring.flow, Request("restart", "ben", WHY, topic, 0, start=95))
+    assert made.decision.when > now
+    assert mirroring.copy().records == 5, "what Ben decided is acted on"
+    assert [(each.who, counts) for each, counts in decisions_of(mirroring.flow)] == [("ben", False)]
+
+
+def test_who_is_overtaken_again_and_again_is_told(mirroring, make_topic, monkeypatch):
+    topic = make_topic("orders")
+    mirroring.copy()
+    with clusters(mirroring.flow) as (_, target):
+        other = control_of(mirroring.flow, target)
+
+        def moment(*seen):
+            other.write(Decision(PAUSE, "ada", datetime.now(UTC), WHY, topic))
+            return moment_after(*seen)
+
+        monkeypatch.setattr(module, "moment_after", moment)
+        with pytest.raises(DecidedMeanwhile):
+            decide_in_process(mirroring.flow, Request("pause", "ben", WHY, topic))
+        assert [each.who for each in other.read() if each.decision == PAUSE] == ["ada"]
+
+
+def test_decisions_at_once_come_one_after_the_other(mirroring, make_topic):
+    topics = [make_topic(name) for name in ("orders", "payments", "refunds")]
+    mirroring.copy()
+    with ThreadPoolExecutor(len(topics)) as people:
+        made = list(people.map(lambda topic: decide_in_process(mirroring.flow, Request("pause", "ada", WHY, topic)), topics))
+    moments = [each.decision.when for (each,) in made]
+    assert len(set(moments)) == len(topics)
+    with clusters(mirroring.flow) as (_, target):
+        stored = [each for each in control_of(mirroring.flow, target).read() if each.decision == PAUSE]
+    assert [each.when for each in stored] == sorted(moments)

@@ -1,5 +1,7 @@
 """Taking a decision: look, bind, write."""
 
+import random
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -11,7 +13,7 @@ from mirror.decide.listing import Present, listed
 from mirror.decide.model import Made
 from mirror.decide.request import Request
 from mirror.decide.situation import partition_states
-from mirror.errors import NothingToDecide, named_with
+from mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
 from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -22,6 +24,7 @@ from mirror.plan.decisions import Decisions, moment_after
 from mirror.plan.own_topics import read_decisions, read_ledger, renamed_ledger
 from mirror.policy import topic_selection
 
+_PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 _ANY_OTHER = -1
 """The number of no partition, so that nobody decides about it."""
 
@@ -59,13 +62,20 @@ class _Deciding:
         self._control = control_of(flow, target)
 
     def run(self, dry_run: bool) -> list[Made]:
-        """Looks, binds and writes."""
-        made = self._made(read_decisions(self._flow, self._control, dry_run=True))
-        if not dry_run:
-            read_decisions(self._flow, self._control, dry_run=False)
-            for each in made:
-                self._control.write(each.decision)
-        return made
+        """Looks, binds and writes; again if somebody else decided meanwhile. Raises DecidedMeanwhile if that goes on and on."""
+        for pause in _PAUSES:
+            made = self._made(read_decisions(self._flow, self._control, dry_run=True))
+            if dry_run:
+                return made
+            if not self._control.exists():
+                self._control.create(self._flow.value("mirror.ledger.replication.factor"))
+            try:
+                self._control.write_next([each.decision for each in made])
+                return made
+            except DecidedMeanwhile as other:
+                meanwhile = other
+                time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
+        raise meanwhile
 
     def _made(self, decisions: Decisions) -> list[Made]:
         word = self._request.decision

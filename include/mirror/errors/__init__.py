@@ -30,6 +30,7 @@ from mirror.errors.internal_topics import InternalRecordDamaged
 from mirror.errors.ledger import (
     ControlMissing,
     ControlUnreadable,
+    DecidedMeanwhile,
     ForeignWriter,
     LanesChanged,
     LedgerDamaged,
@@ -90,6 +91,7 @@ __all__ = [
     "ControlUnreadable",
     "CopyUnderWay",
     "DeadlineExceeded",
+    "DecidedMeanwhile",
     "ErrorReport",
     "ForeignWriter",
     "GroupOffsetsRefused",

@@ -144,3 +144,17 @@ class NothingToDecide(MirrorError):
     def __init__(self, decision: str, state: str, *, topic: str | None = None, partition: int | None = None, next: str = "") -> None:
         super().__init__(f"There is nothing for {decision}: {state} Nothing was written.", topic=topic, partition=partition, next=next)
         self.decision = decision
+
+
+class DecidedMeanwhile(MirrorError):
+    """Raised when a decision would stand behind another that was taken since its taker looked: one of the two might never count."""
+
+    retriable = True
+
+    def __init__(self, control: str) -> None:
+        super().__init__(
+            f"Somebody else decided about this flow in the same moment: what was written to {control} is not what was read there. "
+            "Nothing was written.",
+            topic=control,
+            next="See what was decided (python -m mirror decide list), and decide again if it is still needed.",
+        )

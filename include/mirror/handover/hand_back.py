@@ -90,7 +90,7 @@ class _HandBack:
 
     def _handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, GoingOn, tuple[str, ...]]:
         partitions = self._offsets_topic()
-        self._control.write(decision)  # before anything is told to MirrorMaker 2: from now on nothing is planned
+        self._control.write_next([decision])  # before anything is told to MirrorMaker 2: from now on nothing is planned
         records = self._fenced(plan, Decided.of(decision))
         require_stopped(self._flow, self._maker)
         going = going_on(self._flow, self._source, records)

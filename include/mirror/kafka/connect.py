@@ -7,6 +7,7 @@ from mirror.config import Flow
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.control import Control
 from mirror.kafka.ledger import Ledger
+from mirror.offsets.lanes import deciders_id
 from mirror.policy import replication_policy
 
 
@@ -30,4 +31,5 @@ def ledger_of(flow: Flow, target: Cluster) -> Ledger:
 def control_of(flow: Flow, target: Cluster) -> Control:
     """The flow's control topic on its target."""
     topic = replication_policy(flow).control_topic(flow.source)
-    return Control(topic, target, flow.client("target", "consumer"), flow.client("target", "producer"))
+    transactional_id = deciders_id(flow.source, flow.value("mirror.lanes"))
+    return Control(topic, target, flow.client("target", "consumer"), flow.client("target", "producer"), transactional_id)

@@ -1,31 +1,40 @@
 """The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Message
 
-from mirror.errors import KafkaFailure, LedgerUnsuitable
+from mirror.errors import DecidedMeanwhile, KafkaFailure, LedgerUnsuitable, UnexpectedOffset
 from mirror.formats.control import Decision, decode, encode, encode_key
 from mirror.kafka import compacted
 from mirror.kafka.bootstrap import asking_on
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.compare_and_set import ConditionalWriter, Fenced
 from mirror.kafka.model import Topic
 from mirror.kafka.reading import BoundedReader
 from mirror.kafka.writing import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
+_MARKER_SECONDS = 0.01
 
 
 class Control:
     """The control topic of one flow."""
 
-    def __init__(self, topic: str, target: Cluster, consumer: Mapping[str, Any], producer: Mapping[str, Any]) -> None:
+    def __init__(
+        self, topic: str, target: Cluster, consumer: Mapping[str, Any], producer: Mapping[str, Any], transactional_id: str
+    ) -> None:
+        """`transactional_id`: of those who decide."""
         self.topic = topic
         self._target = target
         self._consumer = consumer
         self._producer = producer
+        self._transactional_id = transactional_id
+        self._read_end = 0
+        """Up to where the topic was read; it begins empty."""
 
     def exists(self) -> bool:
         """Whether the topic is there. Raises LedgerUnsuitable when its settings would endanger what it holds."""
@@ -44,12 +53,36 @@ class Control:
         A record without value takes its key out. Raises ControlUnreadable: what cannot be read might be a pause.
         """
         newest: dict[bytes, Message] = {}
-        for message in self._messages():
+        self._read_end = self._end()
+        for message in self._messages(self._read_end):
             key = _bytes(message.key())
             newest.pop(key, None)
             if message.value() is not None:
                 newest[key] = message
         return tuple(decode(_bytes(message.value()), f"{self.topic}-0@{message.offset()}") for message in newest.values())
+
+    def write_next(self, decisions: Sequence[Decision]) -> None:
+        """Writes decisions, all or none, right behind what was read last; gives back once whoever reads the topic finds them.
+
+        So nobody decided anything in between, and each decision is later than all that stand in front of it: what a partition's ledger
+        record notes is only the time of the newest one that was acted on. Raises DecidedMeanwhile: nothing was written.
+        """
+        records = [Outgoing(self.topic, encode_key(each), encode(each)) for each in decisions]
+        log = TopicPartition(self.topic, 0)
+        writer = ConditionalWriter(self._target.alias, self._producer, self._transactional_id, self._target.timeout)
+        try:
+            writer.write(records, log, self._read_end, "the decision")
+        except (UnexpectedOffset, Fenced) as other:
+            raise DecidedMeanwhile(self.topic) from other
+        deadline = time.monotonic() + self._target.timeout
+        while self._end() < self._read_end + len(records):  # the marker is still on its way
+            if time.monotonic() > deadline:
+                raise KafkaFailure(
+                    f"The decision stands in {self.topic}, and an open transaction still hides it from readers.",
+                    topic=self.topic,
+                    next="Look at the target's brokers; it counts once they have ended the transaction.",
+                )
+            time.sleep(_MARKER_SECONDS)
 
     def write(self, decision: Decision) -> None:
         """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then.
@@ -58,14 +91,14 @@ class Control:
         """
         key, value = encode_key(decision), encode(decision)
         RecordWriter(self._target.alias, self._producer, self._target.timeout).write([Outgoing(self.topic, key, value)], "the decision")
-        if (key, value) not in [(_bytes(message.key()), _bytes(message.value())) for message in self._messages()]:
+        if (key, value) not in [(_bytes(message.key()), _bytes(message.value())) for message in self._messages(self._end())]:
             raise KafkaFailure(
                 f"The decision was acknowledged by {self.topic}, and is not in it.",
                 topic=self.topic,
                 next="Look at the topic and at who writes to it, then decide again: twice is harmless.",
             )
 
-    def _messages(self) -> Iterator[Message]:
+    def _end(self) -> int:
         partition = TopicPartition(self.topic, 0)
         ends = self._target.offsets([partition], "latest", committed=True)
         if partition not in ends:
@@ -75,7 +108,10 @@ class Control:
                 partition=0,
                 next="Bring the target's brokers back; the next run goes on by itself.",
             )
-        ranges = {partition: (0, ends[partition])}
+        return ends[partition]
+
+    def _messages(self, end: int) -> Iterator[Message]:
+        ranges = {TopicPartition(self.topic, 0): (0, end)}
         yield from asking_on(self._consumer, lambda settings: [*BoundedReader(self._target.alias, settings).read(ranges, _READ_SECONDS)])
 
     def _check(self, topic: Topic) -> None:

@@ -17,3 +17,8 @@ def transactional_id(source: str, lanes: int, lane: int) -> str:
     The length in front of the alias keeps ids apart whatever characters an alias has. It persists in users' clusters.
     """
     return f"mirror.{len(source)}.{source}.{lanes}.{lane}"
+
+
+def deciders_id(source: str, lanes: int) -> str:
+    """The transactional.id of those who decide about a flow: no lane's, and under the prefix that a grant for the lanes names."""
+    return transactional_id(source, lanes, 0).removesuffix("0") + "control"
