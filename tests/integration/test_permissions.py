@@ -3,9 +3,11 @@
 import time
 import uuid
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from mirror.kafka import transactions
 from services.oracle import Record
 from tests.integration.access import (
     LONG_BEFORE,
@@ -66,7 +68,7 @@ def test_a_source_topic_that_may_be_described_but_not_read_is_named_and_the_othe
 
 
 def test_without_rights_on_its_transactional_id_the_age_of_an_open_transaction_is_told_by_its_first_record(
-    source_pair, run, secure, oracle, allow
+    source_pair, run, secure, oracle, allow, monkeypatch
 ):
     pair = source_pair
     topic = source_topic(pair, oracle, "orders")
@@ -87,6 +89,12 @@ def test_without_rights_on_its_transactional_id_the_age_of_an_open_transaction_i
     error = only_error(run(file, "copy", "--without-spark")[1])
     assert f"(transactional id '{topic}', producer id " in error["message"]
     assert "has been open for 864" not in error["message"]
+
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(time=lambda: time.time() - 7_200))
+    assert "has been open for 2 s" in only_error(run(file, "copy", "--without-spark")[1])["message"], "our clock is two hours behind"
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(time=lambda: time.time() + 7_200))
+    file = with_user(pair, "source", secure, extra={"source->target.mirror.open.transaction.max.seconds": "3600"})
+    assert run(file, "copy", "--without-spark")[1]["errors"] == [], "it is two hours ahead, and the transaction is young"
     oracle.end_transaction(topic, "commit")
     assert run(file, "copy", "--without-spark")[0] == 0
 

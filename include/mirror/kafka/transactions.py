@@ -2,12 +2,13 @@
 
 The partition's leader knows the producer whose transaction begins there, the coordinators know the producer's transactional id and when its
 transaction began, by their clocks. A record's timestamp says neither: in a mirrored topic it is as old as the record's first original.
-kafka-python asks, for librdkafka's admin client cannot.
+So whether that was too long ago a coordinator is asked too (KIP-994, Kafka 3.8): by our clock, were it wrong, a transaction that hangs
+might begin in the future, and one of just now yesterday. kafka-python asks, for librdkafka's admin client cannot.
 """
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import kafka.errors as errors
@@ -23,8 +24,12 @@ _OVER = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """The transaction that holds back a partition. `seconds`: for how long it has been open, None where Kafka does not tell; `why` says
-    why not. `is_over`: its coordinator has ended it, but its marker never came to the partition, so nothing will end it there."""
+    """The transaction that holds back a partition.
+
+    `seconds`: for how long it has been open, None where Kafka does not tell; `why` says why not. They are by our clock, but on that side of
+    the longest time allowed on which the coordinator's clock has them. `is_over`: its coordinator has ended it, but its marker never
+    came to the partition, so nothing will end it there.
+    """
 
     producer_id: int | None = None
     producer_epoch: int | None = None
@@ -44,9 +49,10 @@ class OpenTransaction:
 
 
 def holders(
-    cluster: Cluster, settings: Mapping[str, Any], last_stable: Mapping[TopicPartition, int]
+    cluster: Cluster, settings: Mapping[str, Any], last_stable: Mapping[TopicPartition, int], longest: int
 ) -> dict[TopicPartition, OpenTransaction]:
-    """The transaction that begins at each partition's last stable offset; none where that has ended meanwhile.
+    """The transaction that begins at each partition's last stable offset; none where that has ended meanwhile. `longest`: after how many
+    seconds a transaction has been open for too long.
 
     What Kafka does not tell us (rights, old brokers, no answer) raises nothing: it stands in `why`. `settings` are librdkafka's, of an
     admin client of that cluster.
@@ -55,7 +61,7 @@ def holders(
     client = None
     try:
         client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
-        return {tp: found for tp, offset in last_stable.items() if (found := _holder(client, tp, offset)) is not None}
+        return {tp: found for tp, offset in last_stable.items() if (found := _holder(client, tp, offset, longest)) is not None}
     except (errors.KafkaError, OSError, ValueError) as failure:
         return dict.fromkeys(last_stable, OpenTransaction(why=_reason(failure)))
     finally:
@@ -63,7 +69,7 @@ def holders(
             client.close()
 
 
-def _holder(client: Any, tp: TopicPartition, offset: int) -> OpenTransaction | None:
+def _holder(client: Any, tp: TopicPartition, offset: int, longest: int) -> OpenTransaction | None:
     try:
         producer = _producer(client, tp, offset)
     except errors.KafkaError as failure:
@@ -78,22 +84,40 @@ def _holder(client: Any, tp: TopicPartition, offset: int) -> OpenTransaction | N
             return OpenTransaction(found.producer_id, found.producer_epoch, why=why)
         name = listed[0].transactional_id
         told = client.describe_transactions([name])[name]
+        is_long = _is_long(client, producer.producer_id, longest)
     except errors.KafkaError as failure:
         return OpenTransaction(found.producer_id, found.producer_epoch, why=_reason(failure))
-    return _told(client, tp, offset, found, name, told)
+    known = OpenTransaction(found.producer_id, found.producer_epoch, name, told.coordinator_id)
+    open_for = _told(client, tp, offset, known, told)
+    return open_for if open_for is None or open_for.seconds is None else _bounded(open_for, open_for.seconds, longest, is_long)
 
 
-def _told(client: Any, tp: TopicPartition, offset: int, found: OpenTransaction, name: str, told: Any) -> OpenTransaction | None:
+def _is_long(client: Any, producer_id: int, longest: int) -> bool | None:
+    """Whether the producer's transaction has been open for longer than that, by its coordinator's clock; None if no broker can say so."""
+    try:
+        listed = client.list_transactions(producer_id_filters=[producer_id], duration_filter_ms=longest * 1000)
+    except errors.UnsupportedVersionError:
+        return None
+    return any(listed.values())
+
+
+def _bounded(found: OpenTransaction, seconds: float, longest: int, is_long: bool | None) -> OpenTransaction:
+    """The transaction with an age on the right side of the longest one."""
+    if is_long is None:
+        return found
+    return replace(found, seconds=max(seconds, longest + 1.0) if is_long else min(seconds, float(longest)))
+
+
+def _told(client: Any, tp: TopicPartition, offset: int, known: OpenTransaction, told: Any) -> OpenTransaction | None:
     """What the coordinator says, once it is certain that it speaks of the transaction that the partition has."""
-    known = (found.producer_id, found.producer_epoch, name, told.coordinator_id)
     is_over = str(getattr(told.state, "value", told.state)) in _OVER or ClientTopicPartition(*tp) not in told.topic_partitions
     if is_over:
         # It was over before we asked the partition's leader again, and it is over only once its markers stand everywhere.
         still = _producer(client, tp, offset)
-        return OpenTransaction(*known, is_over=True) if still is not None else None
+        return replace(known, is_over=True) if still is not None else None
     if told.transaction_start_time_ms < 0:
-        return OpenTransaction(*known, why="its coordinator does not say when it began")
-    return OpenTransaction(*known, seconds=max(time.time() - told.transaction_start_time_ms / 1000, 0.0))
+        return replace(known, why="its coordinator does not say when it began")
+    return replace(known, seconds=max(time.time() - told.transaction_start_time_ms / 1000, 0.0))
 
 
 def _producer(client: Any, tp: TopicPartition, offset: int) -> Any:

@@ -85,10 +85,10 @@ def open_transactions(
     held = {found.tp: found for found in partitions if found.readable_end < found.end}
     if not held:
         return {}
-    told = holders(source, flow.client("source", "admin"), {tp: found.readable_end for tp, found in held.items()})
+    longest = flow.value("mirror.open.transaction.max.seconds")
+    told = holders(source, flow.client("source", "admin"), {tp: found.readable_end for tp, found in held.items()}, longest)
     untold = {tp: held[tp] for tp, holder in told.items() if holder.seconds is None and not holder.is_over}
     ages = _ages_by_timestamp(flow, untold, errors) if untold else {}
-    longest = flow.value("mirror.open.transaction.max.seconds")
     blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
     for tp, holder in told.items():
         age = ages.get(tp) if tp in untold else holder.seconds

@@ -12,16 +12,18 @@ from mirror.kafka.transactions import OpenTransaction, holders
 from mirror.offsets.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
+LONGEST = 900
 
 
 class Kafka:
     """The admin client. `open_at` are the answers of the partition's leader, one after the other: where the producer's transaction begins,
     -1 if it has none."""
 
-    def __init__(self, open_at=(30,), listed=("tx",), failure=None, **told):
-        self.open_at, self.listed, self.failure = list(open_at), listed, failure
+    def __init__(self, open_at=(30,), listed=("tx",), failure=None, age=5.0, our_clock=0.0, **told):
+        """`age`: of the transaction, by the clock of its coordinator; `our_clock` is so many seconds ahead of that."""
+        self.open_at, self.listed, self.failure, self.age = list(open_at), listed, failure, age
         partitions = {ClientTopicPartition(*ORDERS)}
-        began = int(time.time() * 1000) - 5_000
+        began = int((time.time() - age - our_clock) * 1000)
         described = {"state": "Ongoing", "coordinator_id": 2, "transaction_start_time_ms": began, "topic_partitions": partitions}
         self.told = Answer(**(described | told))
         self.closed = False
@@ -31,8 +33,10 @@ class Kafka:
         producer = Answer(producer_id=7, producer_epoch=1, current_transaction_start_offset=offset)
         return {partitions[0]: Answer(active_producers=[producer])}
 
-    def list_transactions(self, producer_id_filters):
+    def list_transactions(self, producer_id_filters, duration_filter_ms=None):
         assert producer_id_filters == [7]
+        if duration_filter_ms is not None and self.age is not None and self.age * 1000 <= duration_filter_ms:
+            return {1: [], 2: []}
         if self.failure:
             raise self.failure
         return {1: [], 2: [Answer(transactional_id=name) for name in self.listed]}
@@ -50,7 +54,7 @@ def asked(monkeypatch):
 
     def ask(client):
         monkeypatch.setattr(transactions, "KafkaAdminClient", lambda **_settings: client)
-        found = holders(Answer(timeout=1.0), {"bootstrap.servers": "h:1"}, {ORDERS: 30})
+        found = holders(Answer(timeout=1.0), {"bootstrap.servers": "h:1"}, {ORDERS: 30}, LONGEST)
         assert client.closed
         return found.get(ORDERS)
 
@@ -61,6 +65,24 @@ def test_the_coordinator_says_for_how_long_it_is_open_and_who_holds_it(asked):
     found = asked(Kafka())
     assert found.seconds == pytest.approx(5, abs=2)
     assert str(found) == "transactional id 'tx', producer id 7 with epoch 1, coordinator is broker 2"
+
+
+@pytest.mark.parametrize("our_clock", [-100_000, -600, 0, 600, 100_000])
+@pytest.mark.parametrize("age", [0, 5, 800, 900, 901, 5_000])
+def test_whether_it_is_open_for_too_long_does_not_hang_on_our_clock(asked, age, our_clock):
+    """A clock that is behind would have it begin in the future; by one that is ahead, it began long ago."""
+    assert (asked(Kafka(age=age, our_clock=our_clock)).seconds > LONGEST) == (age > LONGEST)
+
+
+@pytest.mark.parametrize("age", [5, 5_000])
+def test_a_broker_that_cannot_compare_leaves_it_to_our_clock(asked, age):
+    class Older(Kafka):
+        def list_transactions(self, producer_id_filters, duration_filter_ms=None):
+            if duration_filter_ms is not None:
+                raise errors.UnsupportedVersionError
+            return super().list_transactions(producer_id_filters)
+
+    assert asked(Older(age=age)).seconds == pytest.approx(age, abs=2)
 
 
 def test_one_that_has_ended_meanwhile_is_none(asked):
@@ -99,4 +121,6 @@ def test_a_cluster_that_does_not_answer_is_no_error_of_its_own(monkeypatch):
         raise errors.KafkaTimeoutError
 
     monkeypatch.setattr(transactions, "KafkaAdminClient", refuses)
-    assert holders(Answer(timeout=1.0), {"bootstrap.servers": "h:1"}, {ORDERS: 30}) == {ORDERS: OpenTransaction(why="KafkaTimeout")}
+    assert holders(Answer(timeout=1.0), {"bootstrap.servers": "h:1"}, {ORDERS: 30}, LONGEST) == {
+        ORDERS: OpenTransaction(why="KafkaTimeout")
+    }
