@@ -86,11 +86,14 @@ class _Looking:
     def run(self) -> Found:
         """Fills what is found."""
         refused: dict[str, MirrorError] = {}
-        names = {*self._source.names(), *(tp.topic for tp in self._stored)}
-        mirrored = {name for name in names if self._selection.should_replicate(name) and (not self._only or name in self._only)}
+        there = frozenset(self._source.names())
+        names = {*there, *(tp.topic for tp in self._stored)}
         named = {name for name in names if not self._only or name in self._only}
         refused |= {name: error for name in named if (error := self._selection.refusal(name)) is not None}
-        topics = self._source.topics(mirrored, refused)
+        chosen = {name for name in names if self._selection.should_replicate(name)}
+        shared = self._selection.sharing(chosen & there, {tp.topic for tp in self._ledger.records})
+        refused |= {name: error for name, error in shared.items() if name in named}
+        topics = self._source.topics((chosen & named) - shared.keys(), refused)
         remotes = self._target.topics({self._selection.remote(name) for name in topics}, self._hidden)
         self._found.remotes = {name: remotes[remote] for name in topics if (remote := self._selection.remote(name)) in remotes}
         self._note_what_is_left_out(topics, refused)

@@ -1,6 +1,5 @@
 """Which topics of its source a flow mirrors, and under which names."""
 
-from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ from mirror.policy.filters import TopicFilter
 from mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic
 from mirror.policy.topic_names import unusable
 
-SHARED = "is the remote name of another topic too"
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -50,10 +49,15 @@ class TopicSelection:
     def sharing(self, topics: Iterable[str], known: Container[str] = ()) -> dict[str, RemoteNameUnusable]:
         """Those of the mirrored `topics` whose remote name another one has too: what they hold must not be mixed. A topic that is `known`,
         for it was mirrored before, goes on."""
-        names = {topic: self.remote(topic) for topic in topics}
-        taken = Counter(names.values())
+        named: dict[str, list[str]] = {}
+        for topic in sorted(topics):
+            named.setdefault(self.remote(topic), []).append(topic)
         return {
-            topic: RemoteNameUnusable(topic, remote, SHARED) for topic, remote in names.items() if taken[remote] > 1 and topic not in known
+            topic: RemoteNameUnusable(topic, remote, f"is the remote name of {_others(topic, sharing)} too")
+            for remote, sharing in named.items()
+            if len(sharing) > 1
+            for topic in sharing
+            if topic not in known
         }
 
     def shown(self, topic: str) -> str:
@@ -125,6 +129,11 @@ class TopicSelection:
             seen.add(current)
             current = self.policy.upstream_topic(current)
         return False
+
+
+def _others(topic: str, sharing: Iterable[str]) -> str:
+    others = [f"'{each}'" for each in sharing if each != topic]
+    return ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
 
 
 def _failed(topic: str, failure: Exception) -> RemoteNameUnusable:

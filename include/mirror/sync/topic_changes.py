@@ -1,13 +1,11 @@
 """What has to change on the target so that every mirrored topic has its remote topic. Pure: it only compares."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mirror.errors import MirrorError, RemoteNameUnusable
 from mirror.kafka.model import Topic
 from mirror.policy import TopicSelection
-from mirror.policy.selection import SHARED
 from mirror.policy.topic_names import unusable
 
 
@@ -39,10 +37,9 @@ def plan_topics(source_topics: Mapping[str, Topic], target_topics: Mapping[str, 
     extend: list[TopicChange] = []
     unchanged: list[str] = []
     errors: dict[str, MirrorError] = {}
-    taken = Counter(remote_names[name] for name in source_topics)
     for name, topic in sorted(source_topics.items()):
         remote = remote_names[name]
-        complaint = SHARED if taken[remote] > 1 else unusable(remote)
+        complaint = unusable(remote)
         wanted = TopicChange(name, remote, len(topic.partitions))
         if complaint:
             errors[name] = RemoteNameUnusable(name, remote, complaint)

@@ -74,6 +74,7 @@ class _Sync:
     """One pass over a flow's topics, collecting the errors by source topic."""
 
     def __init__(self, flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool) -> None:
+        self._flow = flow
         self._source = source
         self._target = target
         self._dry_run = dry_run
@@ -84,7 +85,7 @@ class _Sync:
     def run(self) -> ConfigsSynced:
         """Looks at both clusters and writes."""
         found = discover(self._selection, self._source)
-        both = compared(self._selection, found.topics, self._target)
+        both = compared(self._flow, self._selection, found.topics, self._target)
         self._errors |= {**found.errors, **both.changes.errors}
         sources, targets = self._entries(both.existing)
         changes = {

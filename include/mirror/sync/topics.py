@@ -82,7 +82,7 @@ class _Refresh:
     def run(self) -> TopicsRefreshed:
         """Looks at both clusters, writes, and looks again where another run was faster."""
         found = discover(self._selection, self._source)
-        changes = compared(self._selection, found.topics, self._target).changes
+        changes = compared(self._flow, self._selection, found.topics, self._target).changes
         self._errors |= {**found.errors, **changes.errors}
         deleted = self._deleted(found)
         created, overtaken = self._settled(changes.create, self._create(changes.create))

@@ -138,4 +138,5 @@ def test_topics_that_share_a_remote_name_are_refused_but_for_one_that_was_mirror
 
     chosen = selection(Shouting({}))
     assert set(chosen.sharing(["a", "A", "b"])) == {"a", "A"}
-    assert set(chosen.sharing(["a", "A", "b"], {"a"})) == {"A"}
+    (refused,) = chosen.sharing(["a", "A", "b"], {"a"}).values()
+    assert (refused.topic, "'source.A' is the remote name of 'a' too" in refused.message) == ("A", True), "both are named"

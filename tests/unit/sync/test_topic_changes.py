@@ -49,12 +49,6 @@ def test_an_unusable_remote_name_is_an_error_of_that_topic_alone() -> None:
     assert "has 250 characters, and Kafka takes 249 at most" in str(changes.errors["b"])
 
 
-def test_topics_that_share_a_remote_name_are_not_mirrored_at_all() -> None:
-    changes = planned(topics(a=1, b=1, c=1), {}, a="same", b="same")
-    assert [change.topic for change in changes.create] == ["c"]
-    assert set(changes.errors) == {"a", "b"}
-
-
 @pytest.mark.parametrize("name", ["a", "A-1_.x", "x" * 249])
 def test_kafkas_own_names_are_usable(name: str) -> None:
     assert unusable(name) == ""
