@@ -81,10 +81,11 @@ class LedgerRecord:
 
     `watermark` is the next source offset to copy and `target_next` the end of the remote partition right behind our last record there.
     `covered` are source offsets that are copied (or were aborted, compacted away, or control records); what stands in `skipped` is not
-    copied, whether `covered` has it or not. `records` and `bytes` are running totals. `start` is the first source offset that the copy is
-    responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills wrote, into
-    whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once more.
-    `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since.
+    copied, whether `covered` has it or not. `records` and `bytes` are running totals since the copy began, or since the partition was last
+    taken over (0: none of ours stands behind the take-over), and `earlier` those of before. `start` is the first source offset that the
+    copy is responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills
+    wrote, into whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once
+    more. `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since.
     """
 
     watermark: int
@@ -110,6 +111,12 @@ class LedgerRecord:
     history_topics: tuple[HistoryTopic, ...] = ()
     older: OlderCopies | None = None
     handed_back: Decided | None = None
+    earlier: tuple[int, int] = (0, 0)
+
+    @property
+    def totals(self) -> tuple[int, int]:
+        """How many records and bytes were copied in all, also before the partition was handed back and taken over again."""
+        return self.records + self.earlier[0], self.bytes + self.earlier[1]
 
     @property
     def group_map(self) -> OffsetMap:

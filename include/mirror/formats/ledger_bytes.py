@@ -83,6 +83,8 @@ def encode(record: LedgerRecord) -> bytes:
         value["older"] = _older_document(record.older)
     if record.handed_back is not None:
         value["handed_back"] = _decided_document(record.handed_back)
+    if record.earlier != (0, 0):
+        value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -131,6 +133,7 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         history_topics=from_documents(_list(fields.get("history_topics", []))),
         older=_older(fields["older"]) if "older" in fields else None,
         handed_back=_handed_back(fields, decided),
+        earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
     )
 
 

@@ -83,8 +83,7 @@ class TakenLane:
                 ours.offset_map if ours else OffsetMap(), syncs, position.pairs, Pair(position.watermark, left.target_end)
             ),
             older=ours.older if ours else None,
-            records=before.records if before else 0,
-            bytes=before.bytes if before else 0,
+            earlier=before.totals if before else (0, 0),
             writer=writer,
             decided=self._decided,
             # What MirrorMaker 2 copied below is no history that a backfill could fill.

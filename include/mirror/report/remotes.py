@@ -73,8 +73,7 @@ def _remote_partitions(
 
 
 def _ends_with_ours(record: LedgerRecord | None, end: int | None) -> bool:
-    # A marker of ours stands behind what we copied, and not behind what was taken over: there no last record of ours is noted.
-    return record is not None and end is not None and end <= record.target_next + (record.last is not None)
+    return record is not None and end is not None and end <= record.target_next + (record.records > 0)
 
 
 def _still_unexplained(

@@ -20,7 +20,7 @@ def sample_of(seen: Observation) -> Sample:
     """The running totals at the moment of an observation."""
     source = seen.source or {}
     totals = {
-        tp: Totals(record.records, record.bytes, seen.starts.get(tp, record.watermark), source[tp].end if tp in source else None)
+        tp: Totals(*record.totals, seen.starts.get(tp, record.watermark), source[tp].end if tp in source else None)
         for tp, record in (seen.ledger or {}).items()
     }
     return Sample(seen.time.timestamp(), totals)
@@ -37,7 +37,7 @@ def partitions_of(status: Status, seen: Observation, samples: Sequence[Sample], 
     found = []
     for each in status.partitions:
         tp, record = each.topic_partition, records.get(each.topic_partition)
-        own = (record.records, record.bytes) if record else (0, 0)
+        own = record.totals if record else (0, 0)
         found.append(
             PartitionSnapshot(
                 status=each,
@@ -52,8 +52,8 @@ def partitions_of(status: Status, seen: Observation, samples: Sequence[Sample], 
 
 
 def _totals(records: Iterable[LedgerRecord]) -> tuple[int, int]:
-    listed = list(records)
-    return sum(each.records for each in listed), sum(each.bytes for each in listed)
+    listed = [each.totals for each in records]
+    return sum(copied for copied, _ in listed), sum(size for _, size in listed)
 
 
 def topics_of(

@@ -204,8 +204,8 @@ def _partition(tp: TopicPartition, seen: Observation, errors: Mapping[tuple[str 
         since=blocked.since if blocked else None,
         note=seen.paused.get(tp) or seen.decided.get(tp, ""),
         written=record.writer if record else None,
-        records=record.records if record else None,
-        bytes=record.bytes if record else None,
+        records=record.totals[0] if record else None,
+        bytes=record.totals[1] if record else None,
         history=history_said(record) if record else "",
     )
 

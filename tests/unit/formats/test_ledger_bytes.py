@@ -71,6 +71,7 @@ records = st.builds(
     last=st.none() | st.builds(LastRecord, offsets, offsets, offsets),
     older=st.none() | st.builds(OlderCopies, offsets, offsets, offsets, offsets, st.none() | older_maps),
     handed_back=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
+    earlier=st.tuples(offsets, offsets),
 )
 
 
@@ -127,13 +128,15 @@ def test_what_stands_beside_the_map_stands_behind_everything_else():
     assert encode(replace(RECORD, handed_back=back)) == encode(RECORD)[:-1] + (
         b',"handed_back":{"decision":"handed-back","who":"ana@ops","when":"2026-11-21T08:00:00.123Z","why":"seen"}}'
     )
-    for record in (thinned, replace(RECORD, older=waits), replace(RECORD, handed_back=back)):
+    earlier = replace(RECORD, earlier=(90, 9_000))
+    assert encode(earlier) == encode(RECORD)[:-1] + b',"earlier":{"records":90,"bytes":9000}}'
+    for record in (thinned, replace(RECORD, older=waits), replace(RECORD, handed_back=back), earlier):
         assert decode(encode(record), "here") == record
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("thinned_behind", False), ("thinned_behind", 1), ("older", {}), ("older", 7), ("older", None), ("handed_back", {})],
+    [("thinned_behind", False), ("thinned_behind", 1), ("older", {}), ("older", 7), ("older", None), ("handed_back", {}), ("earlier", {})],
 )
 def test_what_only_looks_as_if_it_stood_beside_the_map_is_damage(field, value):
     with pytest.raises(LedgerDamaged, match="ledger-3@7"):
