@@ -47,7 +47,6 @@ def _run(given: Sequence[str]) -> int:
         return _tell(_unread(given), iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
     if options.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-        logging.getLogger("mirror.librdkafka").propagate = True
     return _tell(options, _answers(options))
 
 

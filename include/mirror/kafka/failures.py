@@ -1,6 +1,5 @@
 """What the client says, as an error of ours: who refused, whether it may be tried again, and where."""
 
-import logging
 import re
 import time
 from collections import deque
@@ -10,14 +9,9 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.kafka.client_log import client_log, keep_secret
 from mirror.kafka.tls import KEPT, explained, refuses_us
 from mirror.offsets.partition import TopicPartition
-
-# The client's background threads repeat each failed connection many times a second; what matters of it is in our errors. Whoever wants
-# the lines adds a handler to this logger.
-_log = logging.getLogger("mirror.librdkafka")
-_log.addHandler(logging.NullHandler())
-_log.propagate = False
 
 _AUTHENTICATION = {
     KafkaError._AUTHENTICATION,
@@ -107,7 +101,8 @@ class Complaints:
 
 def settings_with(settings: Mapping[str, Any], complaints: Complaints, **more: Any) -> dict[str, Any]:
     """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself."""
-    return {"error_cb": complaints, "logger": _log, **settings, **more}
+    keep_secret(settings)
+    return {"error_cb": complaints, "logger": client_log, **settings, **more}
 
 
 def patiently(call: Callable[[float], Result], seconds: float, complaints: Complaints) -> Result:
