@@ -4,18 +4,23 @@ Spark only schedules. A lane's function never raises, so a failing lane does not
 lost executors, and fencing makes them safe.
 """
 
+import logging
 import pickle
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 WORKER_MODULES = ("mirror", "confluent_kafka")
 
+log = logging.getLogger("mirror.copy.job")
 
-def copy_lanes(tasks: Iterable[bytes]) -> Iterator[Any]:
-    """Runs on a worker: lane tasks in, lane results out. The tasks come pickled, so that a worker that lacks a module can say so."""
+
+def copy_lanes(level: str, hand_over: bool, tasks: Iterable[bytes]) -> Iterator[Any]:
+    """Runs on a worker: lane tasks in, lane results out, and with `hand_over` what it logged. The tasks come pickled, so that a worker that
+    lacks a module can say so."""
     import importlib
 
     for module in WORKER_MODULES:
@@ -24,9 +29,13 @@ def copy_lanes(tasks: Iterable[bytes]) -> Iterator[Any]:
         except ImportError as error:
             yield {"module": module, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
             return
+    from mirror.copy.job_log import worker_log
     from mirror.copy.run import copy_side_by_side
 
-    yield from copy_side_by_side([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
+    with worker_log(level, hand_over) as lines:
+        yield from copy_side_by_side([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
+    if lines:
+        yield {"log": lines}
 
 
 def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
@@ -36,17 +45,22 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
     from mirror.config import load
     from mirror.copy.job_driver import of_prepared_workers, settled, stop
     from mirror.copy.job_files import read_plan
+    from mirror.copy.job_log import wanted_level
     from mirror.copy.rounds import copy_in_rounds
     from mirror.copy.run import LANES_AT_ONCE, lane_tasks
+    from mirror.copy.spark_start import is_local
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
     context = SparkContext(conf=settled(SparkConf()))
     cores = context.defaultParallelism
+    log.info("%s: Spark %s runs on %s as %s, run %s.", flow_name, context.version, context.master, context.applicationId, run_id)
 
     def copy(tasks: Sequence[Any]) -> list[Any]:
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
         slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
-        answers = context.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(copy_lanes).collect()
+        log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
+        work = partial(copy_lanes, wanted_level(), not is_local(context.master))
+        answers = context.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(work).collect()
         return list(of_prepared_workers(answers))
 
     try:

@@ -1,6 +1,7 @@
 """The Spark connection of a job: local without any connection, and never another one than the configured."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -10,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 from mirror.config import Flow
 from mirror.config.connections import handed_over
 from mirror.copy.job_files import JobFiles
+from mirror.copy.job_log import level_for_job, relayed
 from mirror.copy.spark_start import LOCAL_MASTER, environment, is_local, package, program, properties_file, tuned_spark
 from mirror.copy.spark_submit import Job
 from mirror.errors import ConfigurationError, Problem
@@ -48,6 +50,10 @@ class JobHook(SparkSubmitHook):
         """Runs the job and waits for it. Raises AirflowException, with the end of its output, if it ends badly."""
         return super().submit(application, env=self._environment, pass_fds=self._inherited, **options)
 
+    def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        """Takes the job's output, in order: the mirror's lines are logged at their own levels, all others by the provider's hook."""
+        super()._process_spark_submit_log(relayed(itr))
+
     def run(self, job: Job) -> str:
         """Runs the job to its end, and gives the words with which it ended badly; '' if it did not. What its result file holds says
         more than the exit code: without a result, these words are all there is."""
@@ -66,7 +72,7 @@ def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
     tuned = None if properties else tuned_spark()
     return JobHook(
         connection,
-        environment={**os.environ, **environment(found.master, "", tuned, files.directory), **handed_over(flow)},
+        environment={**os.environ, **level_for_job(), **environment(found.master, "", tuned, files.directory), **handed_over(flow)},
         inherited=(files.lock,),
         name=job.name,
         application_args=list(job.arguments),

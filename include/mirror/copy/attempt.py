@@ -106,8 +106,10 @@ class Attempt:
             self._check_identities()
             self._write_ledger(engine)
             engine.commit()
-            self._state.size.committed(time.monotonic() - begun)
-            self._state.pace.copied(sum(moved.bytes for moved in progress), time.monotonic() - begun)
+            seconds = time.monotonic() - begun
+            self._state.size.committed(seconds)
+            self._state.pace.copied(sum(moved.bytes for moved in progress), seconds)
+            self._state.log.committed(progress, seconds)
             self._committed(progress)
             if self._state.budget_spent():
                 return
@@ -235,7 +237,8 @@ class Attempt:
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
         for tp, skipped in self._skipped:
             state.passed_over(tp, skipped)
-        state.errors.update(self._stuck)
+        for tp, error in self._stuck.items():
+            state.leave_out_partition(tp, error)
         self._skipped.clear()
         self._stuck.clear()
         self._unwritten.clear()

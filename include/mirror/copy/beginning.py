@@ -119,6 +119,8 @@ class Beginning:
         self.ledger_end.next = lane.end
         self._note = lane.note
         records = dict(lane.records)
+        self._state.log.fenced(lane.end, records)
+        self._state.note_totals(records)
         clusters = (task.source, task.source_cluster_id, task.target, task.target_cluster_id)
         check_clusters(records.values(), *clusters, self._decisions)
         now = datetime.now(UTC)
@@ -260,7 +262,7 @@ class Beginning:
         self._leave_out(tp, replace(error.report(), topic=tp.topic))
 
     def _leave_out(self, tp: TopicPartition, error: ErrorReport) -> None:
-        self._state.errors[tp] = error
+        self._state.leave_out_partition(tp, error)
         self.records.pop(tp, None)
         self.unwritten.discard(tp)
 

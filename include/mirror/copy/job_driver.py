@@ -1,12 +1,15 @@
 """What the drivers of all Spark jobs do alike. Imports no Spark: jobs/ does that, and hands its objects in."""
 
-import sys
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mirror.copy.job_files import write_failure
+from mirror.copy.job_log import log_to_standard_error, wanted_level, write_lines
 from mirror.errors import MirrorError, PlanMismatch, WorkerUnprepared
+
+log = logging.getLogger(__name__)
 
 
 def settled(settings: Any) -> Any:
@@ -16,11 +19,14 @@ def settled(settings: Any) -> Any:
 
 
 def of_prepared_workers(answers: Sequence[Any]) -> Sequence[Any]:
-    """The workers' answers. Raises WorkerUnprepared if one of them, a dictionary, says that its worker lacks a module."""
-    for answer in answers:
-        if isinstance(answer, dict):
+    """The workers' answers, without the lines of their logs, which go into the driver's. Raises WorkerUnprepared if one of them says that
+    its worker lacks a module."""
+    said = [answer for answer in answers if isinstance(answer, dict)]
+    write_lines(answer["log"] for answer in said if "log" in answer)
+    for answer in said:
+        if "log" not in answer:
             raise WorkerUnprepared(**answer)
-    return answers
+    return [answer for answer in answers if not isinstance(answer, dict)]
 
 
 def stop(context: Any) -> None:
@@ -37,11 +43,12 @@ def check_configuration(planned: str, found: str) -> None:
 
 def exit_code(result_file: str, job: Callable[[Path], None]) -> int:
     """Runs a whole job, which writes its results into the file; 0, or 1 after an error of ours. That is handed back as a value: the exit
-    code alone could not say whether to retry."""
+    code alone could not say whether to retry. The mirror's lines go to standard error, which is the job's log."""
+    log_to_standard_error(wanted_level())
     try:
         job(Path(result_file))
     except MirrorError as error:
         write_failure(Path(result_file), error)
-        print(error, file=sys.stderr)  # noqa: T201 — the job's log
+        log.error("%s", error)  # noqa: TRY400 — it is one of ours, and says where it came from
         return 1
     return 0

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from mirror.copy.attempt import Attempt
 from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceChanged, WritingRefused
+from mirror.copy.lane_log import told
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import (
@@ -44,6 +45,7 @@ class LaneCopy:
     def run(self) -> LaneResult:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
+        state.log.begins()
         well = [planned for planned in self._task.ranges if planned.reason != BLOCKED]
         stuck = [planned for planned in self._task.ranges if planned.reason == BLOCKED]
         # First everything that is expected to go well together, then each partition that was stuck, by itself; one of these in any case.
@@ -57,9 +59,11 @@ class LaneCopy:
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
             for tp, record in sorted(state.written.items())
         ]
+        state.log.ended(self._lane_error, len(state.errors))
         skipped = tuple(state.skipped[tp] for tp in sorted(state.skipped))
         seconds = time.monotonic() - started
-        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, seconds, skipped, state.ledger_end)
+        elsewhere = tuple(state.copied_elsewhere[tp] for tp in sorted(state.copied_elsewhere))
+        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, seconds, skipped, state.ledger_end, elsewhere)
 
     def _until_done(self, ranges: Sequence[Range]) -> bool:
         """Attempts until the ranges are done. False: leave the lane alone for this run."""
@@ -69,12 +73,15 @@ class LaneCopy:
                 Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine).run()
                 return True
             except PaceChanged:
+                self._state.log.rate(self._state.pace.rate)
                 continue  # no failure: the next attempt fetches as much as the new rate allows
             except BatchRefused as refusal:
+                self._state.log.again(f"the target refused records of {refusal.source} from {refusal.first} on: {refusal.detail}")
                 self._narrow(refusal)
             except NothingRead as silence:
                 self._leave_out_silent_partitions(silence)
             except WritingRefused:
+                self._state.log.again("the target does not let us write a topic of the transaction; which one, it is asked now.")
                 if not self._leave_out_refused_topics():
                     return False
             except MirrorError as error:
@@ -96,7 +103,7 @@ class LaneCopy:
                 partition=tp.partition,
                 next="Look at the partition's leader on the source and at quotas; the next run goes on by itself.",
             )
-            self._state.errors[tp] = error.report()
+            self._state.leave_out_partition(tp, error.report())
 
     def _leave_out_refused_topics(self) -> bool:
         """Asks the target which topics of the lane its producer may not write, and goes on without them."""
@@ -124,8 +131,10 @@ class LaneCopy:
                 return self._again(error)
         if isinstance(error, TransactionTooSlow):
             if state.size.too_slow(error.written):
+                state.log.again(f"{told(error.report())} Its transactions are of {state.size.bytes:,} bytes at most from now on.")
                 return True
         elif isinstance(error, TargetLostRecords) and error in [noted for _, noted in state.poisoned.values()]:
+            state.log.again(told(error.report()))
             return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error):
             return True
@@ -143,5 +152,7 @@ class LaneCopy:
         if self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()
             return False
-        time.sleep(min(0.25 * 2**self._failures, 5.0))
+        seconds = min(0.25 * 2**self._failures, 5.0)
+        state.log.retry(self._failures, _MAX_FAILURES, seconds, error, bool(self._turn))
+        time.sleep(seconds)
         return True

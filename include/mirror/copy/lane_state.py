@@ -1,9 +1,11 @@
 """What a lane's run knows over its attempts: what was committed, what was left out, and how far the budget goes."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
-from mirror.copy.model import LaneTask, SkippedRecords
+from mirror.copy.lane_log import LaneLog
+from mirror.copy.model import CopiedElsewhere, LaneTask, SkippedRecords
 from mirror.copy.pace import Pace
 from mirror.copy.pacing import SMALLEST_TRANSACTION, Pacing, TransactionSize
 from mirror.copy.turns import Turns
@@ -19,6 +21,7 @@ class LaneState:
     def __init__(self, task: LaneTask) -> None:
         self.task = task
         self.deadline = time.monotonic() + task.max_seconds
+        self.log = LaneLog(task)
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.pacing = Pacing()
         self.pace = Pace(task)
@@ -28,6 +31,9 @@ class LaneState:
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
+        self.copied_elsewhere: dict[TopicPartition, CopiedElsewhere] = {}
+        self._totals = {planned.topic_partition: (planned.records, planned.bytes) for planned in task.ranges}
+        """The ledger's running totals of records and bytes, as this run saw them last."""
         self.transactions = 0
         self.ledger_end = 0
         """How far the lane's ledger partition reaches at least, as far as this run has seen."""
@@ -50,6 +56,23 @@ class LaneState:
         if self.task.max_bytes < 0:
             return None
         return max(0, self.task.max_bytes - sum(size for _, size in self.copied.values()))
+
+    def note_totals(self, records: Mapping[TopicPartition, LedgerRecord]) -> None:
+        """Takes down how far the ledger's totals are, as an attempt read them; what they grew by is another run's where that one wrote
+        them last. A commit of ours whose answer was lost is ours."""
+        if self.task.history:
+            return  # what is written of it has totals of its own
+        for tp, (known, size) in self._totals.items():
+            record = records.get(tp)
+            if record is None:
+                continue
+            if record.records > known and record.writer.run != self.task.run:
+                before = self.copied_elsewhere.get(tp)
+                more, bytes_more = record.records - known, max(0, record.bytes - size)
+                counts = (more + before.records, bytes_more + before.bytes) if before else (more, bytes_more)
+                self.log.copied_elsewhere(CopiedElsewhere(tp.topic, tp.partition, more, bytes_more, record.writer.run))
+                self.copied_elsewhere[tp] = CopiedElsewhere(tp.topic, tp.partition, *counts, record.writer.run)
+            self._totals[tp] = (record.records, record.bytes)
 
     def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
         """Counts records that were passed over for good."""
@@ -76,5 +99,11 @@ class LaneState:
             for planned in self.task.ranges
             if planned.topic == error.topic and error.partition in (None, planned.partition) and planned.topic_partition not in self.errors
         ]
-        self.errors.update({tp: error.report() for tp in named})
+        for tp in named:
+            self.leave_out_partition(tp, error.report())
         return bool(named)
+
+    def leave_out_partition(self, tp: TopicPartition, error: ErrorReport) -> None:
+        """Leaves one partition out of the rest of the run, for this reason."""
+        self.errors[tp] = error
+        self.log.left_out(tp, error)

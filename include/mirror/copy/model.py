@@ -108,6 +108,17 @@ class SkippedRecords:
 
 
 @dataclass(frozen=True)
+class CopiedElsewhere:
+    """What another run copied of one partition since this one was planned; `run` is its name, '' if it has none."""
+
+    topic: str
+    partition: int
+    records: int
+    bytes: int
+    run: str
+
+
+@dataclass(frozen=True)
 class LaneResult:
     """What one lane did. `errors` are of single partitions, or of the whole lane where topic is None."""
 
@@ -119,6 +130,8 @@ class LaneResult:
     skipped: tuple[SkippedRecords, ...] = ()
     ledger_end: int = 0
     """How far the lane's ledger partition reaches at least: whoever reads less of it was told something stale."""
+    copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
+    """What the lane found in its ledger that another run had brought since the plan."""
 
     @property
     def records(self) -> int:

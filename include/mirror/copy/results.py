@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mirror.copy.model import LaneResult, SkippedRecords, Watermark
+from mirror.copy.model import CopiedElsewhere, LaneResult, SkippedRecords, Watermark
 from mirror.errors import ErrorReport
 
 _WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
 _SKIPPED = ("topic", "partition", "offset", "records", "reason")
+_ELSEWHERE = ("topic", "partition", "records", "bytes", "run")
 _LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
 
 
@@ -30,12 +31,17 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
         (each.lane, len(each.watermarks), len(each.errors), each.transactions, round(each.seconds, 3), len(each.skipped), each.ledger_end)
         for each in results
     ]
-    return {
+    elsewhere = [(each.lane, found) for each in results for found in each.copied_elsewhere]
+    document: dict[str, Any] = {
         "watermarks": watermarks_to_columns(mark for each in results for mark in each.watermarks),
         "errors": [error.as_dict() for each in results for error in each.errors],
         "skipped": {name: [getattr(each, name) for each in skipped] for name in _SKIPPED},
         "lanes": {name: [row[place] for row in rows] for place, name in enumerate(_LANE)},
     }
+    if elsewhere:
+        columns: dict[str, list[Any]] = {name: [getattr(found, name) for _, found in elsewhere] for name in _ELSEWHERE}
+        document["copied_elsewhere"] = {"lane": [lane for lane, _ in elsewhere], **columns}
+    return document
 
 
 def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
@@ -43,6 +49,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     marks = iter(watermarks_from_columns(document["watermarks"]))
     errors = iter([ErrorReport.from_dict(error) for error in document["errors"]])
     skipped = iter([SkippedRecords(*row) for row in zip(*(document["skipped"][name] for name in _SKIPPED), strict=True)])
+    elsewhere = _copied_elsewhere(document.get("copied_elsewhere"))
     lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
     return [
         LaneResult(
@@ -53,6 +60,15 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
             seconds,
             tuple(next(skipped) for _ in range(passed_over)),
             ledger_end,
+            tuple(elsewhere.get(lane, ())),
         )
         for lane, reached, failed, transactions, seconds, passed_over, ledger_end in zip(*(lanes[name] for name in _LANE), strict=True)
     ]
+
+
+def _copied_elsewhere(columns: Mapping[str, list[Any]] | None) -> dict[int, list[CopiedElsewhere]]:
+    """By lane; nothing where no lane found anything, and of an older mirror's workers, who do not look for it."""
+    found: dict[int, list[CopiedElsewhere]] = {}
+    for lane, *row in zip(*(columns[name] for name in ("lane", *_ELSEWHERE)), strict=True) if columns else ():
+        found.setdefault(lane, []).append(CopiedElsewhere(*row))
+    return found

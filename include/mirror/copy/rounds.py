@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from mirror.copy.model import LaneResult, LaneTask, SkippedRecords, Watermark
+from mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
 from mirror.copy.throttle import shares
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
@@ -43,14 +43,28 @@ def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
         return ()
     failed = {(error.topic, error.partition) for error in result.errors}
     reached = {(mark.topic, mark.partition): mark.source_offset for mark in result.watermarks}
+    copied = _copied(result)
     left = []
     for planned in task.ranges:
         tp = planned.topic_partition
         if tp in failed or (tp.topic, None) in failed or reached.get(tp, planned.start) >= planned.end:
             continue
+        planned = (
+            replace(planned, records=planned.records + copied[tp][0], bytes=planned.bytes + copied[tp][1]) if tp in copied else planned
+        )
         passed = planned.reason == BLOCKED and reached.get(tp, planned.start) > planned.start
         left.append(replace(planned, reason=BEHIND) if passed else planned)
     return tuple(left)
+
+
+def _copied(result: LaneResult) -> dict[TopicPartition, tuple[int, int]]:
+    """By how many records and bytes the ledger's totals grew in a round, as far as the lane knows: the next one begins behind them."""
+    grown: dict[TopicPartition, tuple[int, int]] = {}
+    counted: list[Watermark | CopiedElsewhere] = [*result.watermarks, *result.copied_elsewhere]
+    for each in counted:
+        records, size = grown.get(TopicPartition(each.topic, each.partition), (0, 0))
+        grown[TopicPartition(each.topic, each.partition)] = (records + each.records, size + each.bytes)
+    return grown
 
 
 def _shared(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
@@ -84,7 +98,17 @@ def _together(first: LaneResult, second: LaneResult) -> LaneResult:
         first.seconds + second.seconds,
         tuple(skipped[tp] for tp in sorted(skipped)),
         max(first.ledger_end, second.ledger_end),
+        _elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
     )
+
+
+def _elsewhere(found: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]:
+    summed: dict[TopicPartition, CopiedElsewhere] = {}
+    for each in found:
+        tp = TopicPartition(each.topic, each.partition)
+        before = summed.get(tp)
+        summed[tp] = replace(each, records=each.records + before.records, bytes=each.bytes + before.bytes) if before else each
+    return tuple(summed[tp] for tp in sorted(summed))
 
 
 def _added(first: Watermark, second: Watermark) -> Watermark:

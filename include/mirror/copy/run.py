@@ -1,5 +1,6 @@
 """From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,9 +13,12 @@ from mirror.copy.lane import LaneCopy
 from mirror.copy.model import ClientSettings, LaneResult, LaneTask
 from mirror.copy.rounds import copy_in_rounds
 from mirror.errors import MirrorError, unexpected
+from mirror.kafka.client_log import REPEATS, said_by
 from mirror.offsets.lanes import lane_of, transactional_id
 from mirror.plan.model import Plan, Range
 from mirror.policy import replication_policy, topic_selection
+
+log = logging.getLogger(__name__)
 
 LANES_AT_ONCE = 4
 """How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
@@ -38,7 +42,8 @@ def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
 
 def copy_lane(task: LaneTask) -> LaneResult:
     """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
-    result = _copied(task)
+    with said_by(f"lane {task.lane}: "):
+        result = _copied(task)
     errors = (error.of_flow(f"{task.source}->{task.target}") for error in result.errors)
     if task.history:
         errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
@@ -63,7 +68,10 @@ def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
 def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
     with ThreadPoolExecutor(max_workers=LANES_AT_ONCE, thread_name_prefix="lane") as threads:
-        return list(threads.map(copy_lane, tasks))
+        results = list(threads.map(copy_lane, tasks))
+    for line in REPEATS.left_out():
+        log.warning("%s", line)
+    return results
 
 
 def _by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ LOCAL_MASTER = "local[*,4]"
 """All cores of this host, and four attempts at a task as on a cluster (spark.task.maxFailures has no effect on a local master)."""
 
 INCLUDE = Path(__file__).resolve().parents[2]
+LOG4J = INCLUDE.parent / "jobs" / "log4j2.properties"
 TUNED = Path(sys.prefix) / "share" / "mirror" / "spark"
 """Belongs to the Python environment: the class-data archive in it fits this environment's jars and this Java alone."""
 
@@ -117,10 +119,20 @@ def environment(master: str, config: str, tuned: TunedSpark | None, scratch: Pat
         variables["PYSPARK_PYTHON"] = sys.executable
         variables["SPARK_LOCAL_DIRS"] = str(scratch)
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+        variables.update(_log4j(os.environ))
         variables["SPARK_HOME"] = str(tuned.home if tuned else installed_spark())
         # For the JVM that only prints the command line of the one that works.
         variables["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return variables
+
+
+def _log4j(environ: Mapping[str, str]) -> dict[str, str]:
+    """Has Spark log what needs somebody's attention, by jobs/log4j2.properties; nothing where the user has a log4j configuration: in
+    SPARK_CONF_DIR or in SPARK_SUBMIT_OPTS. One that spark.driver.extraJavaOptions names comes later on the command line, and wins."""
+    options, configured = environ.get("SPARK_SUBMIT_OPTS", ""), environ.get("SPARK_CONF_DIR", "")
+    if "log4j" in options or (configured and any(Path(configured).glob("log4j2.*"))):
+        return {}
+    return {"SPARK_SUBMIT_OPTS": f"{options} -Dlog4j2.configurationFile={LOG4J.as_uri()}".strip()}
 
 
 def package(directory: Path) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirror.copy.job_files import JobFiles, job_files, read_results
+from mirror.copy.job_log import level_for_job, without_noise
 from mirror.copy.model import LaneResult
 from mirror.copy.spark_start import INCLUDE, LOCAL_MASTER, environment, is_local, package, program, properties_file, tuned_spark
 from mirror.plan.model import Plan
@@ -70,13 +71,19 @@ def submit(
         str(job.program),
         *job.arguments,
     ]
-    code = _run(command, files.lock, {**os.environ, **environment(master, config, tuned, files.directory), **(connections or {})})
+    code = _run(
+        command, files.lock, {**os.environ, **level_for_job(), **environment(master, config, tuned, files.directory), **(connections or {})}
+    )
     return f"spark-submit ended with exit code {code}."
 
 
 def _run(command: Sequence[str], lock: int, variables: Mapping[str, str]) -> int:
-    with subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), pass_fds=(lock,)) as job:
+    with subprocess.Popen(
+        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=(lock,)
+    ) as job:
         try:
+            for line in without_noise(job.stdout or ()):
+                sys.stderr.write(line)
             return job.wait()
         except BaseException:
             # Interrupted: the workers end with the JVM, and what they had not committed is aborted by the next run.

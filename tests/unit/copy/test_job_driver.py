@@ -45,3 +45,9 @@ def test_another_configuration_than_the_submitters_is_refused() -> None:
     check_configuration("one", "one")
     with pytest.raises(PlanMismatch):
         check_configuration("one", "other")
+
+
+def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "21:40:24.651 INFO mirror.copy.lane: lane 3 begins"
+    assert of_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
+    assert capsys.readouterr().err == f"{line}\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.copy.model import LaneResult, LaneTask, SkippedRecords, Watermark
+from mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
 from mirror.copy.rounds import copy_in_rounds, unfinished
 from mirror.errors import ErrorReport
 from mirror.plan.model import BEHIND, BLOCKED, Range
@@ -120,3 +120,11 @@ def test_only_what_the_budget_stopped_goes_on(lane_task, errors, left):
 
 def test_a_lane_that_committed_nothing_is_not_asked_again(lane_task):
     assert unfinished(with_ranges(lane_task, RANGES), LaneResult(0)) == ()
+
+
+def test_the_next_round_of_a_lane_begins_behind_the_totals_of_the_one_before(lane_task):
+    task = with_ranges(lane_task, (Range("orders", 0, "id", 0, 100, BEHIND, records=7, bytes=70),))
+    marks = (Watermark("orders", 0, 40, 40, 30, 300),)
+    answer = LaneResult(0, marks, transactions=1, copied_elsewhere=(CopiedElsewhere("orders", 0, 10, 100, "other / 1"),))
+    [left] = unfinished(task, answer)
+    assert (left.records, left.bytes) == (47, 470)

@@ -7,6 +7,7 @@ import pytest
 
 from mirror.copy.spark_start import (
     INCLUDE,
+    LOG4J,
     TunedSpark,
     environment,
     installed_spark,
@@ -106,3 +107,21 @@ def test_a_connection_that_cannot_be_asked_for_is_an_error_that_names_the_option
     monkeypatch.setattr("mirror.config.connections._lookup", [])
     with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*--master.*spark_prod"):
         master_of("spark_prod")
+
+
+def test_spark_logs_by_our_file_on_a_local_master_unless_the_user_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    ours = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
+    assert LOG4J.is_file()
+    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == ours
+    assert "SPARK_SUBMIT_OPTS" not in environment(CLUSTER, "", None, SCRATCH)
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Da=b")
+    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
+    (tmp_path / "log4j2.xml").touch()
+    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", "", None, SCRATCH)
+    (tmp_path / "log4j2.xml").unlink()
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dlog4j2.configurationFile=/mine.xml")
+    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", "", None, SCRATCH)

@@ -1,0 +1,166 @@
+"""What a lane says of itself while it runs: which work it begins, from where, each retry, and how it ended.
+
+One line an event, none a record: at INFO what everybody wants to read, at WARNING what was tried and failed, at DEBUG each transaction.
+Names, offsets and counts only; never a key, a value, a header or a setting.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from mirror.copy.engine import Progress
+from mirror.copy.model import CopiedElsewhere, LaneTask
+from mirror.errors import ErrorReport, MirrorError
+from mirror.formats.control import UNLIMITED
+from mirror.formats.ledger import LedgerRecord
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Range
+
+PROGRESS_SECONDS = 30.0
+"""How often a lane that is busy says how far it is."""
+_SHOWN = 8
+
+log = logging.getLogger("mirror.copy.lane")
+
+
+class LaneLog:
+    """The words of one lane; kept over the attempts of one run."""
+
+    def __init__(self, task: LaneTask, now: Callable[[], float] = time.monotonic) -> None:
+        self._lane = f"lane {task.lane}"
+        self._task = task
+        self._now = now
+        self._begun = self._said = now()
+        self._since = datetime.now(UTC)
+        self._ends = {planned.topic_partition: planned.end for planned in task.ranges}
+        self._at = {planned.topic_partition: planned.start for planned in task.ranges}
+        self._records = self._bytes = self._transactions = 0
+
+    # ------------------------------------------------------------ beginning
+
+    def begins(self) -> None:
+        """What the lane is to do, before it asks anybody."""
+        task = self._task
+        ranges = _listed([f"{each.topic_partition} {_range(each)}" for each in task.ranges])
+        throttle = (
+            "" if task.max_bytes_per_second == UNLIMITED else f", the flow's throttle is {task.max_bytes_per_second:,} bytes a second"
+        )
+        log.info(
+            "%s begins: %s, %s: %s; for %.0f s at most%s.",
+            *(self._lane, _count(len(task.ranges), "partition"), _count(sum(each.offsets for each in task.ranges), "offset"), ranges),
+            *(task.max_seconds, throttle),
+        )
+
+    def fenced(self, ledger_end: int, records: Mapping[TopicPartition, LedgerRecord]) -> None:
+        """Earlier attempts are ended, and the lane's own ledger is read: its records say where the partitions go on."""
+        known = {tp: records[tp] for tp in self._at if tp in records}
+        if not self._task.history:
+            self._at.update({tp: record.watermark for tp, record in known.items()})
+        starts = [f"{tp}@{record.watermark} -> {record.target_topic}@{record.target_next}" for tp, record in sorted(known.items())]
+        starts += [f"{tp} is new" for tp in sorted(self._at) if tp not in known]
+        log.info(
+            "%s has fenced earlier attempts (%s) and read its ledger %s-%d up to %d; watermarks: %s%s.",
+            *(self._lane, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, _listed(starts)),
+            self._written(known),
+        )
+
+    def _written(self, records: Mapping[TopicPartition, LedgerRecord]) -> str:
+        """Who wrote to the lane's part of the ledger before, and when."""
+        newest = max((record.writer for record in records.values()), key=lambda writer: writer.time, default=None)
+        if newest is None or newest.time >= self._since:
+            return ""
+        return f"; written last at {newest.time:%Y-%m-%d %H:%M:%S} UTC on {newest.host} by {newest.run or 'a run without a name'}"
+
+    def copied_elsewhere(self, found: CopiedElsewhere) -> None:
+        """Another run was faster with a part of the work."""
+        name = found.run or "one that has no name (by hand, or an older mirror)"
+        log.info(
+            "%s: %s-%d: %s had been copied since the plan by another run: %s.",
+            *(self._lane, found.topic, found.partition, _count(found.records, "record"), name),
+        )
+
+    # ------------------------------------------------------------ copying
+
+    def committed(self, progress: Sequence[Progress], seconds: float) -> None:
+        """After each transaction."""
+        self._transactions += 1
+        records, size = sum(moved.records for moved in progress), sum(moved.bytes for moved in progress)
+        self._records += records
+        self._bytes += size
+        self._at.update({moved.source: moved.next_offset for moved in progress})
+        if log.isEnabledFor(logging.DEBUG):
+            reached = _listed([f"{moved.source}@{moved.next_offset}" for moved in progress])
+            log.debug(
+                "%s: transaction %d is committed: %s, %s bytes in %.2f s; %s.",
+                *(self._lane, self._transactions, _count(records, "record"), f"{size:,}", seconds, reached or "the ledger alone"),
+            )
+        if self._now() - self._said >= PROGRESS_SECONDS:
+            self._said = self._now()
+            log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._left())
+
+    def retry(self, attempt: int, of: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
+        """An attempt failed, and the next one begins after a pause."""
+        place = ", at another bootstrap server" if elsewhere else ""
+        log.warning(
+            "%s: attempt %d of %d failed, the next begins in %g s%s: %s", self._lane, attempt, of, seconds, place, told(error.report())
+        )
+
+    def again(self, why: str) -> None:
+        """An attempt ended for a reason that the next one gets around; it begins at once."""
+        log.warning("%s tries again at once: %s", self._lane, why)
+
+    def rate(self, bytes_per_second: int) -> None:
+        """People, or the end of a decision, changed the throttle."""
+        rate = "no limit" if bytes_per_second == UNLIMITED else f"{bytes_per_second:,} bytes a second"
+        log.info("%s: its share of the flow's throttle is now: %s.", self._lane, rate)
+
+    def left_out(self, tp: TopicPartition, error: ErrorReport) -> None:
+        """A partition is not copied any further in this run; the others are."""
+        log.warning("%s: %s is left out at %d, the lane's others go on: %s", self._lane, tp, self._at.get(tp, 0), told(error))
+
+    # ------------------------------------------------------------ the end
+
+    def ended(self, error: ErrorReport | None, left_out: int) -> None:
+        """How the lane's run ended, and why."""
+        if error is not None:
+            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._left(), told(error))
+        elif left_out:
+            log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._left(), _count(left_out, "partition"))
+        else:
+            log.info(
+                "%s ended: %s; %s.", self._lane, self._figures(), self._left("the run's budget is spent, so the next run goes on there")
+            )
+
+    def _figures(self) -> str:
+        return (
+            f"{_count(self._records, 'record')}, {self._bytes:,} bytes in {_count(self._transactions, 'transaction')}, "
+            f"{self._now() - self._begun:.1f} s"
+        )
+
+    def _left(self, why: str = "") -> str:
+        if self._task.history:
+            return "how much history is left says the ledger"
+        behind = {tp: end - self._at[tp] for tp, end in self._ends.items() if end > self._at[tp]}
+        if not behind:
+            return "all that was planned is reached"
+        places = _listed([f"{tp}@{self._at[tp]} of {self._ends[tp]}" for tp in behind])
+        return f"left: {_count(sum(behind.values()), 'offset')} ({places}){f'; {why}' if why else ''}"
+
+
+def told(error: ErrorReport) -> str:
+    """An error in one line, without what to do next: that is said once, where the task ends."""
+    return f"{error.code}: {error.message}"
+
+
+def _range(planned: Range) -> str:
+    return f"[{planned.start}, {planned.end}) {planned.reason}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    return ", ".join(texts[:_SHOWN]) + more
