@@ -66,11 +66,11 @@ class Core:
         marks = () if error else tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in self.ranges)
         write_results(result_file, [LaneResult(3, marks, (error.report(),) if error else ())])
 
-    def publish(self, flow: Any, plan: Plan, results: Any = (), whole: bool = False) -> Published:
+    def publish(self, flow: Any, plan: Plan, results: Any = (), whole: bool = False, run: str | None = None) -> Published:
         self.whole.append(whole)
-        return replace(self.reached(flow, plan, results), syncs=self.syncs)
+        return replace(self.reached(flow, plan, results, run), syncs=self.syncs)
 
-    def reached(self, flow: Any, plan: Plan, results: Any = ()) -> Published:
+    def reached(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
         return Published(tuple(Watermark(r.topic, r.partition, self.watermark, self.watermark, 4, 7) for r in plan.ranges))
 
 

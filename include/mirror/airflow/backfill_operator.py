@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from mirror.airflow.backfill_runs import unfinished_before
 from mirror.airflow.backfill_values import history_is_asked_for, part_from_xcom, part_to_xcom, request, resolution_of
-from mirror.airflow.context import is_dry_run, leave, pull, skip
+from mirror.airflow.context import is_dry_run, leave, pull, run_name, skip
 from mirror.airflow.copy_operator import CopyOperator
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.backfill.model import IN_TIME_ORDER
@@ -79,10 +79,10 @@ class FillOperator(CopyOperator):
         resolution, asked = resolution_of(flow), request(flow)
 
         def copy(plan: Any) -> Any:
-            return self._run_job(flow, plan, context)
+            return self._run_job(flow, plan)
 
         if self.part == "live":
-            return live_slice(flow, resolution, copy, is_dry_run())
+            return live_slice(flow, resolution, copy, is_dry_run(), run_name())
         return history_slice(flow, asked, _with_earlier(flow, asked, resolution, context), copy, is_dry_run())
 
     def _so_far(self, context: Context) -> Part:

@@ -20,6 +20,27 @@ def is_by_person() -> bool:
     return bool(get_current_context()["dag_run"].run_type == "manual")
 
 
+def run_name() -> str:
+    """The run as it is named wherever a person reads of it, in the ledger above all: `<DAG id> / <run id>`. Runs of two DAGs that their
+    schedules start may bear the same run id."""
+    run: Any = get_current_context()["dag_run"]
+    return f"{run.dag_id} / {run.run_id}"
+
+
+def try_number() -> int:
+    """Which try of the task this is; 1 is the first."""
+    return int(get_current_context()["ti"].try_number)
+
+
+def tries_left() -> tuple[int, int] | None:
+    """Which try of the task this is, and how many there may be; None outside of a task."""
+    try:
+        instance: Any = get_current_context()["ti"]
+        return int(instance.try_number), int(instance.max_tries) + 1
+    except (RuntimeError, AttributeError, TypeError):
+        return None
+
+
 def pull(task_id: str) -> Any:
     """What a task of this run left in XCom; None if it left nothing."""
     return get_current_context()["ti"].xcom_pull(task_ids=task_id)

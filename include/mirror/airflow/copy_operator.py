@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from mirror.airflow.context import is_dry_run, leave, pull, skip
+from mirror.airflow.context import is_dry_run, leave, pull, run_name, skip, try_number
 from mirror.airflow.copy_values import plan_from_xcom, results_to_xcom, verdict_to_xcom
 from mirror.airflow.errors import as_airflow_errors, raise_errors
 from mirror.airflow.xcom import is_plain
@@ -42,18 +42,23 @@ class CopyOperator(BaseOperator):
         self.flow = flow
         self._hook: JobHook | None = None
 
-    def execute(self, context: Context) -> Any:
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 — what it needs is asked for by `context`
         """The whole task; the Spark connection and its settings are read now, so that a changed configuration needs no new DAG."""
         if is_dry_run():
             skip("A dry run copies nothing; the log of the task verdict says what would be copied.")
+        from mirror.report.run_log import lanes_line, plan_lines
+
         with as_airflow_errors():
             flow, made = load().flow(self.flow), pull("plan")
             plan = plan_from_xcom(flow, made)
             if not plan.has_work:
                 skip(_nothing_to_copy(plan))
-            results = self._run_job(flow, plan, context)
+            self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
+            for line in plan_lines(plan):
+                self.log.info("%s", line)
+            results = self._run_job(flow, plan)
             value = results_to_xcom(results)
-            self.log.info("%d lanes copied %d records.", len(results), sum(result.records for result in results))
+            self.log.info("%s", lanes_line(results))
             failed = [error for result in results for error in result.errors]
             if failed or not is_plain(made):
                 verdict = _judge(flow, plan, results)
@@ -70,13 +75,13 @@ class CopyOperator(BaseOperator):
         if self._hook is not None:
             self._hook.on_kill()
 
-    def _run_job(self, flow: Flow, plan: Plan, context: Context) -> list[LaneResult]:
+    def _run_job(self, flow: Flow, plan: Plan) -> list[LaneResult]:
         from mirror.airflow.spark_hook import job_hook
         from mirror.copy.job_files import job_files, read_results
         from mirror.copy.spark_submit import JOB, Job, arguments
 
         with job_files(plan) as files:
-            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, str(context["run_id"])))
+            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, run_name()))
             self._hook = job_hook(flow, files, job)
             return read_results(files.result, self._hook.run(job))
 
@@ -94,7 +99,7 @@ def _judge(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:
     from mirror.report.publish import reached
     from mirror.report.verdict import verdict
 
-    return verdict(plan, results, reached(flow, plan, results))
+    return verdict(plan, results, reached(flow, plan, results, run_name()))
 
 
 def _of_the_lanes(verdict: Verdict, plan: Plan) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TriggerRule, task
 
-from mirror.airflow.context import is_by_person, is_dry_run, pull, skip
+from mirror.airflow.context import is_by_person, is_dry_run, pull, run_name, skip, try_number
 from mirror.airflow.copy_values import (
     plan_from_xcom,
     plan_to_xcom,
@@ -30,10 +30,13 @@ log = logging.getLogger(__name__)
 def plan(flow_name: str) -> dict[str, Any]:
     """What there is to copy, as columns. Partitions that cannot be copied do not fail it: they are in the plan, and in the verdict."""
     from mirror.plan.run import plan as make_plan
+    from mirror.report.run_log import plan_lines
 
     with as_airflow_errors():
+        log.info("%s: run %s plans, try %d.", flow_name, run_name(), try_number())
         made = make_plan(load().flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
-    log.info("%d partitions have work, %d offsets in all.", len(made.ranges), sum(each.offsets for each in made.ranges))
+    for line in plan_lines(made):
+        log.info("%s", line)
     for notice in made.notices:
         log.warning("%s", notice)
     for error in made.errors:
@@ -47,6 +50,7 @@ def publish(flow_name: str) -> dict[str, Any]:
     syncs of what was copied: the verdict says which could not be written."""
     from mirror.plan.model import Plan
     from mirror.report.publish import publish as publish_run
+    from mirror.report.run_log import published_lines
 
     if is_dry_run():
         skip("A dry run changes nothing, so there is nothing to publish.")
@@ -54,11 +58,13 @@ def publish(flow_name: str) -> dict[str, Any]:
         flow, made = load().flow(flow_name), pull("plan")
         planned = plan_from_xcom(flow, made, dry_run=True) if made is not None else Plan(flow_name)
         whole = made is not None and from_xcom(made) is None
-        published = publish_run(flow, planned, results_from_xcom(pull("copy")), whole=whole)
+        published = publish_run(flow, planned, results_from_xcom(pull("copy")), whole=whole, run=run_name())
     for notice in (*published.disagreements, *published.syncs.notices):
         log.warning("%s", notice)
     for error in published.syncs.errors:
         log.error("%s", error)
+    for line in published_lines(planned, published):
+        log.info("%s", line)
     log.info("%d offset syncs of %d partitions were written.", published.syncs.pairs, published.syncs.partitions)
     return published_to_xcom(published)
 
@@ -66,6 +72,8 @@ def publish(flow_name: str) -> dict[str, Any]:
 @task(task_id="verdict", trigger_rule=TriggerRule.ALL_DONE, retries=0)
 def verdict(flow_name: str) -> str:
     """The run's colour: red with everything that failed, and when work was owed and nothing moved."""
+    from mirror.report.run_log import verdict_lines
+
     made, published = pull("plan"), pull("publish")
     with as_airflow_errors():
         if made is None:
@@ -75,6 +83,8 @@ def verdict(flow_name: str) -> str:
         if published is None:
             raise JobFailed(f"{flow_name}: the ledger could not be read after the copy.", next="The log of the task publish says why.")
         judged = verdict_from_xcom(made, pull("copy"), published)
+        for line in verdict_lines(flow_name, run_name(), judged):
+            log.info("%s", line)
         for notice in judged.notices:
             log.warning("%s", notice)
         raise_errors(f"{flow_name}: {judged.records} records were copied, and this failed", judged.errors)

@@ -6,6 +6,7 @@ Every task of the DAG imports this when it parses its file, so what only one of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mirror.airflow.xcom import from_xcom, to_xcom
@@ -13,7 +14,7 @@ from mirror.errors import ErrorReport
 
 if TYPE_CHECKING:
     from mirror.config import Flow
-    from mirror.copy.model import LaneResult
+    from mirror.copy.model import CopiedElsewhere, LaneResult
     from mirror.plan.model import Plan
     from mirror.report.publish import Published
     from mirror.report.verdict import Verdict
@@ -75,7 +76,9 @@ def published_to_xcom(published: Published) -> dict[str, Any]:
         "errors": [error.as_dict() for error in emitted.errors[:KEPT_ERRORS]],
     }
     marks, disagreements = published.watermarks, published.disagreements
-    document = {"watermarks": watermarks_to_columns(marks), "disagreements": list(disagreements), "offset_syncs": syncs}
+    document: dict[str, Any] = {"watermarks": watermarks_to_columns(marks), "disagreements": list(disagreements), "offset_syncs": syncs}
+    if published.copied_elsewhere:
+        document["copied_elsewhere"] = [asdict(each) for each in published.copied_elsewhere]
     return to_xcom(document, {"watermarks": len(marks), "disagreements": len(disagreements), "offset_syncs": syncs})
 
 
@@ -83,7 +86,7 @@ def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
     """A verdict for a run whose columns are too large for the one who shall judge it."""
     errors = [error.as_dict() for error in verdict.errors[:KEPT_ERRORS]]
     totals = {"records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed, "skipped": verdict.skipped}
-    return {"state": verdict.state, "errors": errors, **totals}
+    return {"state": verdict.state, "errors": errors, **totals, **_others_in_all(verdict)}
 
 
 def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> Verdict:
@@ -98,12 +101,26 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     if results is not None and "verdict" in results:
         made = results["verdict"]
         errors = (*(ErrorReport.from_dict(error) for error in made["errors"]), *syncs.errors)
-        return Verdict(**{**made, "state": FAILED if errors else made["state"], "errors": errors}, notices=syncs.notices)
+        others = _elsewhere(made)
+        state = FAILED if errors else made["state"]
+        return Verdict(**{**made, "state": state, "errors": errors, "copied_elsewhere": others}, notices=syncs.notices)
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
         return Verdict(FAILED, (ErrorReport("JobFailed", message, retriable=True, next="The next run goes on behind what was committed."),))
-    marks = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs)
+    marks = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs, _elsewhere(ledger))
     return verdict(from_columns(planned), None if results is None else results_from_xcom(results), marks)
+
+
+def _others_in_all(verdict: Verdict) -> dict[str, Any]:
+    """What other runs copied, at most so much of it; nothing where they copied nothing."""
+    found = verdict.copied_elsewhere[:KEPT_ERRORS]
+    return {"copied_elsewhere": [asdict(each) for each in found]} if found else {}
+
+
+def _elsewhere(value: Value) -> tuple[CopiedElsewhere, ...]:
+    from mirror.copy.model import CopiedElsewhere
+
+    return tuple(CopiedElsewhere(**each) for each in value.get("copied_elsewhere", ()))
 
 
 def _syncs(published: Value) -> Emitted:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from airflow.sdk.exceptions import AirflowFailException
 
+from mirror.airflow.context import tries_left
 from mirror.errors import ErrorReport, MirrorError, ReportedError
 
 SHOWN = 20
@@ -21,8 +22,19 @@ def as_airflow_errors() -> Iterator[None]:
         yield
     except MirrorError as error:
         if error.retriable:
+            _tell_of_retry(error)
             raise
         raise AirflowFailException(str(error)) from None
+
+
+def _tell_of_retry(error: MirrorError) -> None:
+    tries = tries_left()
+    if tries is not None and tries[0] < tries[1]:
+        log.warning(
+            "Try %d of %d failed, and Airflow tries again after a pause, longer each time: %s",
+            *tries,
+            str(error).splitlines()[0].rstrip(":"),
+        )
 
 
 def raise_errors(summary: str, errors: Sequence[ErrorReport]) -> None:

@@ -18,7 +18,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import Survey, survey
 from mirror.report.publish import publish
-from mirror.report.verdict import verdict
+from mirror.report.verdict import others_told, verdict
 
 Copy = Callable[[Plan], Sequence[LaneResult]]
 """Copies what a plan says, through Spark or in this process, within a run's budget."""
@@ -28,11 +28,12 @@ Wanted = Mapping[TopicPartition, OffsetInterval]
 _OTHER_LOG = {SourceRecreated.__name__, SourceTruncated.__name__}
 
 
-def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False) -> Part:
+def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> Part:
     """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
 
     Partitions that the copy begins, for the first time or anew, are begun as it begins them: until then nothing says what is live. What was
-    paused since the times were resolved is in `not_had`. Raises what concerns the whole flow.
+    paused since the times were resolved is in `not_had`. `run` is the run's name in the ledger: what another one copied is not its own.
+    Raises what concerns the whole flow.
     """
     with named_with(flow.name), clusters(flow) as (source, target):
         found = survey(flow, source, target, dry_run)
@@ -53,7 +54,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     if not planned.ranges:
         return _not_stuck(before, flow.name)
     results = list(copy(planned))
-    published = publish(flow, planned, results)
+    published = publish(flow, planned, results, run=run)
     judged = verdict(planned, results, published)
     marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     return replace(
@@ -62,7 +63,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         bytes=judged.bytes,
         owed=_owed(parts, {**known, **marks}),
         errors=judged.errors,
-        notices=judged.notices,
+        notices=(*judged.notices, *others_told(judged.copied_elsewhere)),
     )
 
 

@@ -24,14 +24,14 @@ class Filled:
     history: Part
 
 
-def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False) -> Filled:
+def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False, run: str | None = None) -> Filled:
     """Brings the interval to the target, exactly once, however often and beside whatever else it is run; a second run copies nothing.
 
     With `dry_run` it says what would be copied and writes nothing. What concerns a partition is in the parts' errors, and stops no other.
     Raises what concerns the whole flow.
     """
     resolution = resolve(flow, request)
-    live = until_done(lambda: live_slice(flow, resolution, copy, dry_run), dry_run)
+    live = until_done(lambda: live_slice(flow, resolution, copy, dry_run, run), dry_run)
     history = until_done(lambda: history_slice(flow, request, resolution, copy, dry_run), dry_run)
     return Filled(resolution, live, history)
 

@@ -13,7 +13,7 @@ from mirror.backfill.summary import Summary, summary
 from mirror.backfill.times import time_interval
 from mirror.commands.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from mirror.commands.audit import comparing
-from mirror.commands.copy import copying
+from mirror.commands.copy import by_hand, copying
 from mirror.config import Flow
 from mirror.errors import UsageError
 
@@ -60,8 +60,9 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _filled(flow: Flow, request: Request, options: argparse.Namespace) -> Answer:
-    copy: Copy = copying(flow, options)
-    filled = fill(flow, request, copy, options.dry_run)
+    run_name = by_hand("backfill")
+    copy: Copy = copying(flow, options, run_name)
+    filled = fill(flow, request, copy, options.dry_run, run_name)
     if options.dry_run:
         return _would(filled)
     audited = _audited(flow, filled, options)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirror.copy.model import LaneResult, SkippedRecords
+from mirror.copy.model import CopiedElsewhere, LaneResult, SkippedRecords
 from mirror.errors import ErrorReport, JobFailed, NothingMoved
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BLOCKED, Plan, Range
@@ -24,6 +24,8 @@ class Verdict:
     bytes: int = 0
     owed: int = 0
     skipped: int = 0
+    copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
+    """What other runs copied meanwhile; `records` and `bytes` are this run's alone."""
 
     @property
     def retriable(self) -> bool:
@@ -33,6 +35,7 @@ class Verdict:
     def __str__(self) -> str:
         owed = f", {self.owed} offsets left for the next run" if self.owed else ""
         owed += f", {self.skipped} records skipped" if self.skipped else ""
+        owed += "".join(f"; {told}" for told in others_told(self.copied_elsewhere))
         errors = "".join(f"\n- {error}" for error in self.errors)
         return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
 
@@ -62,7 +65,20 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
         bytes=sum(mark.bytes for mark in published.watermarks),
         owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in left),
         skipped=sum(each.records for each in skipped),
+        copied_elsewhere=published.copied_elsewhere,
     )
+
+
+def others_told(found: Sequence[CopiedElsewhere]) -> list[str]:
+    """What each other run copied meanwhile, as a person is told."""
+    runs = sorted({each.run for each in found})
+    return [_told(run, [each for each in found if each.run == run]) for run in runs]
+
+
+def _told(run: str, found: Sequence[CopiedElsewhere]) -> str:
+    records, size = sum(each.records for each in found), sum(each.bytes for each in found)
+    name = f": {run}" if run else " that has no name (by hand, or an older mirror)"
+    return f"{records} records, {size} bytes of {len(found)} partitions were copied meanwhile by another run{name}"
 
 
 def _still_true(results: list[LaneResult], plan: Plan, left: list[Range]) -> list[ErrorReport]:
