@@ -102,14 +102,15 @@ class AirflowApi:
 
     def log(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
         """What a task logged in one attempt, exceptions included."""
-        return "\n".join(_logged(line) for line in self._log(dag, run, task, attempt))
+        return "\n".join(_logged(line) for line in self.log_lines(dag, run, task, attempt))
 
     def errors(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
         """What of it was logged as an error."""
-        lines = self._log(dag, run, task, attempt)
+        lines = self.log_lines(dag, run, task, attempt)
         return "\n".join(_logged(line) for line in lines if isinstance(line, dict) and line.get("level") in ("error", "critical"))
 
-    def _log(self, dag: str, run: str, task: str, attempt: int) -> list[Any]:
+    def log_lines(self, dag: str, run: str, task: str, attempt: int = 1) -> list[Any]:
+        """The same line by line, each as Airflow gives it: a document with `event`, `level`, `logger` and `timestamp`, or a text."""
         path = f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}"
         lines: list[Any] = self.call("GET", path, params={"full_content": True})["content"]
         return lines

@@ -87,8 +87,9 @@ def by_hand(config: Path, log: Path, *arguments: str) -> "subprocess.Popen[str]"
 
 
 def test_our_code_reaches_the_workers_from_the_dag(
-    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any]
+    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     run = run_dag(f"{pair.source}-to-{pair.target}.copy")
     assert run.state == "success"
     copied = compare(pair, oracle)
@@ -96,6 +97,11 @@ def test_our_code_reaches_the_workers_from_the_dag(
     assert sum(run.xcom["copy"]["lanes"]["watermarks"]) == 6, "each partition's result came once"
     [application] = [each for each in spark.applications() if each["name"] == f"mirror copy {pair.flow}"]
     assert application["state"] == "FINISHED"
+    # The workers' standard errors are their executors', so they hand their lines to the driver.
+    said = [(each.levelname, each.getMessage()) for each in caplog.records if each.name == "mirror.job.copy.lane"]
+    lanes = len(run.xcom["copy"]["lanes"]["lane"])
+    for words in (" begins: ", " has fenced earlier attempts ", " ended: "):
+        assert len([text for level, text in said if level == "INFO" and words in text]) == lanes, said
 
 
 def test_an_executor_that_is_killed_costs_nothing_but_time(

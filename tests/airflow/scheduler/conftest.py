@@ -44,7 +44,8 @@ def pairs(east: KafkaCluster, west: KafkaCluster, south: KafkaCluster, services_
     made = {}
     for name, extra in FLOWS.items():
         target = south if name in ("outage", "beating") else west
-        pair = ClusterPair(f"{name}-from", f"{name}-to", east.bootstrap, target.bootstrap, f"of-{name}", services_directory)
+        bootstrap = target.proxied_bootstrap if name == "logged" else target.bootstrap
+        pair = ClusterPair(f"{name}-from", f"{name}-to", east.bootstrap, bootstrap, f"of-{name}", services_directory)
         pair.properties(extra=extra, file=f"{name}.properties")
         made[name] = pair
     return made

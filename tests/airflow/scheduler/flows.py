@@ -12,6 +12,14 @@ FLOWS = {
     # A connection as Airflow's Kafka provider has it, which plan and publish ask for by themselves, and the Spark job cannot.
     "triggered": {**WEEKLY, "source.bootstrap.servers": "${conn:kafka_source:extra.bootstrap.servers}"},
     "tampered": WEEKLY,
+    # Its network to the target can be cut; it is slow enough for that to happen in the middle of a copy. Its logs are documentation.
+    "logged": {
+        **WEEKLY,
+        "source->target.mirror.installation": "production",
+        "source->target.mirror.lanes": "2",
+        "source->target.mirror.max.bytes.per.second": "6000",
+        "source->target.mirror.transaction.timeout.ms": "10000",
+    },
     # Its people are told at once of what lasts, and of runs that take longer than seconds.
     "outage": {
         **WEEKLY,
