@@ -87,9 +87,8 @@ def by_hand(config: Path, log: Path, *arguments: str) -> "subprocess.Popen[str]"
 
 
 def test_our_code_reaches_the_workers_from_the_dag(
-    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any], caplog: pytest.LogCaptureFixture
+    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    caplog.set_level("INFO")
     run = run_dag(f"{pair.source}-to-{pair.target}.copy")
     assert run.state == "success"
     copied = compare(pair, oracle)
@@ -98,10 +97,10 @@ def test_our_code_reaches_the_workers_from_the_dag(
     [application] = [each for each in spark.applications() if each["name"] == f"mirror copy {pair.flow}"]
     assert application["state"] == "FINISHED"
     # The workers' standard errors are their executors', so they hand their lines to the driver.
-    said = [(each.levelname, each.getMessage()) for each in caplog.records if each.name == "mirror.job.copy.lane"]
+    said = [line for line in "".join(capfd.readouterr()).splitlines() if "[mirror.job.copy.lane]" in line]
     lanes = len(run.xcom["copy"]["lanes"]["lane"])
     for words in (" begins: ", " has fenced earlier attempts ", " ended: "):
-        assert len([text for level, text in said if level == "INFO" and words in text]) == lanes, said
+        assert len([line for line in said if "[info " in line and words in line]) == lanes, said
 
 
 def test_an_executor_that_is_killed_costs_nothing_but_time(
