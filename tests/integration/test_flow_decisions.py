@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from mirror.copy.run import copy_in_process
 from mirror.decide import run as module
-from mirror.decide.model import Request
+from mirror.decide.request import Request
 from mirror.decide.run import decide as decide_in_process
 from mirror.decide.run import decisions_of
 from mirror.errors import (

@@ -21,7 +21,7 @@ from mirror.errors import (
     UnexpectedOffset,
 )
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.servers import OF_ANOTHER_BROKER
+from mirror.kafka.servers import OF_ANOTHER_BROKER, servers
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
@@ -153,6 +153,7 @@ class LaneCopy:
             self._lane_error = error.report()
             return False
         seconds = min(0.25 * 2**self._failures, 5.0)
-        state.log.retry(self._failures, _MAX_FAILURES, seconds, error, bool(self._turn))
+        elsewhere = bool(self._turn) and len(servers(self._task.clients.target_admin)) > 1
+        state.log.retry(self._failures, _MAX_FAILURES, seconds, error, elsewhere)
         time.sleep(seconds)
         return True

@@ -15,7 +15,8 @@ from mirror.copy.lane import LaneCopy
 from mirror.copy.model import LaneTask
 from mirror.copy.recording import stuck
 from mirror.decide.binding import bind
-from mirror.decide.model import PartitionState, Request
+from mirror.decide.model import PartitionState
+from mirror.decide.request import Request
 from mirror.errors import ErrorReport, NothingToDecide, UsageError
 from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord
