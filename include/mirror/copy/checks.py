@@ -94,5 +94,5 @@ def window(found: RemotePartition, record: LedgerRecord | None, accepted: int = 
 def ends_with_ours(record: LedgerRecord) -> bool:
     """Whether a record of ours stands right in front of `target_next`. After a person's decision somebody else's may, and of a partition
     that was taken over from MirrorMaker 2 we have written none yet."""
-    runs = record.offset_map.runs
-    return record.records > 0 and bool(runs) and runs[-1].target + runs[-1].length == record.target_next
+    known = record.offset_map
+    return record.records > 0 and known.last is not None and known.target_end == record.target_next

@@ -42,6 +42,7 @@ def decode_key(key: bytes | None, where: str) -> TopicPartition:
 
 def encode(record: LedgerRecord) -> bytes:
     """The ledger value of a record."""
+    runs, pairs = record.offset_map.encoded()
     value: dict[str, Any] = {
         "v": VERSION,
         "watermark": record.watermark,
@@ -58,7 +59,7 @@ def encode(record: LedgerRecord) -> bytes:
         "history": record.history[-MAX_INTERVALS:],
         "records": record.records,
         "bytes": record.bytes,
-        "offset_map": record.offset_map.encoded(),
+        "offset_map": runs,
         "writer": {
             "installation": record.writer.installation,
             "host": record.writer.host,
@@ -79,6 +80,8 @@ def encode(record: LedgerRecord) -> bytes:
         value["history_topics"] = [to_document(each) for each in record.history_topics]
     if record.offset_map.thinned_behind:
         value["thinned_behind"] = True
+    if pairs:
+        value["offset_map_pairs"] = pairs
     if record.older is not None:
         value["older"] = _older_document(record.older)
     if record.handed_back is not None:
@@ -140,12 +143,18 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
 def _offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
     """The map, and whether it is thinned behind its end. Of records by mirrors that did not note that it is known only where the newest
     decision is that MirrorMaker 2's flow was taken over, and nothing was copied since."""
-    if "thinned_behind" in fields:
-        return decoded(string(fields, "offset_map"), _true(fields, "thinned_behind"))
-    found = decoded(string(fields, "offset_map"))
+    found = _map_in(fields)
+    if found.thinned_behind:
+        return found
     if decided is None or decided.decision != TAKEN_OVER or count(fields, "records"):
         return found
-    return OffsetMap(found.runs, count(fields, "target_next") > found.target_end)
+    return found.with_mark(count(fields, "target_next") > found.target_end)
+
+
+def _map_in(fields: dict[str, Any]) -> OffsetMap:
+    """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
+    pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
+    return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _true(fields, "thinned_behind"))
 
 
 def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
@@ -156,9 +165,7 @@ def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | N
 
 
 def _older(fields: dict[str, Any]) -> OlderCopies:
-    known = None
-    if "offset_map" in fields:
-        known = decoded(string(fields, "offset_map"), "thinned_behind" in fields and _true(fields, "thinned_behind"))
+    known = _map_in(fields) if "offset_map" in fields else None
     start, end, restarted, lacking = (count(fields, name) for name in _OLDER)
     return OlderCopies(start, end, restarted, lacking, known)
 
@@ -166,9 +173,11 @@ def _older(fields: dict[str, Any]) -> OlderCopies:
 def _older_document(older: OlderCopies) -> dict[str, Any]:
     document: dict[str, Any] = {name: getattr(older, name) for name in _OLDER}
     if older.offset_map is not None:
-        document["offset_map"] = older.offset_map.encoded()
+        document["offset_map"], pairs = older.offset_map.encoded()
         if older.offset_map.thinned_behind:
             document["thinned_behind"] = True
+        if pairs:
+            document["offset_map_pairs"] = pairs
     return document
 
 

@@ -25,7 +25,7 @@ def taken_map(known: OffsetMap, syncs: Sequence[Pair], pairs: Sequence[Pair], en
             kept.append(Run(sync.upstream, sync.downstream, 1, True))
             first = sync
     made = known.before(first.upstream).before_target(first.downstream).extended([*reversed(kept), *runs])
-    return OffsetMap(made.runs, end.downstream > made.target_end)
+    return made.with_mark(end.downstream > made.target_end)
 
 
 def _runs(pairs: Sequence[Pair]) -> tuple[Run, ...]:

@@ -15,23 +15,18 @@ which it knows nothing stand behind its last run, and whichever run comes next i
     extended     10 11 12 │ ?? ?? │ 25 … at 40    marked, so translate(21) = 8 still, and not 40
 """
 
-import base64
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mirror.offsets.thinning import Run, encoded_length, thinned
+from mirror.offsets.map_bytes import NO_PAIRS, Pairs, Runs, read_texts, texts
+from mirror.offsets.run import Run, runs_of
+from mirror.offsets.thinning import split, thinned
 
 __all__ = ["MAX_ENCODED_BYTES", "OffsetMap", "Run", "Translation", "decoded", "runs_of"]
 
 MAX_ENCODED_BYTES = 1536
 """How long an encoded map may be, before base64; 2,048 characters after it."""
-
-
-_SHORT_OR_LONG = rb"(?:[\x00-\x7f]|[\x80-\xff]++[\x01-\x7f])"
-_ENCODED = re.compile(rb"(?:" + _SHORT_OR_LONG + rb"{2}(?:[\x02-\x7f]|[\x80-\xff]++[\x01-\x7f]))*+")
-"""Whole runs: three numbers each, none longer than it must be, the third one (twice the length) at least 2."""
 
 
 @dataclass(frozen=True)
@@ -45,44 +40,66 @@ class Translation:
 class OffsetMap:
     """The runs of one partition, oldest first. A value: nothing changes it.
 
-    One that was read stays as it was written until somebody asks for its runs: a ledger holds thousands of maps, of which a plan or a
-    status looks at none, and as runs each would take thirty times the space.
+    It consists of the runs of its own bytes, which every mirror reads, and of the pairs in their holes (`mirror.offsets.map_bytes`). What
+    was read stays bytes until somebody asks for its runs.
 
     `thinned_behind`: records stand on the target behind the last run of which the map does not know what they are copies of. It is kept
     beside the map's bytes, in the ledger record.
     """
 
-    __slots__ = ("_data", "_runs", "_size", "thinned_behind")
+    __slots__ = ("_parts", "_runs", "thinned_behind")
 
     def __init__(self, runs: tuple[Run, ...] = (), thinned_behind: bool = False) -> None:
         self._runs: tuple[Run, ...] | None = runs
-        self._data: bytes | None = None
-        self._size: int | None = None
+        self._parts: tuple[Runs, Pairs] | None = None
         self.thinned_behind = thinned_behind
 
     @classmethod
-    def _of(cls, data: bytes, thinned_behind: bool) -> "OffsetMap":
-        """The map that these bytes stand for, which are one."""
+    def of(cls, kept: Runs, pairs: Pairs, thinned_behind: bool) -> "OffsetMap":
+        """The map of both its parts."""
         made = cls((), thinned_behind)
-        made._runs, made._data, made._size = None, data, len(data)
+        made._runs, made._parts = None, (kept, pairs)
+        return made
+
+    def with_mark(self, thinned_behind: bool) -> "OffsetMap":
+        """The same map, thinned behind its last run or not."""
+        made = OffsetMap(self._runs or (), thinned_behind)
+        made._runs, made._parts = self._runs, self._parts
         return made
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """All of them."""
         if self._runs is None:
-            self._runs = _runs(self._data or b"")
+            kept, pairs = self.parts
+            self._runs = tuple(sorted((*kept.runs, *pairs.runs))) if pairs.data else kept.runs
         return self._runs
+
+    @property
+    def parts(self) -> tuple[Runs, Pairs]:
+        """The runs of its own bytes, and the pairs in its holes if all of them together would be too long."""
+        if self._parts is None:
+            kept = Runs(self.runs)
+            self._parts = (kept, NO_PAIRS) if kept.size <= MAX_ENCODED_BYTES else split(self.runs)
+        return self._parts
+
+    @property
+    def last(self) -> Run | None:
+        """The newest run; None if it knows none."""
+        runs = self._runs if self._runs is not None else self.parts[0].runs
+        return runs[-1] if runs else None
 
     @property
     def source_end(self) -> int:
         """The source offset right behind the last record that the map knows; 0 if it knows none."""
-        return self.runs[-1].source + self.runs[-1].length if self.runs else 0
+        last = self.last
+        return last.source + last.length if last else 0
 
     @property
     def target_end(self) -> int:
         """The target offset right behind the last record that the map knows; 0 if it knows none."""
-        return self.runs[-1].target + self.runs[-1].length if self.runs else 0
+        last = self.last
+        return last.target + last.length if last else 0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OffsetMap):
@@ -97,28 +114,13 @@ class OffsetMap:
 
     def extended(self, runs: Iterable[Run]) -> "OffsetMap":
         """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
-        joined, unknown, end, size = list(self.runs), self.thinned_behind, self.source_end, self._encoded_length()
-        for run in runs:
-            last = joined[-1] if joined else None
-            if last and not run.thinned and last.source + last.length == run.source and last.target + last.length == run.target:
-                joined[-1] = last._replace(length=last.length + run.length)
-                before = joined[-2] if len(joined) > 1 else None
-                size += encoded_length(before, joined[-1]) - encoded_length(before, last)
-            else:
-                joined.append(run._replace(thinned=True) if unknown else run)
-                size += encoded_length(last, run)
-            unknown = False
-        kept = tuple(joined)
-        if size > MAX_ENCODED_BYTES:
-            kept, size = thinned(joined, size, MAX_ENCODED_BYTES, joined[-1].source + joined[-1].length - end)
-        made = OffsetMap(kept, unknown)
-        made._size = size
-        return made
-
-    def _encoded_length(self) -> int:
-        if self._size is None:
-            self._size = len(_encode(self.runs))
-        return self._size
+        (kept, pairs), more = self.parts, tuple(runs)
+        if not more:
+            return self
+        kept = kept.extended(more, self.thinned_behind)
+        if kept.size + pairs.size > MAX_ENCODED_BYTES:
+            kept, pairs = thinned(sorted((*kept.runs, *pairs.runs)), MAX_ENCODED_BYTES)
+        return OffsetMap.of(kept, pairs, False)
 
     def translate(self, source: int) -> Translation | None:
         """The target position of the first mirrored record at or behind a source offset; None for an empty map.
@@ -203,85 +205,14 @@ class OffsetMap:
         """Whether records that the map does not know stand in front of a run, or behind the last one."""
         return self.runs[index].thinned if index < len(self.runs) else self.thinned_behind
 
-    def encoded(self) -> str:
-        """The map as base64 of unsigned LEB128 numbers, three a run: distance in the source and in the target from the end of the run
-        before, and twice the length, plus one if thinned. The first run counts from 0. These bytes persist in users' clusters."""
-        return base64.b64encode(_encode(self.runs) if self._data is None else self._data).decode("ascii")
+    def encoded(self) -> tuple[str, str | None]:
+        """The map as two texts: its own bytes, which alone are as sound, and coarser; and the pairs in its holes, None if it has none."""
+        return texts(*self.parts)
 
 
-def decoded(text: str, thinned_behind: bool = False) -> OffsetMap:
-    """The map in a ledger record, which says beside it whether it is thinned behind its end.
+def decoded(text: str, pairs: str | None = None, thinned_behind: bool = False) -> OffsetMap:
+    """The map in a ledger record, which says beside it whether it is thinned behind its end, and may have pairs.
 
     Raises ValueError for text that is not one; every map has one text only.
     """
-    data = base64.b64decode(text, validate=True)
-    if base64.b64encode(data).decode("ascii") != text:
-        raise ValueError("the offset map has bits behind its end")
-    if not _ENCODED.fullmatch(data):
-        _runs(data)  # says what is wrong
-        raise ValueError("the offset map is none")
-    return OffsetMap._of(data, thinned_behind)
-
-
-def _runs(data: bytes) -> tuple[Run, ...]:
-    numbers = _numbers(data)
-    if len(numbers) % 3:
-        raise ValueError("the offset map ends inside a run")
-    runs: list[Run] = []
-    source = target = 0
-    for ahead, target_ahead, length_and_mark in zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True):
-        run = Run(source + ahead, target + target_ahead, length_and_mark >> 1, bool(length_and_mark & 1))
-        if run.length < 1:
-            raise ValueError("the offset map has a run without offsets")
-        runs.append(run)
-        source, target = run.source + run.length, run.target + run.length
-    return tuple(runs)
-
-
-def runs_of(sources: Sequence[int], targets: Sequence[int]) -> tuple[Run, ...]:
-    """Runs for records whose source and target offsets are given in order, pair by pair."""
-    if not sources:
-        return ()
-    length = len(sources)
-    if sources[-1] - sources[0] == length - 1 and targets[-1] - targets[0] == length - 1:
-        return (Run(sources[0], targets[0], length),)
-    runs: list[Run] = []
-    first = 0
-    for i in range(1, length + 1):
-        if i == length or sources[i] != sources[i - 1] + 1 or targets[i] != targets[i - 1] + 1:
-            runs.append(Run(sources[first], targets[first], i - first))
-            first = i
-    return tuple(runs)
-
-
-def _encode(runs: Sequence[Run]) -> bytes:
-    out = bytearray()
-    source = target = 0
-    for run in runs:
-        for number in (run.source - source, run.target - target, run.length << 1 | run.thinned):
-            _append(out, number)
-        source, target = run.source + run.length, run.target + run.length
-    return bytes(out)
-
-
-def _append(out: bytearray, number: int) -> None:
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-
-
-def _numbers(data: bytes) -> list[int]:
-    numbers: list[int] = []
-    number = shift = 0
-    for byte in data:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            if not byte and shift > 7:
-                raise ValueError("the offset map has a number that is longer than it must be")
-            numbers.append(number)
-            number = shift = 0
-    if shift:
-        raise ValueError("the offset map ends inside a number")
-    return numbers
+    return OffsetMap.of(*read_texts(text, pairs), thinned_behind)

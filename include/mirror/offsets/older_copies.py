@@ -111,11 +111,11 @@ def _left(known: OffsetMap, before: OlderCopies | None, target_end: int) -> Offs
     if before is None or lost is None or lost >= before.end:
         return known.before_target(target_end)
     kept = known.before(before.start).before_target(target_end)
-    return OffsetMap(kept.runs, kept.target_end < target_end)
+    return kept.with_mark(kept.target_end < target_end)
 
 
 def _joined(older: OffsetMap, newer: OffsetMap) -> OffsetMap:
     if not newer.runs:
-        return OffsetMap(older.runs, older.thinned_behind or newer.thinned_behind)
+        return older.with_mark(older.thinned_behind or newer.thinned_behind)
     joined = older.before_target(newer.runs[0].target).extended(newer.runs)
-    return OffsetMap(joined.runs, newer.thinned_behind)
+    return joined.with_mark(newer.thinned_behind)

@@ -1,103 +1,108 @@
-"""Which runs an offset map forgets when it has grown too long: those that widen a hole least in proportion to its distance from the end.
+"""Which runs an offset map forgets when it has grown too long: all but the first record of each cell of the source, wider and wider cells.
 
-A group that stands in a hole goes on at the hole's beginning, so it reads again what the hole is long, and what it lags behind is the
-distance to the end. Dropping always the run after which that proportion is smallest keeps it even over all lags:
+A group that stands in a hole goes on at the hole's beginning, so it reads again what the hole is long; what it lags behind is the distance
+to the end. So a cell may be as wide as its lag divided by 64, the next power of two below that:
 
-    lag          100,000          10,000        1,000   100  0
-    runs      │   ┊    ┊    ┊   ┊   ┊   ┊  ┊  ┊  ┊ ┊ ┊ ┊┊┊┊┊┊┊│     the first run and the newest ones are never dropped
+    lag          65,536            32,768            16,384      8,192
+    cells of        │    512          │     256         │    128   │ …
+    pairs           ├──┬──┬──┬─ … ──┬─┼─┬─┬─┬─┬─ … ─┬─┬─┼┬┬┬┬ … ┬┬┤ …  newest runs
 
-The markers of a source's transactions part runs by an offset each; they are drawn together by the same rule, for what is short and far off
-widens a hole by next to nothing. A run of a newer transaction may lie in a hole: then its mark says so, and an answer is early.
+64 cells for each doubling of the lag, whatever the flow: a year has 13 more doublings than an hour. Cells begin at multiples of their
+width, so those of a later time are those of today drawn together, and it does not matter when a map was thinned. Markers between a source's
+transactions are drawn together with them. A run that is long for its lag stays whole, one that is not is cut to its first record of a cell.
+
+Where even that is too long, the pairs stay whose absence would widen a hole most in proportion to its lag.
 
 Pure.
 """
 
-from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from mirror.offsets.map_bytes import PAIRS_BESIDE, Pairs, Runs, encode_runs, encoded_length
+from mirror.offsets.run import Run
 
 NEWEST = 64
 """So many of the newest runs are not dropped, or as many as a quarter of the bytes takes."""
+CELLS = 64
+"""So many times as far behind the end as it is wide is every hole: 1.6 %."""
 
-_SLACK = 64
+_LONG = 16
+"""A run stays whole while its lag is at most so many times its length."""
+_SLACK = 8
 """A map that is too long gets shorter by this part of its length more, so that it is not thinned for every transaction."""
-_TRANSACTIONS = 10
-"""Distances count from so many transactions behind the end: a hole near the end may have a part of one transaction."""
-_MANY = 2048
 
 
-class Run(NamedTuple):
-    """Consecutive source offsets that became consecutive target offsets. `thinned`: runs in front of it were dropped."""
-
-    source: int
-    target: int
-    length: int
-    thinned: bool = False
-
-
-def encoded_length(before: Run | None, run: Run) -> int:
-    """How many bytes a run takes in the map's encoding behind the one before it."""
-    source = run.source - (before.source + before.length) if before else run.source
-    target = run.target - (before.target + before.length) if before else run.target
-    return ((source | 1).bit_length() + 6) // 7 + ((target | 1).bit_length() + 6) // 7 + (run.length.bit_length() + 7) // 7
-
-
-def thinned(runs: Sequence[Run], size: int, most: int, transaction: int) -> tuple[tuple[Run, ...], int]:
-    """The runs that stay, and how many bytes they take, at most `most` if more than two runs are left. `size`: what they take now,
-    `transaction`: the number of source offsets that the newest one brought."""
-    offset = _TRANSACTIONS * transaction
-    if len(runs) > _MANY:
-        runs = _swept(runs, offset)
-        size = _size(runs)
-    if size <= most:
-        return tuple(runs), size
-    work, newest = _Thinning(runs, size, offset), _newest(runs, most // 4)
-    while work.size > most and newest:
-        work.drop(most - most // _SLACK, newest)
+def thinned(runs: Sequence[Run], most: int) -> tuple[Runs, Pairs]:
+    """What stays of a map's runs, in at most `most` bytes if more than the first and the last one are left."""
+    newest = _newest(runs, most // 4)
+    while True:
+        kept, pairs = _within(most - most // _SLACK, runs[0], runs[1:-newest], runs[-newest:])
+        if newest == 1 or kept.size + pairs.size <= most:
+            return kept, pairs
         newest //= 2
-    return work.left(), work.size
 
 
-class _Thinning:
-    def __init__(self, runs: Sequence[Run], size: int, offset: int) -> None:
-        self.size = size
-        self._runs = list(runs)
-        self._before = list(range(-1, len(runs) - 1))
-        self._behind = list(range(1, len(runs) + 1))
-        self._gone = bytearray(len(runs))
-        self._end = runs[-1].source + runs[-1].length + offset + 1
+def split(runs: Sequence[Run]) -> tuple[Runs, Pairs]:
+    """Runs divided into those of the map's own bytes and the pairs in its holes: a run between two holes is one, but for the last of each
+    doubling of the lag. So a mirror that does not know of the pairs sends a group back by what it lags behind at most."""
+    kept, end = list(runs[:1]), runs[-1].source + runs[-1].length
+    pairs: list[Run] = []
+    for run, behind in pairwise(runs[1:]):
+        same = (end - run.source).bit_length() == (end - behind.source).bit_length()
+        (pairs if same and run.thinned and behind.thinned else kept).append(run)
+    return Runs((*kept, *runs[1:][-1:])), Pairs(tuple(pairs))
 
-    def left(self) -> tuple[Run, ...]:
-        """The runs that were not dropped."""
-        return tuple(run for run, gone in zip(self._runs, self._gone, strict=True) if not gone)
 
-    def drop(self, size: int, newest: int) -> None:
-        """Drops runs until the rest takes `size` bytes, but not the first and not the newest."""
-        candidates = [(self._widened(index), index) for index in range(1, len(self._runs) - newest) if not self._gone[index]]
-        heapify(candidates)
-        last = len(self._runs) - newest
-        while candidates and self.size > size:
-            proportion, index = heappop(candidates)
-            if self._gone[index] or proportion != self._widened(index):
-                continue
-            before, behind = self._forget(index)
-            for changed in (before, behind):
-                if 0 < changed < last:
-                    heappush(candidates, (self._widened(changed), changed))
+def _within(most: int, first: Run, old: Sequence[Run], newest: Sequence[Run]) -> tuple[Runs, Pairs]:
+    """The first and the newest runs and as much of what lies between as the bytes allow."""
+    if old:
+        newest = (newest[0]._replace(thinned=True), *newest[1:])
+    end = newest[-1].source + newest[-1].length
+    candidates = chosen = _first_of_cells(first, old, end)
+    kept, pairs = split((first, *chosen, *newest))
+    room = max(most - len(encode_runs((first, *newest))) - PAIRS_BESIDE, 0)
+    while chosen and kept.size + pairs.size > most:
+        taken = kept.size + pairs.size - most + room
+        chosen = _most_worth(candidates, first, end, min(len(chosen) - 1, room * len(chosen) // taken))
+        kept, pairs = split((first, *chosen, *newest))
+    return kept, pairs
 
-    def _widened(self, index: int) -> float:
-        """The hole that is there without a run, in proportion to its distance from the end."""
-        before, behind = self._runs[self._before[index]], self._runs[self._behind[index]]
-        return (behind.source - before.source - before.length) / (self._end - behind.source)
 
-    def _forget(self, index: int) -> tuple[int, int]:
-        before, behind = self._before[index], self._behind[index]
-        runs = self._runs
-        self.size -= encoded_length(runs[before], runs[index]) + encoded_length(runs[index], runs[behind])
-        runs[behind] = runs[behind]._replace(thinned=True)
-        self.size += encoded_length(runs[before], runs[behind])
-        self._behind[before], self._before[behind], self._gone[index] = behind, before, 1
-        return before, behind
+def _first_of_cells(first: Run, old: Sequence[Run], end: int) -> list[Run]:
+    """The first record of each cell, and runs that are long for their lag."""
+    kept, last = [], first.source + first.length - 1
+    for run in _pieces(old, end):
+        until = run.source + run.length - 1
+        if CELLS << (last ^ until).bit_length() > end - until:
+            kept.append(run if run.thinned else run._replace(thinned=True))
+        last = until
+    return kept
+
+
+def _pieces(runs: Sequence[Run], end: int) -> Iterator[Run]:
+    """The runs, those that are short for their lag as single records: the first one, and those at which a cell may begin."""
+    for run in runs:
+        behind = run.source + run.length
+        lag = end - behind
+        if run.length == 1 or lag <= _LONG * run.length:
+            yield run
+            continue
+        yield run._replace(length=1)
+        width = 1 << max((lag // CELLS).bit_length() - 2, 0)
+        for source in range((run.source // width + 1) * width, behind, width):
+            yield Run(source, run.target + source - run.source, 1)
+
+
+def _most_worth(runs: Sequence[Run], first: Run, end: int, number: int) -> list[Run]:
+    """So many of the runs: those without which the cells would be widest in proportion to their lag."""
+    worth, last = [], first.source + first.length - 1
+    for run in runs:
+        until = run.source + run.length - 1
+        worth.append((1 << (last ^ until).bit_length()) / (end - until))
+        last = until
+    least = sorted(worth, reverse=True)[number]
+    return [run for run, each in zip(runs, worth, strict=True) if each > least]
 
 
 def _newest(runs: Sequence[Run], size: int) -> int:
@@ -109,29 +114,3 @@ def _newest(runs: Sequence[Run], size: int) -> int:
             break
         number += 1
     return number
-
-
-def _swept(runs: Sequence[Run], offset: int) -> list[Run]:
-    """About as many of very many runs as are worth a closer look: what one pass drops for holes that are small in proportion."""
-    end, proportion, first = runs[-1].source + runs[-1].length + offset, 0.0005, len(runs)
-    kept = list(runs)
-    while len(kept) > _MANY and proportion < 1:
-        first = len(kept) - NEWEST
-        left, dropped = kept[:1], False
-        for index in range(1, first):
-            run, last = kept[index], left[-1]
-            behind = kept[index + 1].source
-            if behind - last.source - last.length <= proportion * (end - behind):
-                dropped = True
-            else:
-                left.append(run._replace(thinned=True) if dropped else run)
-                dropped = False
-        if dropped:
-            kept[first] = kept[first]._replace(thinned=True)
-        kept = left + kept[first:]
-        proportion *= 2
-    return kept
-
-
-def _size(runs: Sequence[Run]) -> int:
-    return sum(encoded_length(before, run) for before, run in zip((None, *runs), runs, strict=False))

@@ -122,4 +122,4 @@ def _copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[
 
 
 def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
-    return {tp: record.watermark for tp, record in records.items() if record.offset_map.runs}
+    return {tp: record.watermark for tp, record in records.items() if record.offset_map.last}

@@ -21,6 +21,7 @@ from mirror.formats.skipped import Skipped, joined
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
+from tests.unit.offsets.map_texts import PAIRED
 
 AT = datetime(2026, 11, 21, 8, 0, 0, 123000, tzinfo=UTC)
 RECORD = LedgerRecord(
@@ -45,7 +46,7 @@ RECORD = LedgerRecord(
 
 offsets = st.integers(0, 2**62)
 times = st.integers(0, 7_000_000_000_000).map(lambda ms: datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000))
-older_maps = st.booleans().map(lambda thinned_behind: OffsetMap((Run(0, 0, 100),), thinned_behind))
+older_maps = st.builds(OffsetMap.with_mark, st.sampled_from([OffsetMap((Run(0, 0, 100),)), PAIRED]), st.booleans())
 records = st.builds(
     LedgerRecord,
     watermark=offsets,
@@ -59,7 +60,8 @@ records = st.builds(
     lanes=st.integers(1, 256),
     offset_map=st.lists(st.integers(1, 50), max_size=20).map(
         lambda lengths: OffsetMap().extended([Run(100 * i, 90 * i, length) for i, length in enumerate(lengths)])
-    ),
+    )
+    | older_maps,
     writer=st.builds(Writer, st.text(), st.text(), st.text(), times),
     covered=st.lists(st.tuples(offsets, offsets), max_size=5).map(tuple),
     skipped=st.lists(st.builds(Skipped, offsets, offsets, st.text(), st.none() | offsets), max_size=5).map(joined),
@@ -134,9 +136,36 @@ def test_what_stands_beside_the_map_stands_behind_everything_else():
         assert decode(encode(record), "here") == record
 
 
+PAIRS = b',"offset_map_pairs":"lv4vSCEBCQEA"'
+
+
+def test_the_pairs_of_the_map_stand_behind_everything_else_and_a_record_without_them_is_the_same_but_coarser():
+    paired = replace(RECORD, offset_map=PAIRED)
+    plain = encode(paired).replace(PAIRS, b"")
+    assert plain == encode(RECORD).replace(b'"AADIAQ=="', b'"AADIAewOig8V"')
+    assert encode(paired) == plain[:-1] + PAIRS + b"}"
+    assert decode(encode(paired), "here") == paired
+    assert decode(plain, "here") == replace(RECORD, offset_map=OffsetMap((Run(0, 0, 100), Run(2000, 2030, 10, True))))
+    waits = replace(RECORD, older=OlderCopies(40, 100, 40, 0, PAIRED))
+    assert encode(waits) == encode(RECORD)[:-1] + (
+        b',"older":{"start":40,"end":100,"restarted":40,"lacking":0,"offset_map":"AADIAewOig8V"' + PAIRS + b"}}"
+    )
+    assert decode(encode(waits), "here") == waits
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("thinned_behind", False), ("thinned_behind", 1), ("older", {}), ("older", 7), ("older", None), ("handed_back", {}), ("earlier", {})],
+    [
+        ("thinned_behind", False),
+        ("thinned_behind", 1),
+        ("older", {}),
+        ("older", 7),
+        ("older", None),
+        ("handed_back", {}),
+        ("earlier", {}),
+        ("offset_map_pairs", None),
+        ("offset_map_pairs", "lv4vSCEBCQEA"),
+    ],
 )
 def test_what_only_looks_as_if_it_stood_beside_the_map_is_damage(field, value):
     with pytest.raises(LedgerDamaged, match="ledger-3@7"):

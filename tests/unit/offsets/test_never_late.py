@@ -71,10 +71,12 @@ def at_most(encoded_bytes):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from([0, 0, 30]), st.sampled_from([12, 24, 60, 1536]), lives)
+@given(st.sampled_from([0, 0, 30]), st.sampled_from([12, 24, 60, 120, 1536]), lives)
 @example(30, 1536, LOST_TWICE)
 @example(30, 12, LOST_BEHIND_A_RESTART)
 @example(30, 24, RESTARTED_TWICE)
+@example(0, 12, [("produce", 2, 1), ("copy", 2, 0)] * 10)
+@example(0, 60, [("produce", 3, 1), ("copy", 3, 0)] * 40)
 def test_whatever_happened_a_translation_is_never_late(start, size, events):
     with at_most(size):
         life = MirrorLife(start)
