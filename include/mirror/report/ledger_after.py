@@ -37,21 +37,21 @@ def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], led
             except MirrorError as error:
                 if not error.retriable:
                     raise
-    if doubt is not None:
+    if doubt is not None and (view is None or isinstance(doubt, StaleAnswer)):
         raise doubt
     return view or LedgerView()
 
 
 def _read(ledger: Ledger, seen: Mapping[int, int]) -> tuple[LedgerView | None, MirrorError | None]:
     """The ledger, and why another broker is asked for it, if one is: also when one told an end that another one, which was read, never
-    reached."""
+    reached, or does not tell the end of a lane that was written."""
     try:
         view = ledger.read()
     except DeadlineExceeded as late:
         if not seen:
             raise
         return None, late
-    return view, _stale(ledger.topic, view, seen)
+    return view, _stale(ledger.topic, view, seen) or _untold(view, seen)
 
 
 def _stale(topic: str, view: LedgerView, seen: Mapping[int, int]) -> StaleAnswer | None:
@@ -60,3 +60,8 @@ def _stale(topic: str, view: LedgerView, seen: Mapping[int, int]) -> StaleAnswer
         if lane in view.ends and view.ends[lane] < end:
             return StaleAnswer((topic, lane), view.ends[lane], end)
     return None
+
+
+def _untold(view: LedgerView, seen: Mapping[int, int]) -> MirrorError | None:
+    """What is wrong with a lane whose end nobody told, if there is one: whoever was asked may not reach its leader, or be no leader."""
+    return next((view.unreadable[lane] for lane in seen if lane in view.unreadable and lane not in view.ends), None)

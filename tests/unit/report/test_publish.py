@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from mirror.copy.model import LaneResult
-from mirror.errors import DeadlineExceeded, LanesChanged, StaleAnswer
+from mirror.errors import DeadlineExceeded, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
 from mirror.kafka.ledger import LedgerView
 from mirror.plan.model import Plan, Range
 from mirror.report import ledger_after
@@ -101,6 +101,20 @@ def test_a_ledger_whose_end_one_broker_told_and_another_never_reaches_is_read_ag
     asked(DeadlineExceeded("the end was not reached"))
     with pytest.raises(DeadlineExceeded):
         reached(FLOW, PLAN, RESULTS)
+
+
+def test_a_lane_whose_end_a_broker_does_not_tell_is_asked_of_the_others_and_judged_as_it_is_if_nobody_tells(asked):
+    leaderless = KafkaFailure("The ledger partition ledger-0 has no leader, so its lane copies nothing.")
+    untold = LedgerView({}, {0: leaderless}, {1: 3})
+    servers = asked(untold, NEW)
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert servers == ["a:1,b:1", "b:1"]
+    asked(untold)
+    assert reached(FLOW, PLAN, RESULTS).watermarks == ()
+    servers.clear()
+    asked(LedgerView({}, {0: LedgerDamaged("ledger-0@3", "it is a tombstone")}, {0: 7, 1: 3}))
+    reached(FLOW, PLAN, RESULTS)
+    assert len(servers) == 1
 
 
 def test_without_results_the_ledger_is_taken_as_it_is(asked):
