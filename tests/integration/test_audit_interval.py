@@ -14,13 +14,13 @@ ALL = numbered(RECORDS)
 FOREIGN = Record(b"x", b"y", (), NOW + 3_000)
 
 
-def audited(planter, name, target):
+def audited(planter, name, target, interval=(START, END)):
     """What the audit of the interval says of a topic whose remote topic has these records; its map knows the first and the last one."""
     last = len(target) - 1
     coarse = OffsetMap((Run(0, 0, 1), Run(RECORDS - 1, last, 1, thinned=True)))
     topic = planter.plant(name, ALL, target)
     planter.vouch(topic, RECORDS, last + 1, offset_map=coarse)
-    (found,) = audit(planter.mirroring.flow, source_offsets={TopicPartition(topic, 0): (START, END)}).partitions
+    (found,) = audit(planter.mirroring.flow, source_offsets={TopicPartition(topic, 0): interval}).partitions
     return found
 
 
@@ -29,6 +29,12 @@ def test_it_reads_at_most_a_twentieth_more_than_was_asked_for(planter):
     assert found.state == "equal"
     assert (found.source, found.target) == ((START, END), (START, END))
     assert found.source_records == END - START
+
+
+@pytest.mark.parametrize("size", [100, 400, 1_000])
+def test_a_short_interval_is_widened_by_no_more(planter, size):
+    found = audited(planter, f"short-{size}", ALL, (START, START + size))
+    assert (found.state, found.source, found.target) == ("equal", (START, START + size), (START, START + size))
 
 
 @pytest.mark.parametrize(
