@@ -143,6 +143,21 @@ def test_a_topic_that_was_created_anew_is_mirrored_from_its_start(mirroring, lef
     oracle.assert_mirrored(Side(mirroring.source, anew), Side(mirroring.target, pair.remote(anew), start={0: 101}))
 
 
+def test_a_restart_that_was_decided_before_a_take_over_is_used_up_and_named(mirroring, left, make_topic, decide):
+    topic = make_topic("orders")
+    mirroring.copy()
+    hand_back(mirroring.flow, HandBack("a test"))
+    where = ("--flow", mirroring.pair.flow, "--topic", topic, "--partition", "0")
+    assert decide("restart", *where, "--to-offset", "10", "--reason", WHY)[0] == 0
+    for dry_run in (True, False):
+        done, watermarks = taken(mirroring, dry_run=dry_run)
+        (said,) = [line for line in done.lines if "restart" in line]
+        assert f"{topic}-0: not done" in said and "source offset 10" in said and WHY in said
+        assert watermarks == {topic: 100}
+    assert mirroring.copy().state == "nothing to do"
+    mirroring.assert_mirrored(topic)
+
+
 def test_a_flow_whose_cluster_was_adopted_is_handed_back_and_taken_over_again(mirroring, left, make_topic, decide):
     topic = make_topic("orders")
     mirroring.copy()

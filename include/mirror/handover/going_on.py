@@ -48,14 +48,27 @@ def going_on(flow: Flow, source: Cluster, records: Records) -> GoingOn:
 
 
 def not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
-    """A sentence about each restart that was decided and that no copy has done."""
+    """A sentence about each restart that was decided and that no copy has done, before the flow is handed back."""
     return tuple(
-        f"{tp}: not done yet, and unknown to MirrorMaker 2: {decision.told_as(f'restart at source offset {decision.offset}')}. To have it "
-        "done, let the copy run before hand-back; afterwards take over and decide again."
-        for tp, record in sorted(records.items())
-        for decision in decisions.of(tp)
-        if decision.decision == RESTART and decision.watermark == record.watermark and not is_noted(record, decision)
+        f"{tp}: not done yet, and unknown to MirrorMaker 2: {told}. To have it done, let the copy run before hand-back; afterwards take "
+        "over and decide again."
+        for tp, told in _waiting(records, decisions)
     )
+
+
+def used_up(records: Records, decisions: Decisions) -> tuple[str, ...]:
+    """The same, before the flow is taken over: a partition goes on where MirrorMaker 2 stopped, and all that was decided is of before."""
+    return tuple(
+        f"{tp}: not done, and used up by the take-over: {told}. Decide again if it is still wanted."
+        for tp, told in _waiting(records, decisions)
+    )
+
+
+def _waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
+    for tp, record in sorted(records.items()):
+        for decision in decisions.of(tp):
+            if decision.decision == RESTART and decision.watermark == record.watermark and not is_noted(record, decision):
+                yield tp, decision.told_as(f"restart at source offset {decision.offset}")
 
 
 def _of_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from mirror.errors import ErrorReport, MirrorError, NothingSelected, TailInDoubt
 from mirror.formats.control import TAKEN_OVER, Decision
 from mirror.formats.ledger import Decided
 from mirror.handover.evidence import Left, locate
+from mirror.handover.going_on import used_up
 from mirror.handover.lanes import Records, write_lane
 from mirror.handover.left import Found, look
 from mirror.handover.mirrormaker import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
@@ -80,6 +81,7 @@ class _TakeOver:
         self._errors += found.errors
         self._errors += self._unknown(found)
         positions = self._positions(found)
+        found.notices += used_up({tp: view.records[tp] for tp in positions if tp in view.records}, decisions)
         plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
         self._marked = {lane for lane, note in view.notes.items() if note.is_handed_back}
         when = moment_after(decisions, view.records.values(), datetime.now(UTC))

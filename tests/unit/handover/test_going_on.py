@@ -10,7 +10,7 @@ from mirror.config import Flow, load
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.formats.control import RESTART, Decision
 from mirror.formats.ledger import Decided, LedgerRecord
-from mirror.handover.going_on import FROM_THE_START, GoingOn, going_on, not_acted_on
+from mirror.handover.going_on import FROM_THE_START, GoingOn, going_on, not_acted_on, used_up
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.decisions import Decisions
@@ -80,6 +80,6 @@ def test_a_log_that_ends_in_front_of_the_watermark_is_told(told: Callable[..., G
 def test_a_restart_that_is_not_done_is_named(watermark: int, acted_on: bool, told: bool) -> None:
     decision = Decision(RESTART, "ann", WRITTEN_AT + timedelta(1), "lost", *SAME, watermark=100, offset=20)
     record = ledger_record(watermark=watermark, decided=Decided.of(decision) if acted_on else None)
-    notices = not_acted_on({SAME: record}, Decisions([decision]))
-    assert len(notices) == told
+    notices = [notice for of in (not_acted_on, used_up) for notice in of({SAME: record}, Decisions([decision]))]
+    assert len(notices) == 2 * told
     assert all("same-0" in notice and "restart at source offset 20 by ann" in notice and "lost" in notice for notice in notices)
