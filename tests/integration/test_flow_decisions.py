@@ -334,6 +334,24 @@ def test_of_two_people_who_decide_in_the_same_moment_neither_is_passed_over_in_s
     assert [(each.who, counts) for each, counts in decisions_of(mirroring.flow)] == [("ben", False)]
 
 
+def test_a_decision_that_would_come_to_something_else_by_now_is_not_taken(mirroring, make_topic, monkeypatch):
+    topic = make_topic("orders")
+    mirroring.copy()
+
+    def moment(*seen):
+        """Ben has looked; then Ada decides, and more is copied."""
+        monkeypatch.setattr(module, "moment_after", moment_after)
+        decide_in_process(mirroring.flow, Request("restart", "ada", WHY, topic, 0, start=90))
+        mirroring.oracle.produce(mirroring.source, topic, 20, seed=2)
+        assert mirroring.copy().records == 30
+        return moment_after(*seen)
+
+    monkeypatch.setattr(module, "moment_after", moment)
+    with pytest.raises(DecidedMeanwhile):
+        decide_in_process(mirroring.flow, Request("restart", "ben", WHY, topic, 0, start=95))
+    assert mirroring.copy().state == "nothing to do"
+
+
 def test_who_is_overtaken_again_and_again_is_told(mirroring, make_topic, monkeypatch):
     topic = make_topic("orders")
     mirroring.copy()

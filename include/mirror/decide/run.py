@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror.config import Flow
@@ -25,6 +26,7 @@ from mirror.plan.own_topics import read_decisions, read_ledger, renamed_ledger
 from mirror.policy import topic_selection
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _ANY_OTHER = -1
 """The number of no partition, so that nobody decides about it."""
 
@@ -62,9 +64,15 @@ class _Deciding:
         self._control = control_of(flow, target)
 
     def run(self, dry_run: bool) -> list[Made]:
-        """Looks, binds and writes; again if somebody else decided meanwhile. Raises DecidedMeanwhile if that goes on and on."""
+        """Looks, binds and writes; again if somebody else decided meanwhile. Raises DecidedMeanwhile if that goes on and on, or if it comes
+        to something else than before, which the person may have been shown."""
+        first: list[Decision] = []
         for pause in _PAUSES:
             made = self._made(read_decisions(self._flow, self._control, dry_run=True))
+            bound = [replace(each.decision, when=_ANY_TIME, until=None) for each in made]
+            first = first or bound
+            if bound != first:
+                raise DecidedMeanwhile(self._control.topic)
             if dry_run:
                 return made
             if not self._control.exists():
