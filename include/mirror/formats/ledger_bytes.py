@@ -66,10 +66,15 @@ def encode(record: LedgerRecord) -> bytes:
             "run": record.writer.run,
             "time": moment_text(record.writer.time),
         },
-        "blocked": None,
+        "blocked": _blocked_document(record.blocked) if record.blocked else None,
+        **_optional(record, pairs),
     }
-    if stuck := record.blocked:
-        value["blocked"] = _blocked_document(stuck)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
+    """The fields that stand only where they say something, so that records without them have the bytes that they always had."""
+    value: dict[str, Any] = {}
     if acted := record.decided:
         value["decided"] = _decided_document(acted)
     if last := record.last:
@@ -88,7 +93,7 @@ def encode(record: LedgerRecord) -> bytes:
         value["handed_back"] = _decided_document(record.handed_back)
     if record.earlier != (0, 0):
         value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return value
 
 
 def decode(value: bytes, where: str) -> LedgerRecord:
