@@ -116,6 +116,20 @@ def test_a_transaction_of_many_runs_is_thinned_at_once(count):
     assert all(again <= 0.02 * lag + 1 for again, lag in holes(built))
 
 
+def test_where_the_bytes_do_not_do_for_all_cells_the_holes_get_wider_evenly():
+    random, built, source, target = Random(7), OffsetMap(), 0, 0
+    for _ in range(200):
+        runs = []
+        for _ in range(100):
+            runs.append(Run(source, target, random.randint(1, 9)))
+            source += runs[-1].length + random.randint(1, 200)
+            target += runs[-1].length + random.randint(0, 200)
+        built = built.extended(runs)
+    assert text_length(built) <= 2048
+    assert len(built.runs) >= 350
+    assert [(again, lag) for again, lag in holes(built) if again > 0.04 * lag + 200] == []
+
+
 def test_a_run_that_is_long_for_its_lag_stays_whole():
     flow = Flow(Random(7), 3, even=True, source=10_000_020, target=10_000_015)
     built = OffsetMap((Run(0, 0, 10),)).extended([Run(20, 12, 10_000_000), *flow.transactions(5000)])
