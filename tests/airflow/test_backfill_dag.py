@@ -85,7 +85,7 @@ def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
     seen: list[tuple[str, int]] = []
 
-    def in_this_process(self: Any, flow: Any, plan: Any, context: Any) -> Any:
+    def in_this_process(self: Any, flow: Any, plan: Any) -> Any:
         from mirror.copy.run import copy_in_process
 
         seen.append((self.part, sum(each.offsets for each in plan.ranges)))

@@ -11,6 +11,7 @@ log = logging.getLogger(__name__)
 UNEXPECTED = "Unexpected"
 """The code of such an error."""
 _FRAMES = 12
+_PACKAGES = PurePath(__file__).parents[2]
 
 
 def unexpected(what: str, failure: BaseException, next: str) -> ErrorReport:
@@ -36,6 +37,5 @@ def _stack(failure: BaseException) -> str:
 
 def _file(path: str) -> str:
     """The file as it is called in the package, or its name: where a host keeps it is nobody's business."""
-    parts = PurePath(path).parts
-    last = max((place for place, part in enumerate(parts) if part == "mirror"), default=len(parts) - 1)
-    return "/".join(parts[last:])
+    file = PurePath(path)
+    return file.relative_to(_PACKAGES).as_posix() if file.is_relative_to(_PACKAGES / "mirror") else file.name

@@ -49,9 +49,10 @@ def keep_secret(settings: Mapping[str, Any]) -> None:
 
 def masked(text: str) -> str:
     """A line without secrets: those that are known, and whatever is assigned to a name that sounds like one."""
+    text = _ASSIGNED.sub(r"\1***", text)  # first, for a secret that is a word like "secret" would hide the name
     for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
-    return _ASSIGNED.sub(r"\1***", text)
+    return text
 
 
 class RepeatFilter(logging.Filter):

@@ -84,10 +84,13 @@ class ConditionalWriter:
         for each in records:
             self._call(lambda each=each: producer.produce(each.topic, each.value, each.key, each.partition, report), log, step)  # type: ignore[misc]
         deadline = time.monotonic() + self._seconds
-        while producer.flush(_POLL_SECONDS) and not failures:
-            self._complaints.raise_refusal()
-            if time.monotonic() > deadline:
-                raise translated(TimeoutError(), self._complaints, step=step, seconds=self._seconds, topic=log.topic)
+        try:
+            while producer.flush(_POLL_SECONDS) and not failures:
+                self._complaints.raise_refusal()
+                if time.monotonic() > deadline:
+                    raise translated(TimeoutError(), self._complaints, step=step, seconds=self._seconds, topic=log.topic)
+        except KafkaException as failure:  # a writer that is fenced is told so by whatever it does next
+            raise self._translated(failure, log, step) from failure
         if failures:
             raise self._translated(KafkaException(failures[0]), log, step)
         return offsets

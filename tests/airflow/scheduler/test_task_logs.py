@@ -26,13 +26,13 @@ BEGUN = [
     r"INFO orders: 3 partitions, ",
     r"INFO east->west: Spark \S+ runs on local\S* as local-\d+, run ",
     r"INFO Lanes with work: 2; ",
-    r"INFO lane \d begins: \d partitions?, \d+ offsets?: orders-\d \[\d+, \d+\) .*; for \d+ s at most, the flow's throttle is "
+    r"INFO lane \d begins: \d partitions?, [\d,]+ offsets?: orders-\d \[\d+, \d+\) .*; for \d+ s at most, the flow's throttle is "
     r"6,000 bytes a second\.",
     r"INFO lane \d has fenced earlier attempts \(mirror\.\S+\) and read its ledger mm2-ledger\.east\.internal-\d up to "
     r"\d+; watermarks: orders-\d",
 ]
-REACHED = r"INFO lane \d ended: \d+ records?, [\d,]+ bytes in \d+ transactions?, [\d.]+ s; all that was planned is reached\."
-COPIED = r"INFO \d lanes? copied \d+ records?, [\d,]+ bytes in \d+ transactions?\."
+REACHED = r"INFO lane \d ended: [\d,]+ records?, [\d,]+ bytes in \d+ transactions?, [\d.]+ s; all that was planned is reached\."
+COPIED = r"INFO \d lanes? copied [\d,]+ records?, [\d,]+ bytes in \d+ transactions?\."
 SYNCED = r"INFO \d+ offset syncs of \d partitions were written\."
 FOREIGN = (
     r"orders-1: the remote partition east\.orders-1@\d+ holds records beyond what this mirror wrote \(it ends at \d+\)\. "

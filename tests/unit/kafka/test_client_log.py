@@ -5,6 +5,7 @@ import logging
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from mirror.kafka import client_log
 from mirror.kafka.client_log import RepeatFilter, keep_secret, masked, said_by
 from mirror.kafka.failures import Complaints, settings_with
 
@@ -65,7 +66,19 @@ def test_settings_that_a_client_has_no_use_for_are_no_news(said):
     assert said("CONFWARN", "[thrd:app]: Configuration property x is deprecated", level=logging.WARNING) is not None
 
 
-def test_no_secret_stands_in_a_line(said):
+@pytest.fixture
+def no_secrets(monkeypatch):
+    """What clients of other tests have kept is forgotten."""
+    monkeypatch.setattr(client_log, "_secrets", set())
+
+
+def test_a_secret_that_is_the_word_itself_lets_no_other_one_through(said, no_secrets):
+    keep_secret({"sasl.password": "secret"})
+    _, text = said("CONF", "sasl.oauthbearer.client.secret=abc")
+    assert text.endswith("=***")
+
+
+def test_no_secret_stands_in_a_line(said, no_secrets):
     keep_secret({"sasl.password": "tr0ub4dor", "ssl.key.pem": "-----BEGIN KEY-----", "bootstrap.servers": "west:9092"})
     _, text = said("CONF", 'rejected "tr0ub4dor" and -----BEGIN KEY----- at west:9092; sasl.oauthbearer.client.secret=abc password = "x y"')
     assert "tr0ub4dor" not in text
