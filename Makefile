@@ -22,8 +22,8 @@ demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being 
 stop: ## stop what `make demo` left running
 	@$(PY) -m services.demo stop
 
-test: lint ## all tests, on real brokers and a real Airflow, four files at a time: they mostly wait
-	$(PYTEST) tests -n 4 --dist loadfile --durations=25
+test: lint ## all tests, on real brokers and a real Airflow, three files at a time: they mostly wait
+	$(PYTEST) tests -n 3 --dist loadfile --durations=25
 
 test-unit: install ## the tests that need no services
 	$(PYTEST) tests/unit

@@ -68,7 +68,8 @@ class ConditionalWriter:
             self._call(lambda: producer.commit_transaction(self._seconds), log, step)
         finally:
             producer.purge()
-            close(producer)
+            with suppress(KafkaException):  # a writer that was fenced is told so again; what it committed before stands all the same
+                close(producer)
 
     def _delivered(self, producer: Producer, records: Iterable[Outgoing], log: TopicPartition, step: str) -> list[int]:
         """The offsets of the records, once all are acknowledged."""
