@@ -1,3 +1,12 @@
-"""Mirrors Apache Kafka clusters in short, bounded batch jobs. The folders are named after the steps of the job."""
+"""Mirrors Apache Kafka clusters in short, bounded batch jobs.
 
-__version__ = "0.1.0"
+The rooms, each importing only what stands before it: `errors`, `offsets`, `formats`, then `decisions`, `policy` and `translation`,
+`config`, then `kafka` and `spark`, `sync`, `plan`, `copy`, then `audit`, `decide` and `status`, then `alerts`, `backfill` and `migration`,
+then `airflow` and `cli`, and last `web`, `client` and `__main__`.
+"""
+
+from mirror import former_paths
+
+__version__ = "1.0.0"
+
+former_paths.register()

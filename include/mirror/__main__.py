@@ -1,4 +1,5 @@
-"""The command line: `python -m mirror <command>`. Every step that a DAG's task runs can be run by hand.
+# PYTHON_ARGCOMPLETE_OK
+"""The command line: `python -m mirror <command>`, installed also as `kafka-mirror`. Every step that a DAG's task runs can be run by hand.
 
 Exit code 0: done; 1: failed; 2: bad usage or configuration. Human words go to standard error, the result to standard output.
 """
@@ -9,14 +10,21 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import replace
 
 import mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
-from mirror.commands.answer import FAILED, UNUSABLE, Answer
-from mirror.commands.parser import parser
-from mirror.commands.selection import unknown_to_all
-from mirror.config import Configuration, Flow, load
-from mirror.errors import ConfigurationError, MirrorError, UsageError, unexpected
+from mirror.cli import spark
+from mirror.cli.answer import DONE, FAILED, UNUSABLE, Answer
+from mirror.cli.completion import complete
+from mirror.cli.options import check, configured
+from mirror.cli.parser import parser
+from mirror.cli.schema import print_schema
+from mirror.cli.selection import unknown_names_notice
+from mirror.cli.terminal import say, say_error, say_flow
+from mirror.cli.watch import check_watch, watch
+from mirror.config import Configuration, Flow, InvalidFlow
+from mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
+from mirror.errors.next_step import started_as
 from mirror.sync.step import pairs_of
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2}
@@ -28,6 +36,8 @@ Answers = Iterator[tuple[str | None, Answer]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code."""
+    if arguments is None:
+        started_as(sys.argv[0])
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(given)
@@ -41,12 +51,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str]) -> int:
+    options = _unread(given)
+    top = parser()
+    complete(top)
     try:
-        options = parser().parse_args(given)
+        options = top.parse_args(given)
+        if options.command is None and not options.json:
+            top.print_help()
+            return 0
+        check(options)
+        check_watch(options)
     except UsageError as error:
-        return _tell(_unread(given), iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
+        return _tell(options, iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
+    if getattr(options, "schema", False):
+        return print_schema()
+    if options.command == "spark":
+        try:
+            return spark.run(options)
+        except MirrorError as error:
+            return _tell(options, iter([(None, Answer(UNUSABLE if isinstance(error, UsageError) else FAILED, errors=(error.report(),)))]))
     if options.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if getattr(options, "watch", None) is not None:
+        return watch(options.watch, lambda: list(_answers(options)), lambda answers: _tell(options, iter(answers)))
     return _tell(options, _answers(options))
 
 
@@ -56,16 +83,30 @@ def _unread(given: Sequence[str]) -> argparse.Namespace:
 
 
 def _answers(options: argparse.Namespace) -> Answers:
-    name = options.flow if options.each_flow else None
     try:
-        configuration = load([Path(part.strip()) for part in options.config.split(",")] if options.config else None)
-        for notice in configuration.notices:
-            print(f"Notice: {notice}", file=sys.stderr)
-        if not options.each_flow:
-            yield None, options.run(configuration)
-            yield from _unreadable(configuration)
-            return
+        configuration = configured(options)
+    except ConfigurationError as error:
+        yield None, Answer(UNUSABLE, errors=(error.report(),))
+        return
+    for notice in configuration.notices:
+        print(f"Notice: {notice}", file=sys.stderr)
+    if options.each_flow:
+        yield from _of_flows(options, configuration)
+    else:
+        for invalid in configuration.invalid:
+            print(f"Notice: {invalid.error.message}", file=sys.stderr)
+        yield None, options.run(configuration)
+        yield from _unreadable(configuration)
+
+
+def _of_flows(options: argparse.Namespace, configuration: Configuration) -> Answers:
+    """The answer for the flow that is named, or for each."""
+    name = options.flow
+    try:
         configuration = pairs_of(options.command, configuration)
+        for invalid in configuration.invalid:
+            if name in (None, invalid.name):
+                _say_notices(invalid)
         flows = _flows(configuration, name)
     except (ConfigurationError, UsageError) as error:
         yield name, Answer(UNUSABLE, errors=(error.report(),))
@@ -76,7 +117,7 @@ def _answers(options: argparse.Namespace) -> Answers:
         known |= answer.known
         yield flow.name, answer
     if name is None:
-        if (missed := unknown_to_all(options, known)) is not None:
+        if (missed := unknown_names_notice(options, known)) is not None:
             yield None, missed
         for invalid in configuration.invalid:
             yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
@@ -98,9 +139,13 @@ def _flows(configuration: Configuration, name: str | None) -> Sequence[Flow]:
     return configuration.flows
 
 
-def _one(options: argparse.Namespace, flow: Flow) -> Answer:
+def _say_notices(flow: Flow | InvalidFlow) -> None:
     for notice in flow.notices:
         print(f"Notice: {flow.name}: {notice}", file=sys.stderr)
+
+
+def _one(options: argparse.Namespace, flow: Flow) -> Answer:
+    _say_notices(flow)
     try:
         answer: Answer = options.run(flow, options)
         return answer
@@ -116,24 +161,41 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
 def _tell(options: argparse.Namespace, answers: Answers) -> int:
     """Says each answer as soon as it is there; with `--json`, all of them in one document at the end."""
     documents, code = [], 0
+    told: set[Problem] = set()
     for flow, answer in answers:
         documents.append(answer.document(flow))
         code = max(code, EXIT_CODES.get(answer.state, 0))
         if not options.json:
-            _print(flow, answer)
+            state = _shown_state(options, answer)
+            if flow is not None and state is not None:
+                say_flow(flow, state)
+            say(answer.pieces)
         for error in answer.errors:
-            print(f"{flow}: {error}" if flow else error, file=sys.stderr)
+            say_error(flow, _shortened(error, told))
     if options.json:
         print(json.dumps({"command": options.command, "flows": documents}, indent=2))
     sys.stdout.flush()
     return code
 
 
-def _print(flow: str | None, answer: Answer) -> None:
-    if flow is not None:
-        print(f"{flow}: {answer.state}")
-    if answer.text:
-        print(answer.text)
+def _shown_state(options: argparse.Namespace, answer: Answer) -> str | None:
+    """What people are told of the flow beside its name; None: not even that.
+
+    Where a command only looked, `done` would read as if the mirroring were done; where the command line is wrong, `unusable` as if the
+    flow were.
+    """
+    if any(error.code == UsageError.__name__ for error in answer.errors):
+        return None
+    looked = getattr(options, "looks", False) or getattr(options, "dry_run", False)
+    return "" if looked and answer.state == DONE else answer.state
+
+
+def _shortened(error: ErrorReport, told: set[Problem]) -> ErrorReport:
+    """The error, or a sentence if all its problems were told of another flow: what stands at the top of a file is wrong for all flows."""
+    if error.problems and told.issuperset(error.problems):
+        return replace(error, message="The configuration cannot be used, for reasons that stand above.", next="")
+    told.update(error.problems)
+    return error
 
 
 if __name__ == "__main__":

@@ -12,16 +12,17 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from mirror.config import Flow
-from mirror.config.client_keys import CLIENT_KEYS
-from mirror.config.clients import Client, client_settings
+from mirror.config.clients.catalogue import CLIENT_KEYS
+from mirror.config.clients.mapping import Client, client_settings
+from mirror.config.policies import policy_of, replication_policy
 from mirror.config.setting import Setting
 from mirror.errors import CheckpointsMissing, ConfigurationError, KafkaFailure, Problem
-from mirror.formats import checkpoint
-from mirror.formats.binary import Fields
+from mirror.formats import mm2
+from mirror.formats.mm2 import Fields
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.policy import ReplicationPolicy, lineage, policy_of, replication_policy
+from mirror.policy import ReplicationPolicy, lineage
 from mirror.policy.java_regex import compile_java
 
 _TARGET = "target"
@@ -105,7 +106,7 @@ class MirrorClient:
 
         Raises CheckpointsMissing if nobody translates offsets of that cluster, DeadlineExceeded if not all could be read in time.
         """
-        return self._checkpoints(alias, lambda known: known == group).get(group, {})
+        return self._checkpoints(alias, lambda name: name == group).get(group, {})
 
     def remote_consumer_offsets_matching(self, alias: str, pattern: str | re.Pattern[str]) -> dict[str, Offsets]:
         """The same for every group whose whole id matches: a Java pattern as text, or a compiled Python one. Groups without checkpoints
@@ -128,8 +129,8 @@ class MirrorClient:
         if partition not in ends:
             raise KafkaFailure(f"Cluster '{self._alias}': {partition} has no leader.", topic=partition.topic, partition=0)
         reader = BoundedReader(self._alias, self._consumer)
-        left = max(self._seconds - (time.monotonic() - started), 0.1)
-        return newest(((m.key(), m.value()) for m in reader.read({partition: (0, ends[partition])}, left, in_all=True)), wanted)
+        remaining = max(self._seconds - (time.monotonic() - started), 0.1)
+        return newest(((m.key(), m.value()) for m in reader.read({partition: (0, ends[partition])}, remaining, in_all=True)), wanted)
 
 
 def translate_offsets(properties: Mapping[str, str], alias: str, group: str, seconds: float = 30.0) -> Offsets:
@@ -151,7 +152,7 @@ def newest(records: Iterable[tuple[Any, Any]], wanted: Callable[[str], object]) 
 
     A record without value takes its partition out. What is no checkpoint is passed over, as MirrorMaker 2 does it.
     """
-    found: dict[str, Offsets] = {}
+    by_group: dict[str, Offsets] = {}
     for key, value in records:
         with suppress(ValueError):
             fields = Fields(key)
@@ -159,11 +160,11 @@ def newest(records: Iterable[tuple[Any, Any]], wanted: Callable[[str], object]) 
             if not wanted(group):
                 continue
             if value is None:
-                found.get(group, {}).pop(partition, None)
+                by_group.get(group, {}).pop(partition, None)
             else:
-                read = checkpoint.decode(key, value)
-                found.setdefault(group, {})[partition] = OffsetAndMetadata(read.downstream, read.metadata)
-    return {group: offsets for group, offsets in found.items() if offsets}
+                read = mm2.decode_checkpoint(key, value)
+                by_group.setdefault(group, {})[partition] = OffsetAndMetadata(read.downstream, read.metadata)
+    return {group: offsets for group, offsets in by_group.items() if offsets}
 
 
 def _settings(properties: Mapping[str, str], role: str) -> dict[str, Any]:

@@ -1,16 +1,21 @@
-"""The mirror's steps as Airflow tasks and DAGs: the only package of the library that imports Airflow (and not before it is used)."""
+"""Runs the mirror's steps as Airflow tasks and DAGs: the only package that imports Airflow, and not before it is used.
+
+`dags` makes the DAGs of a configuration, one file for each kind; `tasks` what all tasks share.
+
+`__main__`, `client` and `web` may import it; of `web` only the one file that runs inside Airflow does. DAG files import it.
+"""
 
 from mirror.airflow.connections import lookup
-from mirror.alerts import notify
-from mirror.config import connections
+from mirror.alerts import channels
+from mirror.config import references
 
 
-def _channel(connection: str) -> notify.Channel:
+def _channel(connection: str) -> channels.Channel:
     # What sends is not needed by those who only read DAG files.
     from mirror.airflow.alert_channels import channel
 
     return channel(connection)
 
 
-connections.provide(lookup)
-notify.provide(_channel)
+references.provide(lookup)
+channels.provide(_channel)

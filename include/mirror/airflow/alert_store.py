@@ -1,6 +1,6 @@
-"""Where alerts of a flow are remembered: the state store of an asset of Airflow's, which stands for nothing else.
+"""The store of a flow's alerts: the state store of an Airflow asset that is there for nothing else.
 
-Unlike XCom it can be found by any run, also from one that was triggered by hand and has no logical date.
+Unlike XCom, any run can read it, also one that somebody triggered by hand and that has no logical date.
 """
 
 import logging
@@ -11,8 +11,9 @@ from typing import Any
 
 from airflow.sdk import Asset
 
+from mirror.airflow.compat import asset_state_store
 from mirror.alerts.audits import Audits
-from mirror.config.names import FlowName
+from mirror.config.flow import FlowName
 
 _AUDITS = "audits"
 _TRIES = 10
@@ -21,27 +22,26 @@ log = logging.getLogger(__name__)
 
 
 def store_of(flow: FlowName) -> Asset:
-    """The asset. The freshness DAG has it as an inlet, so that Airflow knows it; no event ever comes of it."""
+    """The asset. It is an inlet of the freshness DAG, so that Airflow knows it; nothing ever updates it."""
     return Asset(name=f"mirror-alerts-{flow.airflow_name}", uri=f"mirror://alerts/{flow.airflow_name}")
 
 
 def audits_of(flow: FlowName) -> Audits:
-    """What the audits of the flow found that stands."""
-    found = _store(flow).get(_AUDITS, default=None)
-    if found is None:
+    """What audits of the flow found and no later audit has seen mended."""
+    document = _store(flow).get(_AUDITS, default=None)
+    if document is None:
         return Audits()
     try:
-        return Audits.from_document(found)
+        return Audits.from_document(document)
     except (KeyError, TypeError, AttributeError) as error:
         log.warning("%s: what audits found is not remembered any more (%s): audit again", flow.name, error)
         return Audits()
 
 
 def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> None:
-    """Adds what an audit found, for the freshness DAG to tell.
+    """Adds what an audit found, for the alerts of the freshness DAG.
 
-    The store knows no transaction, and audits of several days may end at once: who finds after a moment that another one has written over
-    it writes again.
+    The store has no transactions, and audits of several days may end at once: an audit that finds its entry overwritten writes again.
     """
     from airflow.sdk.exceptions import AirflowRuntimeError
 
@@ -58,6 +58,4 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
 
 
 def _store(flow: FlowName) -> Any:
-    from airflow.sdk.execution_time.context import AssetStateStoreAccessor
-
-    return AssetStateStoreAccessor(name=store_of(flow).name)
+    return asset_state_store(store_of(flow).name)

@@ -1,4 +1,4 @@
-"""What `${conn:<connection>:<field>}` leads to: Airflow's connections, with its secret backends, and its masking in logs."""
+"""Airflow's connections, with its secret backends and its masking in logs: they resolve `${conn:<connection>:<field>}`."""
 
 import json
 import os
@@ -6,20 +6,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mirror.config.connections import extra_key
+from mirror.airflow.compat import connection_outside_tasks, has_supervisor
+from mirror.config.references import extra_key
 
-_SHOWN = ("host", "port", "schema", "login")
+_NOT_SECRET = ("host", "port", "schema", "login")
 
 
 def lookup(connection: str, field: str) -> str:
-    """The field's value; from then on Airflow masks it in logs, if it may be a secret. Raises ValueError with the reason."""
-    found = connection_of(connection)
+    """The value of a connection's field. Airflow masks it in logs from now on if it may be a secret. Raises ValueError with the reason."""
+    airflow_connection = connection_of(connection)
     key = extra_key(field)
-    value = _extra(connection, found.extra, key) if key else getattr(found, field)
+    value = _extra(connection, airflow_connection.extra, key) if key else getattr(airflow_connection, field)
     if value is None or value == "":
         raise ValueError(f"Airflow's connection '{connection}' has no {field}")
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if field not in _SHOWN:
+    if field not in _NOT_SECRET:
         from airflow.sdk.log import mask_secret
 
         mask_secret(text)
@@ -28,8 +29,8 @@ def lookup(connection: str, field: str) -> str:
 
 def connection_of(connection: str) -> Any:
     """The connection, as a task sees it, or on the command line as `airflow connections get` does. Raises ValueError with the reason."""
-    in_a_task = hasattr(sys.modules.get("airflow.sdk.execution_time.task_runner"), "SUPERVISOR_COMMS")
-    if not in_a_task and not _has_airflow():
+    supervised = has_supervisor()
+    if not supervised and not _has_airflow():
         raise ValueError(
             "Airflow's connections are known where Airflow is; on the command line set AIRFLOW_HOME as for `airflow connections get`, "
             "or use ${env:…}, ${file:…} or ${dir:…}"
@@ -40,18 +41,14 @@ def connection_of(connection: str) -> Any:
     except ImportError:
         raise ValueError("Airflow's connections cannot be asked for: apache-airflow is not installed here") from None
     try:
-        if in_a_task:
-            return BaseHook.get_connection(connection)
-        from airflow.models.connection import Connection
-
-        return Connection.get_connection_from_secrets(connection)
+        return BaseHook.get_connection(connection) if supervised else connection_outside_tasks(connection)
     except (AirflowException, PermissionError) as error:
         # The second one: the callback of a missed deadline may not ask for what stands in the database.
         raise ValueError(_reason(connection, error)) from None
 
 
 def _has_airflow() -> bool:
-    """Whether an Airflow is set up for this process: to import it where there is none would make one in the home directory."""
+    """Whether an Airflow is set up for this process. Importing Airflow without one would create one in the home directory."""
     return (
         "airflow" in sys.modules
         or any(name == "AIRFLOW_HOME" or name.startswith(("AIRFLOW__", "AIRFLOW_CONN_")) for name in os.environ)
@@ -69,13 +66,13 @@ def _reason(connection: str, error: Exception) -> str:
 
 def _extra(connection: str, extra: str | None, key: str) -> Any:
     try:
-        found = json.loads(extra or "{}")
+        document = json.loads(extra or "{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         # Its text may be a secret, and so may a parser's complaint about it.
         raise ValueError(f"the extra of Airflow's connection '{connection}' is no JSON object")
-    value = found.get(key)
+    value = document.get(key)
     if isinstance(value, (dict, list)):
         raise ValueError(f"extra.{key} of Airflow's connection '{connection}' is neither text nor number")
     return value

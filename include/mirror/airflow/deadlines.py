@@ -1,7 +1,8 @@
-"""Airflow's own alert on a run that does not end in time: it works while the run hangs, waits or has lost its worker.
+"""Runs that take too long: Airflow's own alert when one begins to, and a look at the newest runs for telling when one is over.
 
-The scheduler notices, and the executor calls `tell_missed_run`, once for each run. That process may not read Airflow's connections from
-the database (3.3.2 refuses it), so those for alerts have to be in the environment: AIRFLOW_CONN_<ID>.
+Airflow's alert works while the run hangs, waits or has lost its worker. The scheduler notices, and the executor calls `tell_missed_run`,
+once for each run. That process may not read Airflow's connections from the database (3.3.2 refuses it), so those for alerts have to be in
+the environment: AIRFLOW_CONN_<ID>. Airflow never says that a late run has ended; the freshness DAG asks `late_runs`.
 """
 
 from collections.abc import Mapping
@@ -9,24 +10,27 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mirror.airflow.late_runs import WATCHED
+from mirror.airflow.compat import run_before
+from mirror.alerts.channels import connections_of, send_by
 from mirror.alerts.limits import run_seconds
 from mirror.alerts.model import Alert
-from mirror.alerts.notify import connections_of, send_by
-from mirror.alerts.runs import late_run
+from mirror.alerts.problems import FlowProblem, late_run
+from mirror.alerts.state import AlertState
 from mirror.config import Flow
 
+WATCHED = ("copy", "refresh-topics", "refresh-groups", "checkpoints", "group-offsets", "topic-configs", "topic-acls", "heartbeats")
+"""The DAGs whose runs have a deadline, but for `freshness`, which looks at the others."""
 
-def deadlines(flow: Flow, what: str) -> list[Any]:
-    """The deadline of the runs of the flow's DAG `what`; none without a limit, or without anybody to tell."""
-    from airflow.sdk.definitions.callback import SyncCallback
-    from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-    seconds, connections = run_seconds(flow, what), list(connections_of(flow))
+def deadlines(flow: Flow, kind: str) -> list[Any]:
+    """The deadline of the runs of the flow's DAG `what`; none without a limit, or without a connection for alerts."""
+    from airflow.sdk import DeadlineAlert, DeadlineReference, SyncCallback  # type: ignore[attr-defined]
+
+    seconds, connections = run_seconds(flow, kind), list(connections_of(flow))
     if seconds is None or not connections:
         return []
-    told = SyncCallback(tell_missed_run, kwargs={"flow": flow.name, "connections": connections, "seconds": seconds})
-    return [DeadlineAlert(reference=DeadlineReference.DAGRUN_QUEUED_AT, interval=timedelta(seconds=seconds), callback=told)]
+    callback = SyncCallback(tell_missed_run, kwargs={"flow": flow.name, "connections": connections, "seconds": seconds})
+    return [DeadlineAlert(reference=DeadlineReference.DAGRUN_QUEUED_AT, interval=timedelta(seconds=seconds), callback=callback)]
 
 
 def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Mapping[str, Any]) -> None:
@@ -47,3 +51,43 @@ def missed_run(flow: str, seconds: int, context: Mapping[str, Any]) -> Alert:
     if run.get("logical_date", "") is None or dag_id.rpartition(".")[2] not in WATCHED:
         problem = replace(problem, detail=f"{problem.detail}\nThat it has ended is not told: end this alert by hand.")
     return problem.alert(flow, since)
+
+
+def late_runs(flow: Flow, before: AlertState) -> list[FlowProblem]:
+    """One problem for each DAG whose newest scheduled run is late, or was late and ended since the check before.
+
+    Airflow told people when it became late. Runs without a logical date, triggered by hand, are not found.
+    """
+    if not connections_of(flow):
+        return []
+    problems = []
+    for kind in WATCHED:
+        seconds, dag_id = run_seconds(flow, kind), flow.dag_id(kind)
+        run = run_before(dag_id, datetime.now(UTC) + timedelta(days=1)) if seconds is not None else None
+        if seconds is None or run is None:
+            continue
+        problem = late_run(dag_id, run.run_id, seconds, str(run.state), told_elsewhere=True)
+        is_known = problem.key(flow.name) in before.tracking
+        if is_late(run, timedelta(seconds=seconds), datetime.now(UTC), None if is_known else before.time):
+            problems.append(problem)
+    return problems
+
+
+def is_late(run: Any, allowed: timedelta, now: datetime, unseen_since: datetime | None) -> bool:
+    """Whether a run takes too long, or took too long and ended after `unseen_since`, when nobody has looked since."""
+    queued = _queued_at(run)
+    if queued is None:
+        return False
+    if run.end_date is None:
+        return bool(now - queued > allowed)
+    return unseen_since is not None and bool(run.end_date > unseen_since and run.end_date - queued > allowed)
+
+
+def _queued_at(run: Any) -> datetime | None:
+    """When the run was queued, which Airflow does not tell a task.
+
+    A run that a person triggered was queued when it was to run, unless somebody cleared it since. Any other run starts when it is queued,
+    for its DAG has no other run then.
+    """
+    queued: datetime | None = run.run_after if run.run_type == "manual" and not run.clear_number else run.start_date
+    return queued

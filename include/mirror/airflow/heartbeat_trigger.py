@@ -1,4 +1,4 @@
-"""Beats at the exact interval: in Airflow's triggerer, for no task slot should be held by a thing that only waits."""
+"""Heartbeats at the exact interval, in Airflow's triggerer: a task that only waits would hold a slot of a worker."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mirror.errors import MirrorError
 
 
 class HeartbeatTrigger(BaseTrigger):
-    """Beats for a pair until `until` (Unix seconds), or until the trigger of its next run takes over; fires once, with what was done.
+    """Beats for a pair until `until` (Unix seconds), or until the trigger of the next run takes over; fires once, with what it did.
 
-    All of it is in a thread of its own: reading the configuration and its secrets, the Kafka client, and the waiting, so that neither the
-    beats depend on other triggers nor they on the beats. A triggerer that is restarted takes it up again with the same end.
+    It reads the configuration, beats and waits in a thread of its own: neither do the beats depend on other triggers, nor those on the
+    beats. Airflow's database has its path and arguments: a triggerer that restarts runs it again, with the same end.
     """
 
     def __init__(self, flow: str, until: float) -> None:
@@ -28,26 +28,26 @@ class HeartbeatTrigger(BaseTrigger):
         self.until = until
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What makes it again in the triggerer; no secret."""
+        """The path and the arguments, which hold no secret."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {"flow": self.flow, "until": self.until}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """The whole life; Airflow cancels it with its task, or when the triggerer ends."""
-        stop, beating = threading.Event(), Future[dict[str, Any]]()
-        beating.set_running_or_notify_cancel()  # it cannot be cancelled, only be told to stop
+        """Beats to the end. Airflow cancels it with its task, or when the triggerer ends."""
+        stop, future = threading.Event(), Future[dict[str, Any]]()
+        future.set_running_or_notify_cancel()  # nobody can cancel it any more; `stop` ends it
 
         def work() -> None:
             try:
-                beating.set_result(self._beat(stop))
+                future.set_result(self._beat(stop))
             except Exception as error:  # noqa: BLE001 — it is raised again where the thread is awaited
-                beating.set_exception(error)
+                future.set_exception(error)
 
         threading.Thread(target=work, name=f"heartbeats of {self.flow}", daemon=True).start()
         try:
-            done = await asyncio.wrap_future(beating)
+            result = await asyncio.wrap_future(future)
         finally:
             stop.set()
-        yield TriggerEvent(done)  # type: ignore[no-untyped-call]
+        yield TriggerEvent(result)  # type: ignore[no-untyped-call]
 
     def _beat(self, stop: threading.Event) -> dict[str, Any]:
         from mirror.sync.heartbeats import beat_until

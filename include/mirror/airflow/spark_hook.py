@@ -1,28 +1,33 @@
-"""The Spark connection of a job: local without any connection, and never another one than the configured."""
+"""Submits jobs to Spark by the configured Airflow connection, or to a local master without one.
+
+Checked on the Spark provider 6.3.4, of whose SparkSubmitHook it uses `_connection` and `_process_spark_submit_log`.
+"""
 
 import os
 from collections.abc import Iterator
 from typing import Any
 
+from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from mirror.config import Flow
-from mirror.config.connections import handed_over
-from mirror.copy.job_files import JobFiles
-from mirror.copy.job_log import level_for_job, relayed
-from mirror.copy.spark_start import LOCAL_MASTER, environment, is_local, package, program, properties_file, tuned_spark
-from mirror.copy.spark_submit import Job
+from mirror.config.flow import handed_over
 from mirror.errors import ConfigurationError, Problem
+from mirror.spark.files import JobFiles
+from mirror.spark.log import level_for_job, relayed
+from mirror.spark.package import package
+from mirror.spark.start import LOCAL_MASTER, environment, is_local, program, properties_file, tuned_spark
+from mirror.spark.submit import Job
 
 
 class JobHook(SparkSubmitHook):
     """SparkSubmitHook for a configured connection; '' is a local master.
 
-    The provider's own hook turns a connection that does not exist into a submission to YARN; this one raises ConfigurationError.
-    `environment` is given to spark-submit's process with any master and never stands on a command line, as the provider's env_vars do on
-    YARN and Kubernetes; `inherited` are file descriptors that it keeps open.
+    The provider's own hook submits to YARN if the connection does not exist; this one raises ConfigurationError. `environment` is the
+    environment of spark-submit's process with any master, and never on a command line, where the provider puts env_vars on YARN and
+    Kubernetes. `inherited` are file descriptors that the process keeps open.
     """
 
     def __init__(self, conn_id: str, environment: dict[str, str] | None = None, inherited: tuple[int, ...] = (), **options: Any) -> None:
@@ -55,8 +60,10 @@ class JobHook(SparkSubmitHook):
         super()._process_spark_submit_log(relayed(itr))
 
     def run(self, job: Job) -> str:
-        """Runs the job to its end, and gives the words with which it ended badly; '' if it did not. What its result file holds says
-        more than the exit code: without a result, these words are all there is."""
+        """Runs the job to its end. Returns the end of its output if it failed, else ''.
+
+        The job's result file says more than its exit code; without a result file this text is all that there is.
+        """
         try:
             self.submit(str(job.program))
         except AirflowException as error:
@@ -64,19 +71,37 @@ class JobHook(SparkSubmitHook):
         return ""
 
 
+def connect_master(flow: Flow) -> str:
+    """The URL of the Spark Connect server, token included, if the flow's connection is of type spark_connect; else ''. Raises
+    ConfigurationError."""
+    connection = flow.value("mirror.spark.connection")
+    if not connection or JobHook.get_connection(connection).conn_type != SparkConnectHook.conn_type:
+        return ""
+    try:
+        return str(SparkConnectHook(connection).get_connection_url())
+    except (ValueError, AttributeError):
+        # No host, or one with a path.
+        problem = Problem(
+            "mirror.spark.connection", "the connection of type spark_connect has to have a host, and nothing behind it", connection
+        )
+        raise ConfigurationError([problem]) from None
+
+
 def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
     """The hook that submits a job for a flow, on the Spark cluster that the flow names. Raises ConfigurationError."""
     connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
-    found = JobHook(connection)
-    local = is_local(found.master)
+    if connect_master(flow):
+        connection = ""  # the copy alone runs there: this job runs by spark-submit on the local master
+    connected = JobHook(connection)
+    local = is_local(connected.master)
     tuned = None if properties else tuned_spark()
     return JobHook(
         connection,
-        environment={**os.environ, **level_for_job(), **environment(found.master, "", tuned, files.directory), **handed_over(flow)},
+        environment={**os.environ, **level_for_job(), **environment(connected.master, "", tuned, files.directory), **handed_over(flow)},
         inherited=(files.lock,),
         name=job.name,
         application_args=list(job.arguments),
-        properties_file=properties_file(found.master, properties, tuned),
+        properties_file=properties_file(connected.master, properties, tuned),
         py_files=None if local else str(package(files.directory)),
-        spark_binary=program(found.master, str(found.spark_binary), tuned),
+        spark_binary=program(connected.master, str(connected.spark_binary), tuned),
     )

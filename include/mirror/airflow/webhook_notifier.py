@@ -12,8 +12,9 @@ from mirror.alerts.model import Alert
 
 
 class WebhookNotifier(BaseNotifier):
-    """Sends one message by an Airflow connection (README, «Alerts»): `on_failure_callback=WebhookNotifier("slack", summary="…")`.
+    """Sends one message by an Airflow connection: `on_failure_callback=WebhookNotifier("slack", summary="…")`.
 
+    docs/guides/alerts-to-pagerduty-or-slack.md has the connections.
     `summary`, `detail` and `key` are templates. With the same `key` a service that knows incidents makes one of several messages.
     """
 

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mirror.alerts.problems import Place, Problem, by_topic
-from mirror.alerts.seen import Seen
+from mirror.alerts.observation import CheckObservation
+from mirror.alerts.problems import FlowProblem, Place, by_topic
 from mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
+from mirror.errors import NextStep
+from mirror.errors.next_step import own
 from mirror.offsets.partition import TopicPartition
-from mirror.report.status import GONE
+from mirror.status.status import GONE
 
 MISMATCH = "AuditMismatch"
 
@@ -51,57 +53,62 @@ class Audits:
         if self.counted.get(run) == document["time"]:
             return self
         result = AuditResult.from_document(document)
-        answered = [each for each in result.partitions if each.state in (EQUAL, DIFFERENT)]
-        kept = [old for old in self.mismatches if not any(old.is_answered_by(each) for each in answered)]
-        found = [_mismatch(each, result.time.strftime("%Y-%m-%d %H:%M UTC")) for each in answered if each.state == DIFFERENT]
+        answered = [partition for partition in result.partitions if partition.state in (EQUAL, DIFFERENT)]
+        open_mismatches = [old for old in self.mismatches if not any(old.is_answered_by(partition) for partition in answered)]
+        new_mismatches = [
+            _mismatch(partition, result.time.strftime("%Y-%m-%d %H:%M UTC")) for partition in answered if partition.state == DIFFERENT
+        ]
         counted = {**self.counted, run: document["time"]}
-        newest = sorted(counted, key=lambda each: counted[each])[-COUNTED:]
-        return Audits((*kept, *found)[-KEPT:], {each: counted[each] for each in newest})
+        newest = sorted(counted, key=lambda run_name: counted[run_name])[-COUNTED:]
+        return Audits((*open_mismatches, *new_mismatches)[-KEPT:], {run_name: counted[run_name] for run_name in newest})
 
-    def still_there(self, seen: Seen) -> "Audits":
+    def still_there(self, observation: CheckObservation) -> "Audits":
         """Without the places of which the source has nothing any more (they are deleted, or the topic was created anew and does not reach
         so far), or which the flow no longer mirrors: no audit can look there. All of them while the clusters cannot be compared."""
-        if not seen.comparable:
+        if not observation.comparable:
             return self
-        ends = {each.topic_partition: each.end for each in seen.status.partitions if each.state != GONE}
+        ends = {partition.topic_partition: partition.end for partition in observation.status.partitions if partition.state != GONE}
 
-        def is_there(each: Mismatch) -> bool:
-            tp, last = TopicPartition(each.topic, each.partition), each.end - 1 if each.offset is None else each.offset
-            if tp not in ends or last < seen.log_starts.get(tp, 0):
+        def is_there(mismatch: Mismatch) -> bool:
+            tp, last = TopicPartition(mismatch.topic, mismatch.partition), mismatch.end - 1 if mismatch.offset is None else mismatch.offset
+            if tp not in ends or last < observation.log_starts.get(tp, 0):
                 return False
             end = ends[tp]
             return end is None or last < end
 
         return replace(self, mismatches=tuple(filter(is_there, self.mismatches)))
 
-    def problems(self, flow: str, patience: float) -> list[Problem]:
+    def problems(self, flow: str, patience: float) -> list[FlowProblem]:
         """One for each topic whose copy is not equal."""
-        places = [Place(each.topic, each.partition, each.line) for each in self.mismatches]
+        places = [Place(mismatch.topic, mismatch.partition, mismatch.line) for mismatch in self.mismatches]
         advice = {
-            each.topic: f"python -m mirror audit --flow '{flow}' --topics {each.topic} (in Airflow, the DAG audit with the parameter "
-            f"topics = {each.topic}) shows both records; nothing was changed."
-            for each in self.mismatches
+            mismatch.topic: NextStep.of(
+                "This shows both records, and changes nothing: ",
+                own(f"audit --flow '{flow}' --topics {mismatch.topic}"),
+                f" (in Airflow, the DAG audit with the parameter topics = {mismatch.topic}).",
+            )
+            for mismatch in self.mismatches
         }
         said = "The copy of {} is not equal to its source."
         return by_topic(MISMATCH, places, said=said, next=advice, patience=patience, severity="critical")
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"counted": dict(self.counted), "mismatches": [asdict(each) for each in self.mismatches]}
+        return {"counted": dict(self.counted), "mismatches": [asdict(mismatch) for mismatch in self.mismatches]}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Audits":
         """What `as_document` gave. Raises KeyError or TypeError for another document."""
-        found: Iterable[Mapping[str, Any]] = document["mismatches"]
-        return cls(tuple(Mismatch(**each) for each in found), dict(document["counted"]))
+        rows: Iterable[Mapping[str, Any]] = document["mismatches"]
+        return cls(tuple(Mismatch(**row) for row in rows), dict(document["counted"]))
 
 
-def _mismatch(each: PartitionAudit, when: str) -> Mismatch:
-    difference = each.difference
+def _mismatch(partition: PartitionAudit, when: str) -> Mismatch:
+    difference = partition.difference
     line = (
         str(difference)
         if difference is not None
-        else f"{each.topic_partition}: {each.source_records:,} and {each.target_records:,} records"
+        else f"{partition.topic_partition}: {partition.source_records:,} and {partition.target_records:,} records"
     )
     offset = difference.source_offset if difference is not None else None
-    return Mismatch(each.topic, each.partition, each.remote, *each.source, offset, f"{line} (audit of {when})")
+    return Mismatch(partition.topic, partition.partition, partition.remote, *partition.source, offset, f"{line} (audit of {when})")

@@ -1,43 +1,58 @@
-"""One check of a flow's freshness: look, judge, remember, tell. Done by the freshness DAG each minute, and by hand without memory."""
+"""One check of a flow's freshness: look, judge, remember, tell. Done by the freshness DAG each minute, and by hand without memory.
 
+Looks at both clusters for a check: as `status` does, with the target's heartbeats beside it. Whatever goes wrong is an answer too.
+"""
+
+import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mirror.alerts.audits import MISMATCH, Audits
-from mirror.alerts.lateness import Late, late_partitions, memory_after
+from mirror.alerts.channels import Channel, channel, connections_of
+from mirror.alerts.lag import LatePartition, late_partitions, memory_after
 from mirror.alerts.limits import Limits, limits_of
 from mirror.alerts.model import Alert, iso
-from mirror.alerts.notify import Channel, channel, connections_of
+from mirror.alerts.observation import Beats, CheckObservation
 from mirror.alerts.outbox import deliver, with_more
-from mirror.alerts.problems import Judgement, Problem
-from mirror.alerts.rules import judge
-from mirror.alerts.runs import MISSED
-from mirror.alerts.seen import Seen
-from mirror.alerts.state import State
-from mirror.alerts.tracking import open_alerts, track
-from mirror.alerts.waiting import Memory
+from mirror.alerts.problems import MISSED, CheckResult, FlowProblem
+from mirror.alerts.rules import find_problems
+from mirror.alerts.state import AlertState
+from mirror.alerts.tracker import open_alerts, track
+from mirror.alerts.wait_times import Memory
+from mirror.config.policies import replication_policy
 from mirror.errors import MirrorError
-from mirror.report.status import PAUSED, Status
+from mirror.errors.next_step import own
+from mirror.kafka.cluster import Cluster
+from mirror.status.heartbeat_paths import heartbeat_paths
+from mirror.status.observe import observe
+from mirror.status.status import PAUSED, Status, status_of
 
 if TYPE_CHECKING:
     from mirror.config import Flow
+
 
 NO_AUDITS = Audits()
 
 PAUSED_SHOWN = 50
 """How many paused partitions stand in XCom by name."""
 
+SECONDS = 240.0
+"""How long a check looks; usually it takes a second, and each question to a cluster has a deadline of its own."""
+
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
-class Checked:
-    """What a check came to. `problems` are all there are now, told or not."""
+class FreshnessCheck:
+    """The result of one check. `problems` are all present ones, notified or not."""
 
-    seen: Seen
-    late: tuple[Late, ...]
-    problems: tuple[Problem, ...]
-    state: State
+    observation: CheckObservation
+    late: tuple[LatePartition, ...]
+    problems: tuple[FlowProblem, ...]
+    state: AlertState
 
     @property
     def alerts(self) -> list[Alert]:
@@ -48,53 +63,61 @@ class Checked:
         """What stands in XCom: figures for a curve, and what is open. `lag_records` counts what may be read; `lag_seconds` is how long the
         oldest of it waits. `behind_offsets` and `oldest_seconds` are what the status page shows: all that is missing, of paused partitions
         too, and the age of the oldest. None where it is not known."""
-        status, known = self.seen.status, self.seen.comparable
-        paused = [str(each.topic_partition) for each in status.partitions if each.state == PAUSED]
+        status, comparable = self.observation.status, self.observation.comparable
+        paused = [str(partition.topic_partition) for partition in status.partitions if partition.state == PAUSED]
         return {
             "time": iso(status.time),
-            "lag_records": sum(each.records for each in self.late) if known else None,
-            "lag_seconds": round(max((each.seconds for each in self.late), default=0.0), 1) if known else None,
-            "lag_bytes": _bytes(self.late) if known else None,
-            "behind_offsets": status.lag if known else None,
-            "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if known and status.lag is not None else None,
+            "lag_records": sum(late.records for late in self.late) if comparable else None,
+            "lag_seconds": round(max((late.seconds for late in self.late), default=0.0), 1) if comparable else None,
+            "lag_bytes": _bytes(self.late) if comparable else None,
+            "behind_offsets": status.lag if comparable else None,
+            "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
             "watermark_records": _copied(status),
-            "open": [each.as_document() for each in self.alerts],
+            "open": [alert.as_document() for alert in self.alerts],
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
             "unsent": len(self.state.outbox),
         }
 
 
-def check(flow: "Flow", seen: Seen, before: State, audits: Audits = NO_AUDITS, late_runs: Sequence[Problem] = ()) -> Checked:
+def check(
+    flow: "Flow", observation: CheckObservation, before: AlertState, audits: Audits = NO_AUDITS, late_runs: Sequence[FlowProblem] = ()
+) -> FreshnessCheck:
     """What is new and what is over by what was seen; nothing is sent yet: it is in the state's outbox.
 
     `audits` are what audits found, `late_runs` the runs that have missed their deadline.
     """
     limits = limits_of(flow)
-    late, judgement = judged(seen, before.memory, limits, (*audits.still_there(seen).problems(flow.name, limits.lasting), *late_runs))
+    late, judgement = evaluate(
+        observation, before.memory, limits, (*audits.still_there(observation).problems(flow.name, limits.for_seconds), *late_runs)
+    )
     connections = connections_of(flow)
     tracking, telling = track(
         before.tracking,
         judgement,
         flow=flow.name,
-        now=seen.status.time,
-        lasting=limits.lasting,
+        now=observation.status.time,
+        quiet_seconds=limits.for_seconds,
         connections=connections,
         repeat=limits.repeat,
         growth=limits.growth,
     )
-    state = State(memory_after(seen, before.memory), tracking, with_more(before.outbox, telling, connections), seen.status.time)
-    return Checked(seen, tuple(late), judgement.problems, state)
+    state = AlertState(
+        memory_after(observation, before.memory), tracking, with_more(before.outbox, telling, connections), observation.status.time
+    )
+    return FreshnessCheck(observation, tuple(late), judgement.problems, state)
 
 
-def judged(seen: Seen, remembered: Memory | None, limits: Limits, others: Sequence[Problem] = ()) -> tuple[list[Late], Judgement]:
-    """The partitions with work, and all problems: those that were seen, and the others, of audits and runs."""
-    late = late_partitions(seen, memory_after(seen, remembered) or {}, is_new=remembered is None)
-    found = judge(seen, late, limits)
-    return late, Judgement((*found.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or found.judged(kind), found.unseen)
+def evaluate(
+    observation: CheckObservation, remembered: Memory | None, limits: Limits, others: Sequence[FlowProblem] = ()
+) -> tuple[list[LatePartition], CheckResult]:
+    """Returns the partitions with work, and all problems: those of this observation, and those of audits and runs."""
+    late = late_partitions(observation, memory_after(observation, remembered) or {}, is_new=remembered is None)
+    result = find_problems(observation, late, limits)
+    return late, CheckResult((*result.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or result.judged(kind), result.unseen)
 
 
-def sent(checked: Checked, open_channel: Callable[[str], Channel] = channel) -> tuple[State, dict[str, MirrorError]]:
-    """Sends what is in the outbox; gives the state after it, and why what could not be delivered was not, by connection."""
+def deliver_outbox(checked: FreshnessCheck, open_channel: Callable[[str], Channel] = channel) -> tuple[AlertState, dict[str, MirrorError]]:
+    """Sends the outbox. Returns the state afterwards, and by connection the error that kept a notification back."""
     channels: dict[str, Channel] = {}
 
     def by(connection: str) -> Channel:
@@ -102,18 +125,20 @@ def sent(checked: Checked, open_channel: Callable[[str], Channel] = channel) -> 
             channels[connection] = open_channel(connection)
         return channels[connection]
 
-    left, failed = deliver(checked.state.outbox, lambda each: by(each.connection).send(each.worded, each.cleared))
+    undelivered, failed = deliver(
+        checked.state.outbox, lambda notification: by(notification.connection).send(notification.as_sent, notification.cleared)
+    )
     failed |= _renewed(checked, by, failed)
-    return replace(checked.state, outbox=left), failed
+    return replace(checked.state, outbox=undelivered), failed
 
 
-def _renewed(checked: Checked, by: Callable[[str], Channel], failed: Mapping[str, MirrorError]) -> dict[str, MirrorError]:
-    told = {each for tracked in checked.state.tracking.values() if tracked.is_open for each in tracked.told} - failed.keys()
+def _renewed(checked: FreshnessCheck, by: Callable[[str], Channel], failed: Mapping[str, MirrorError]) -> dict[str, MirrorError]:
+    connections = {name for tracked in checked.state.tracking.values() if tracked.is_open for name in tracked.notified} - failed.keys()
     refused: dict[str, MirrorError] = {}
-    for connection in sorted(told):
-        lasting = [each.alert for each in checked.state.tracking.values() if each.is_open and connection in each.told]
+    for connection in sorted(connections):
+        open_alerts = [problem.alert for problem in checked.state.tracking.values() if problem.is_open and connection in problem.notified]
         try:
-            by(connection).renew(lasting)
+            by(connection).renew(open_alerts)
         except MirrorError as error:
             refused[connection] = error
     return refused
@@ -125,7 +150,7 @@ def test_alert(flow: str) -> Alert:
         key=f"{flow}/Test",
         kind="Test",
         summary="This is a test: nothing is wrong.",
-        detail="Somebody asked for it by: python -m mirror freshness --test-alert",
+        detail=f"Somebody asked for it by: {own('freshness --test-alert')}",
         next="Nothing; its end is told at once.",
         since=datetime.now(UTC),
         flow=flow,
@@ -133,12 +158,14 @@ def test_alert(flow: str) -> Alert:
     )
 
 
-def _bytes(late: Iterable[Late]) -> int | None:
+def _bytes(late: Iterable[LatePartition]) -> int | None:
     """An estimate, by the mean size of what was copied of each partition; None if nothing was copied of any of them."""
-    found = [
-        each.records * each.status.bytes / each.status.records for each in late if each.status.records and each.status.bytes is not None
+    sizes = [
+        partition.records * partition.status.bytes / partition.status.records
+        for partition in late
+        if partition.status.records and partition.status.bytes is not None
     ]
-    return round(sum(found)) if found or not list(late) else None
+    return round(sum(sizes)) if sizes or not list(late) else None
 
 
 def _rounded(seconds: float | None) -> float | None:
@@ -147,5 +174,53 @@ def _rounded(seconds: float | None) -> float | None:
 
 def _copied(status: Status) -> int | None:
     """How many records the ledger says were copied since its beginning; None if it cannot be read."""
-    found = [each.records for each in status.partitions if each.records is not None]
-    return sum(found) if found else None
+    counts = [partition.records for partition in status.partitions if partition.records is not None]
+    return sum(counts) if counts else None
+
+
+def observe_for_alerts(flow: "Flow", seconds: float = SECONDS) -> CheckObservation:
+    """What there is to see of the flow now. Raises nothing: a check that cannot look, or takes longer, is a problem like any other.
+
+    It looks in a thread that is left alone after that time: a client that hangs cannot be ended, and a check that waits for it tells nobody
+    anything.
+    """
+    answers: list[CheckObservation] = []
+    thread = threading.Thread(target=lambda: answers.append(_observe(flow)), name=f"mirror-look {flow.name}", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if answers:
+        return answers[0]
+    return CheckObservation(
+        Status(flow.name, datetime.now(UTC)), comparable=False, failure=f"Looking at both clusters took longer than {seconds:g} s."
+    )
+
+
+def _observe(flow: "Flow") -> CheckObservation:
+    try:
+        observation = observe(flow)
+        beats = None if flow.target in observation.silent else _beats(flow)
+        starts = {tp: partition.log_start for tp, partition in (observation.source or {}).items()}
+        return CheckObservation(status_of(observation), observation.comparable, observation.silent, beats, starts)
+    except MirrorError as error:
+        return CheckObservation(Status(flow.name, datetime.now(UTC), errors=(error.report().of_flow(flow.name),)), comparable=False)
+    except Exception as failure:
+        log.exception("%s: the check failed unexpectedly", flow.name)
+        return CheckObservation(Status(flow.name, datetime.now(UTC)), comparable=False, failure=f"{type(failure).__name__}: {failure}")
+
+
+def _beats(flow: "Flow") -> list[Beats] | None:
+    """The newest heartbeat of each topic that has some: the flow's own, and those that it mirrors. None if one of them cannot be seen: it
+    would be taken for one that never came, and an alert of it for over."""
+    own_topic = replication_policy(flow).heartbeats_topic()
+    try:
+        with Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
+            paths = heartbeat_paths(flow, target)
+    except MirrorError as error:
+        log.warning("%s: its heartbeats cannot be read: %s", flow.name, error)
+        return None
+    newest: dict[str, datetime] = {}
+    for path in paths:
+        newest[path.topic] = max(newest.get(path.topic, path.time), path.time)
+    if not flow.value("emit.heartbeats.enabled"):
+        newest.pop(own_topic, None)
+    return [Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items())]

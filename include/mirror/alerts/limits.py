@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mirror.config.heartbeats import seconds_between_beats
+from mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS
 
 if TYPE_CHECKING:
     from mirror.config import Flow
-
-LEAST_SECONDS = 900
-INTERVALS = 3
-"""How many missed intervals are no coincidence any more."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +19,14 @@ class Limits:
     copy: float | None = LEAST_SECONDS
     heartbeats: float | None = LEAST_SECONDS
     unreachable: float | None = 300
-    lasting: float = 30
+    for_seconds: float = 30
     repeat: float | None = None
     growth: float | None = 4
 
 
 def limits_of(flow: "Flow") -> Limits:
-    """The limits of a flow, with defaults that follow its intervals: a mirror that copies once a day is not late after 15 minutes."""
-    interval: int = flow.value("mirror.copy.interval.seconds")
-    by_copies = max(LEAST_SECONDS, INTERVALS * interval)
-    by_beats = max(LEAST_SECONDS, INTERVALS * max(interval, seconds_between_beats(flow)))
+    """The limits of a flow, with defaults that follow its intervals."""
+    by_copies, by_beats = BY_COPIES.seconds(flow), BY_BEATS.seconds(flow)
     return Limits(
         lag=_limit(flow.value("mirror.deadline.lag.seconds"), by_copies),
         lag_records=_limit(flow.value("mirror.deadline.lag.records")),
@@ -40,7 +34,7 @@ def limits_of(flow: "Flow") -> Limits:
         copy=_limit(flow.value("mirror.deadline.copy.seconds"), by_copies),
         heartbeats=_limit(flow.value("mirror.deadline.heartbeats.seconds"), by_beats),
         unreachable=_limit(flow.value("mirror.deadline.unreachable.seconds")),
-        lasting=flow.value("mirror.alert.lasting.seconds"),
+        for_seconds=flow.value("mirror.alert.lasting.seconds"),
         repeat=_limit(flow.value("mirror.alert.repeat.seconds")),
         growth=factor if (factor := flow.value("mirror.alert.growth.factor")) >= 2 else None,
     )

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from mirror.errors import NextStep
+
 
 @dataclass(frozen=True)
 class Alert:
@@ -32,16 +34,24 @@ class Alert:
     """The partition, if the problem has one alone."""
     severity: str = "error"
     """`critical`, `error`, `warning` or `info`, PagerDuty's words; `info` asks nobody to do anything."""
+    commands: tuple[str, ...] = ()
+    """What in `next` is to be typed, in its order."""
+
+    @property
+    def step(self) -> NextStep:
+        """The next step with its commands."""
+        return NextStep(self.next, self.commands)
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON, as it stands in XCom; `since` in ISO 8601, UTC."""
-        return {**asdict(self), "since": iso(self.since)}
+        return {**asdict(self), "since": iso(self.since), "commands": list(self.commands)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Alert":
         """The alert of a document that `as_document` gave; fields that a later version added are left out."""
-        known = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
-        return cls(**{**known, "since": datetime.fromisoformat(document["since"])})
+        present = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
+        since, commands = datetime.fromisoformat(document["since"]), tuple(document.get("commands", ()))
+        return cls(**{**present, "since": since, "commands": commands})
 
 
 def iso(time: datetime) -> str:

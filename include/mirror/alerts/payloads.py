@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mirror.alerts.model import Alert, iso
+from mirror.errors.runbook import link
 
 FORMATS = ("slack", "pagerduty", "alertmanager", "json")
 INFO = "info"
@@ -24,7 +25,8 @@ def slack(alert: Alert, cleared: bool) -> dict[str, Any]:
     mark = ":information_source:" if alert.severity == INFO else ":white_check_mark:" if cleared else ":rotating_light:"
     title = f"{mark} *{_escaped(title_of(alert, cleared))}*"
     since = "" if alert.severity == INFO else f"{alert.kind}, {'was so ' if cleared else ''}since {alert.since:%Y-%m-%d %H:%M:%S} UTC"
-    ending = "\n".join(line for line in (f"*Next:* {_escaped(alert.next)}" if alert.next and not cleared else "", since) if line)
+    step = f"*Next:* {_escaped(alert.next)}" if alert.next and not cleared else ""
+    ending = "\n".join(line for line in (step, "" if cleared else _runbook(alert), since) if line)
     # What to do and since when is never what is cut off.
     room = _SLACK_CHARACTERS - len(title) - len(ending)
     detail = "" if cleared else _cut(_escaped(alert.detail), room)
@@ -44,7 +46,7 @@ def pagerduty(alert: Alert, cleared: bool, routing_key: str) -> dict[str, Any]:
         "component": alert.topic or alert.flow,
         "group": alert.flow,
         "class": alert.kind,
-        "custom_details": {"detail": alert.detail, "next": alert.next, "partition": alert.partition},
+        "custom_details": {"detail": alert.detail, "next": alert.next, "partition": alert.partition, "runbook": link(alert.kind)},
     }
     return {**event, "payload": payload, "client": "mirror"}
 
@@ -54,7 +56,7 @@ def alertmanager(alerts: Sequence[Alert], cleared: bool, now: datetime) -> list[
     return [
         {
             "labels": _labels(alert),
-            "annotations": {"summary": alert.summary, "description": alert.detail, "next": alert.next},
+            "annotations": {"summary": alert.summary, "description": alert.detail, "next": alert.next, "runbook": link(alert.kind)},
             "startsAt": iso(alert.since),
             "endsAt": iso(now if cleared else now + ALERTMANAGER_LASTS),
         }
@@ -79,6 +81,7 @@ def text_of(alert: Alert, cleared: bool) -> str:
     # What was so when it began would be read as what is so now.
     lines += [alert.detail, ""] if alert.detail and not cleared else []
     lines += [f"Next: {alert.next}", ""] if alert.next and not cleared else []
+    lines += [runbook, ""] if (runbook := _runbook(alert)) and not cleared else []
     return "\n".join([*lines, f"{alert.kind}, since {alert.since:%Y-%m-%d %H:%M:%S} UTC ({alert.key})"])
 
 
@@ -87,6 +90,11 @@ def dedup_key(key: str) -> str:
     if len(key) <= _KEY_CHARACTERS:
         return key
     return f"{key[: _KEY_CHARACTERS - 17]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def _runbook(alert: Alert) -> str:
+    address = link(alert.kind)
+    return f"Runbook: {address} in Airflow" if address else ""
 
 
 def _labels(alert: Alert) -> dict[str, str]:

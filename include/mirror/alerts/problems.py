@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mirror.alerts.model import Alert, key_of
+from mirror.errors import NextStep
+from mirror.status.formatting import duration
 
 SHOWN = 10
 """How many places a message names; how many there are it says as well."""
@@ -12,20 +14,22 @@ SHOWN = 10
 TOPICS_ALONE = 10
 """With more topics than these, a problem of single topics is one alert of the flow: nobody reads a hundred messages."""
 
+MISSED = "DeadlineMissed"
+"""The kind of a run that does not end in time."""
 
 Where = tuple[str, int | None]
 """A partition of the source; with None: a topic as a whole."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class FlowProblem:
     """`opens`: whether it may become an alert. A problem that follows from another one only keeps an alert open that there is already."""
 
     kind: str
     summary: str
     detail: str
-    next: str
-    patience: float
+    next: NextStep
+    for_seconds: float
     """For how many seconds it must last before it is an alert."""
     what: str | None = None
     """Which of its kind: a topic, a cluster, a DAG; None: the flow itself."""
@@ -53,7 +57,8 @@ class Problem:
             kind=self.kind,
             summary=self.summary,
             detail=self.detail,
-            next=self.next,
+            next=self.next.text,
+            commands=self.next.commands,
             since=since,
             flow=flow,
             topic=self.topic,
@@ -62,18 +67,38 @@ class Problem:
         )
 
 
+def late_run(dag_id: str, run_id: str, seconds: int, state: str, *, told_elsewhere: bool = False) -> FlowProblem:
+    """A run of a DAG that has not ended within so many seconds. Airflow tells that it begins to be late, the freshness DAG that it is over.
+
+    Its key is the DAG's: while run after run is late, it is one problem.
+    """
+    return FlowProblem(
+        MISSED,
+        f"A run of {dag_id} did not end within {duration(seconds)}.",
+        f"Run {run_id}, state {state}.",
+        NextStep(
+            f"Look at the run in Airflow: which of its tasks waits (for a slot, its pool, a retry) or hangs. {dag_id} begins no other run "
+            "before this one has ended; a run that is marked as failed loses nothing."
+        ),
+        for_seconds=0,
+        what=dag_id,
+        severity="warning",
+        told_elsewhere=told_elsewhere,
+    )
+
+
 @dataclass(frozen=True)
-class Judgement:
+class CheckResult:
     """The problems of one check. `judged` says of a kind whether the absence of its problems means that there are none; not in the places
     that are `unseen`, whatever the kind."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FlowProblem, ...] = ()
     judged: Callable[[str], bool] = lambda _kind: True
     unseen: frozenset[Where] = frozenset()
 
 
-def listed(lines: Sequence[str]) -> str:
-    """The first of the lines, and how many more there are."""
+def first_lines(lines: Sequence[str]) -> str:
+    """Returns the first lines, and says how many more there are."""
     more = [f"… and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
     return "\n".join([*lines[:SHOWN], *more])
 
@@ -88,8 +113,15 @@ class Place:
 
 
 def by_topic(
-    kind: str, places: Iterable[Place], *, said: str, next: Mapping[str, str] | str, patience: float, opens: bool = True, severity: str
-) -> list[Problem]:
+    kind: str,
+    places: Iterable[Place],
+    *,
+    said: str,
+    next: Mapping[str, NextStep] | NextStep,
+    patience: float,
+    opens: bool = True,
+    severity: str,
+) -> list[FlowProblem]:
     """One problem for each topic, and one for the flow: with many topics only that one becomes an alert, and it lasts for as long as any
     topic has the problem, so that one that is mended does not make alerts of the rest.
 
@@ -100,37 +132,37 @@ def by_topic(
         topics.setdefault(place.topic, []).append(place)
     many = len(topics) > TOPICS_ALONE
 
-    def advice(topic: str) -> str:
-        return next if isinstance(next, str) else next[topic]
+    def advice(topic: str) -> NextStep:
+        return next if isinstance(next, NextStep) else next[topic]
 
     problems = [
-        Problem(
+        FlowProblem(
             kind,
-            said.format(_where(topic, found)),
-            listed([place.line for place in found]),
+            said.format(_where(topic, of_topic)),
+            first_lines([place.line for place in of_topic]),
             advice(topic),
             patience,
             what=topic,
             topic=topic,
-            partition=found[0].partition if len(found) == 1 else None,
+            partition=of_topic[0].partition if len(of_topic) == 1 else None,
             opens=opens and not many,
             severity=severity,
-            size=len(found),
+            size=len(of_topic),
             shared=True,
-            places=frozenset((place.topic, place.partition) for place in found),
+            places=frozenset((place.topic, place.partition) for place in of_topic),
         )
-        for topic, found in sorted(topics.items())
+        for topic, of_topic in sorted(topics.items())
     ]
     if topics:
-        first, lines = min(topics), [place.line for _, found in sorted(topics.items()) for place in found]
+        first, lines = min(topics), [place.line for _, of_topic in sorted(topics.items()) for place in of_topic]
         where = f"{len(topics):,} topics" if len(topics) > 1 else _where(first, topics[first])
-        alone = Problem(kind, said.format(where), listed(lines), advice(first), patience, severity=severity)
-        everywhere = frozenset[Where]().union(*(each.places for each in problems))
+        alone = FlowProblem(kind, said.format(where), first_lines(lines), advice(first), patience, severity=severity)
+        everywhere = frozenset[Where]().union(*(problem.places for problem in problems))
         problems.append(replace(alone, opens=opens and many, size=len(topics), places=everywhere))
     return problems
 
 
-def _where(topic: str, found: Sequence[Place]) -> str:
-    if len(found) > 1:
-        return f"{len(found):,} partitions of {topic}"
-    return topic if found[0].partition is None else f"{topic}-{found[0].partition}"
+def _where(topic: str, places: Sequence[Place]) -> str:
+    if len(places) > 1:
+        return f"{len(places):,} partitions of {topic}"
+    return topic if places[0].partition is None else f"{topic}-{places[0].partition}"

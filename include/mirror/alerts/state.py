@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from mirror.alerts import outbox, waiting
+from mirror.alerts import outbox, wait_times
 from mirror.alerts.model import iso
 from mirror.alerts.outbox import Outbox
-from mirror.alerts.tracking import Tracked, Tracking
-from mirror.alerts.waiting import Memory
+from mirror.alerts.tracker import TrackedProblem, Tracking
+from mirror.alerts.wait_times import Memory
 
 VERSION = 1
 
 
 @dataclass(frozen=True)
-class State:
+class AlertState:
     """`memory` is None if nothing is remembered: at the first check, or after the document was lost."""
 
     memory: Memory | None = None
@@ -30,28 +30,28 @@ class State:
         """Plain JSON. The memory of partitions is packed: there may be thousands."""
         packed = None
         if self.memory is not None:
-            memory = json.dumps(waiting.as_document(self.memory), separators=(",", ":")).encode()
+            memory = json.dumps(wait_times.as_document(self.memory), separators=(",", ":")).encode()
             packed = base64.b64encode(zlib.compress(memory)).decode("ascii")
         return {
             "v": VERSION,
             "time": iso(self.time) if self.time else None,
             "memory": packed,
-            "tracking": [each.as_document() for each in self.tracking.values()],
+            "tracking": [tracked.as_document() for tracked in self.tracking.values()],
             "outbox": outbox.as_documents(self.outbox),
         }
 
 
-def from_document(document: Any) -> State:
+def from_document(document: Any) -> AlertState:
     """What `as_document` gave. Raises ValueError for anything else: whoever asks begins anew then, and what is open is told again."""
     try:
         if document["v"] != VERSION:
             raise ValueError(f"it has version {document['v']}, and {VERSION} is known")
         packed = document["memory"]
-        memory = None if packed is None else waiting.from_document(json.loads(zlib.decompress(base64.b64decode(packed))))
-        tracked = [Tracked.from_document(each) for each in document["tracking"]]
-        return State(
+        memory = None if packed is None else wait_times.from_document(json.loads(zlib.decompress(base64.b64decode(packed))))
+        tracked = [TrackedProblem.from_document(problem) for problem in document["tracking"]]
+        return AlertState(
             memory,
-            {each.alert.key: each for each in tracked},
+            {problem.alert.key: problem for problem in tracked},
             outbox.from_documents(document["outbox"]),
             datetime.fromisoformat(document["time"]) if document["time"] is not None else None,
         )

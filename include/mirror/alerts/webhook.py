@@ -110,8 +110,8 @@ class Webhook:
 
     def _hidden(self, text: str) -> str:
         path = self.url.partition("://")[2].partition("/")[2]
-        parts = [part for each in (path, *self.headers.values()) for part in (each, *each.split())]
+        parts = [part for header in (path, *self.headers.values()) for part in (header, *header.split())]
         secrets = [self.url, self.routing_key, *parts, *(self.login or ())]
-        for secret in sorted((each for each in secrets if len(each) > 3), key=len, reverse=True):
+        for secret in sorted((secret_text for secret_text in secrets if len(secret_text) > 3), key=len, reverse=True):
             text = text.replace(secret, "***")
         return " ".join(text.split())[:_ANSWER_CHARACTERS]

@@ -1,1 +1,8 @@
-"""The proof that a copy is complete: both sides read, counted, digested and compared; or the first difference by name."""
+"""Proves that a copy is complete: reads both sides, counts, digests and compares, or names the first difference.
+
+`run` audits a flow; `prepare` finds the ranges to compare, `equal_batches` compares their closed batches, `compare_ranges` the digests of
+what is not the same, `locate` finds the first difference;
+`job` is the Spark job of a large audit.
+
+`alerts`, `backfill`, `migration` and every room above them may import it.
+"""

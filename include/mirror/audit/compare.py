@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import NamedTuple
 
+from mirror.audit.duplicates import DuplicateWindow
 from mirror.audit.model import (
     CHANGED,
     CHANGED_HEADER,
@@ -27,8 +28,7 @@ from mirror.audit.model import (
     SWAPPED,
     TRUNCATED,
 )
-from mirror.audit.record import Record
-from mirror.audit.remembered import Remembered
+from mirror.formats.record import Record
 
 WINDOW = 64
 """How many records behind a difference are looked at on each side, and how many in front of it are remembered."""
@@ -36,7 +36,7 @@ REMEMBERED = 16_384
 """Of how many records in front of a difference the place is remembered, to tell a second copy of them."""
 
 
-class Found(NamedTuple):
+class FoundDifference(NamedTuple):
     """A difference: its kind, the record that was expected and the one that stands there (None: there is none)."""
 
     kind: str
@@ -72,33 +72,33 @@ class Comparison:
         self._target = _Ahead(target)
         self._rules = rules
         self._recent: deque[tuple[Record, Record]] = deque(maxlen=WINDOW)
-        self._remembered = Remembered(REMEMBERED, rules.timed)
+        self._remembered = DuplicateWindow(REMEMBERED, rules.timed)
         self.tolerated = 0
         self.missed = 0
 
-    def first_difference(self) -> Found | None:
+    def first_difference(self) -> FoundDifference | None:
         """Reads until the first difference, or to the end of both."""
         rules, source, target = self._rules, self._source, self._target
         while True:
-            expected, found = source.first(), target.first()
-            if expected is None and found is None:
+            expected, actual = source.first(), target.first()
+            if expected is None and actual is None:
                 return None
-            if expected is not None and found is not None and rules.same(expected, found):
-                self._recent.append((expected, found))
+            if expected is not None and actual is not None and rules.same(expected, actual):
+                self._recent.append((expected, actual))
                 self._remembered.add(expected)
                 source.drop()
                 target.drop()
-            elif not self._let_pass(expected, found):
-                return self._named(expected, found)
+            elif not self._let_pass(expected, actual):
+                return self._named(expected, actual)
 
-    def _let_pass(self, expected: Record | None, found: Record | None) -> bool:
+    def _let_pass(self, expected: Record | None, actual: Record | None) -> bool:
         rules = self._rules
         if expected is not None and self._may_miss(expected) and not self._follows(expected):
             self._source.drop()
             self.missed += 1
             return True
-        known = rules.source_of(found.offset) if found is not None else None
-        if found is not None and known is None and rules.may_add is not None and rules.may_add(found):
+        copied_from = rules.source_of(actual.offset) if actual is not None else None
+        if actual is not None and copied_from is None and rules.may_add is not None and rules.may_add(actual):
             self._target.drop()
             self.tolerated += 1
             return True
@@ -112,20 +112,20 @@ class Comparison:
 
     def _follows(self, expected: Record) -> bool:
         """Whether the copy of a record stands a little further on: then others stand in front of it, and it is not missing."""
-        return self._rules.may_add is not None and any(self._rules.same(expected, each) for each in self._target.peek())
+        return self._rules.may_add is not None and any(self._rules.same(expected, record) for record in self._target.peek())
 
     # ------------------------------------------------------------ naming
 
-    def _named(self, expected: Record | None, found: Record | None) -> Found:
-        if found is None:
-            return Found(TRUNCATED, expected, None)
+    def _named(self, expected: Record | None, actual: Record | None) -> FoundDifference:
+        if actual is None:
+            return FoundDifference(TRUNCATED, expected, None)
         if expected is None:
-            return self._surplus(found, None)
-        known = self._rules.source_of(found.offset) if self._rules.may_add is not None else None
-        if known is not None and known > expected.offset:
-            return Found(MISSING, expected, found)  # among others' records, only the map tells how far the copies have come
+            return self._surplus(actual, None)
+        copied_from = self._rules.source_of(actual.offset) if self._rules.may_add is not None else None
+        if copied_from is not None and copied_from > expected.offset:
+            return FoundDifference(MISSING, expected, actual)  # among others' records, only the map tells how far the copies have come
         ahead, behind = self._source.peek(), self._target.peek()
-        of_found = self._place(ahead, found)
+        of_found = self._place(ahead, actual)
         of_expected = self._place(behind, expected)
         explanations = [(self._agreement(ahead[1:], behind[1:]), 0, CHANGED), (self._remembered.again(behind, ahead), -1, DOUBLED)]
         if of_expected is not None:
@@ -138,44 +138,44 @@ class Comparison:
                 explanations.append((self._agreement(ahead[size:], behind[size:]), 3, SWAPPED))
         kind = max(explanations)[2]
         if kind in (FOREIGN, DOUBLED):
-            return self._surplus(found, expected)
-        return Found(change(expected, found, self._rules.timed) if kind == CHANGED else kind, expected, found)
+            return self._surplus(actual, expected)
+        return FoundDifference(change(expected, actual, self._rules.timed) if kind == CHANGED else kind, expected, actual)
 
     def _place(self, records: list[Record], wanted: Record) -> int | None:
-        return next((number for number, each in enumerate(records) if self._rules.same(each, wanted)), None)
+        return next((number for number, record in enumerate(records) if self._rules.same(record, wanted)), None)
 
     def _agreement(self, source: list[Record], target: list[Record]) -> int:
         """How many records are equal from here on. That both sides end together counts for more than any number."""
-        for number, (expected, found) in enumerate(zip(source, target, strict=False)):
-            if not self._rules.same(expected, found):
+        for number, (expected, actual) in enumerate(zip(source, target, strict=False)):
+            if not self._rules.same(expected, actual):
                 return number
         ended = self._source.ended and self._target.ended and len(source) == len(target)
         return 2 * WINDOW if ended else min(len(source), len(target))
 
     def _reordered(self, source: list[Record], target: list[Record]) -> bool:
         timed = self._rules.timed
-        return Counter(each.carries(timed) for each in source) == Counter(each.carries(timed) for each in target)
+        return Counter(record.carries(timed) for record in source) == Counter(record.carries(timed) for record in target)
 
-    def _surplus(self, found: Record, expected: Record | None) -> Found:
+    def _surplus(self, actual: Record, expected: Record | None) -> FoundDifference:
         """A target record too many: doubled, if it was there before."""
         for source, target in reversed(self._recent):
-            if self._rules.same(target, found):
-                return Found(DOUBLED, source, found)
-        remembered = self._remembered.source_of(found)
+            if self._rules.same(target, actual):
+                return FoundDifference(DOUBLED, source, actual)
+        remembered = self._remembered.source_of(actual)
         if remembered is not None:
-            return Found(DOUBLED, remembered, found)
-        return Found(FOREIGN, expected, found)
+            return FoundDifference(DOUBLED, remembered, actual)
+        return FoundDifference(FOREIGN, expected, actual)
 
 
-def change(expected: Record, found: Record, timed: bool = True) -> str:
+def change(expected: Record, actual: Record, timed: bool = True) -> str:
     """The kind of difference between a record and what stands in its place."""
     changes = [
         kind
         for kind, is_changed in (
-            (CHANGED_KEY, expected.key != found.key),
-            (CHANGED_VALUE, expected.value != found.value),
-            (CHANGED_HEADER, expected.headers != found.headers),
-            (CHANGED_TIMESTAMP, timed and expected.timestamp != found.timestamp),
+            (CHANGED_KEY, expected.key != actual.key),
+            (CHANGED_VALUE, expected.value != actual.value),
+            (CHANGED_HEADER, expected.headers != actual.headers),
+            (CHANGED_TIMESTAMP, timed and expected.timestamp != actual.timestamp),
         )
         if is_changed
     ]
@@ -184,11 +184,11 @@ def change(expected: Record, found: Record, timed: bool = True) -> str:
 
 def found_first(records: Iterator[Record], first: Sequence[Record], rules: Rules) -> Iterator[Record] | None:
     """The records from the place on where these records stand one behind the other, with all that follow; None if they stand nowhere."""
-    seen: deque[Record] = deque(maxlen=len(first))
+    last_records: deque[Record] = deque(maxlen=len(first))
     for record in records:
-        seen.append(record)
-        if len(seen) == len(first) and all(rules.same(one, other) for one, other in zip(first, seen, strict=True)):
-            return chain(seen, records)
+        last_records.append(record)
+        if len(last_records) == len(first) and all(rules.same(one, other) for one, other in zip(first, last_records, strict=True)):
+            return chain(last_records, records)
     return None
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from mirror.audit.record import NO_TIMESTAMP, Message, UnreadableHeaders, encoded
 from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
+from mirror.formats.record import NO_TIMESTAMP, Message, UnreadableHeaders, comparable_bytes
 
 MEAN_RECORDS = 4096
 _MOST = 4
@@ -49,7 +49,7 @@ class Digest:
         """The digest of all of them, in hexadecimal: equal only for the same records in the same order."""
         return hashlib.blake2b(b"".join(block.digest for block in self.blocks), digest_size=_DIGEST_BYTES).hexdigest()
 
-    def differs_at(self, other: "Digest") -> int | None:
+    def first_different_block(self, other: "Digest") -> int | None:
         """The number of the first block that is not the same on both sides; None if all are."""
         for number, (ours, theirs) in enumerate(zip(self.blocks, other.blocks, strict=False)):
             if (ours.records, ours.digest) != (theirs.records, theirs.digest):
@@ -79,7 +79,7 @@ class Piece(NamedTuple):
     end: int
     cuts: tuple[int, ...]
 
-    def hands_over_at(self, offset: int, before: int) -> bool:
+    def ends_block_at(self, offset: int, before: int) -> bool:
         """Whether another piece begins behind the end of a block at `offset`, in front of which the last record is at `before`."""
         return offset >= self.end and not any(before < cut <= offset for cut in self.cuts)
 
@@ -125,7 +125,7 @@ class Digester:
                 self._records += taken
                 if is_end or self._records == self._most:
                     self._end()
-                self.is_done = is_end and self._piece is not None and self._piece.hands_over_at(last, before)
+                self.is_done = is_end and self._piece is not None and self._piece.ends_block_at(last, before)
             done += taken
         if messages:
             self._last = messages[-1].offset() or 0
@@ -152,7 +152,9 @@ class Digester:
         try:
             for message in messages:
                 kind, timestamp = message.timestamp()
-                data = encoded(timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), read_headers(message))
+                data = comparable_bytes(
+                    timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), read_headers(message)
+                )
                 parts.append(data)
                 before, mark = mark, crc32(data[:_LOOKED_AT])
                 # Of records that look alike only the first one ends a block: all of them would make a block each.

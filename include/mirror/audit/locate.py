@@ -5,15 +5,14 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 
-from mirror.audit.compacted import CompactedComparison
-from mirror.audit.compare import REMEMBERED, Comparison, Found, Rules, found_first
+from mirror.audit.compaction import CompactedComparison
+from mirror.audit.compare import REMEMBERED, Comparison, FoundDifference, Rules, found_first
 from mirror.audit.digest import Digest
-from mirror.audit.model import MISSING, TRUNCATED, Difference
-from mirror.audit.record import LOG_APPEND_TIME, Record
-from mirror.audit.shown import shown
-from mirror.audit.side import Part, Side
-from mirror.audit.stretch import Stretch
-from mirror.audit.work import Outcome
+from mirror.audit.model import MISSING, TRUNCATED, Difference, text_of_record
+from mirror.audit.range import AuditRange, Outcome
+from mirror.audit.reader import Side
+from mirror.formats.record import LOG_APPEND_TIME, Record
+from mirror.kafka.reader import Part
 
 STAMPED = "the target stamps its records when they are appended, so timestamps were not compared"
 TOLERATED = "{} records of the target are no copies and may stand there; whether one of them is a copy too many cannot be told"
@@ -30,7 +29,7 @@ class Locator:
         self._target = target
         self._show_payload = show_payload
 
-    def located(self, outcome: Outcome, source: Digest, target: Digest, block: int) -> Outcome:
+    def locate(self, outcome: Outcome, source: Digest, target: Digest, block: int) -> Outcome:
         """The outcome with the first difference, from the first `block` on that is not the same; without one where what differs may."""
         stretch = outcome.stretch
         if stretch.compacted:
@@ -44,21 +43,21 @@ class Locator:
     def _located(self, outcome: Outcome, places: tuple[int, int]) -> Outcome:
         stretch = outcome.stretch
         rules = _rules(stretch)
-        comparison, found = self._compare(stretch, places, rules)
-        if found is not None and rules.timed and _stamped(found):
+        comparison, difference_found = self._compare(stretch, places, rules)
+        if difference_found is not None and rules.timed and _stamped(difference_found):
             outcome = replace(outcome, notes=(*outcome.notes, STAMPED), stretch=replace(stretch, timed=False))
-            comparison, found = self._compare(stretch, places, replace(rules, timed=False))
+            comparison, difference_found = self._compare(stretch, places, replace(rules, timed=False))
         notes = list(outcome.notes)
         notes += [TOLERATED.format(comparison.tolerated)] if comparison.tolerated else []
         notes += [MISSED.format(comparison.missed)] if comparison.missed else []
-        if found is not None and found.kind == TRUNCATED and (stretch.lenient or stretch.remote_goes_on):
-            found = found._replace(kind=MISSING)
-        if found is None:  # what is not the same may differ, so digests prove nothing
+        if difference_found is not None and difference_found.kind == TRUNCATED and (stretch.lenient or stretch.remote_goes_on):
+            difference_found = difference_found._replace(kind=MISSING)
+        if difference_found is None:  # what is not the same may differ, so digests prove nothing
             outcome = replace(outcome, source_digest="", target_digest="")
-        difference = self._difference(stretch, found) if found is not None else None
+        difference = self._difference(stretch, difference_found) if difference_found is not None else None
         return replace(outcome, difference=difference, tolerated=comparison.tolerated, unpaired=comparison.missed, notes=tuple(notes))
 
-    def _compare(self, stretch: Stretch, places: tuple[int, int], rules: Rules) -> tuple[Comparison, Found | None]:
+    def _compare(self, stretch: AuditRange, places: tuple[int, int], rules: Rules) -> tuple[Comparison, FoundDifference | None]:
         if stretch.is_head:
             compared = self._compare_head(stretch, rules)
             if compared is not None:
@@ -67,7 +66,7 @@ class Locator:
             comparison = Comparison(ours, theirs, rules)
             return comparison, comparison.first_difference()
 
-    def _compare_head(self, stretch: Stretch, rules: Rules) -> tuple[Comparison, Found | None] | None:
+    def _compare_head(self, stretch: AuditRange, rules: Rules) -> tuple[Comparison, FoundDifference | None] | None:
         """A missing record moves all in front of it if they are counted from behind. So the beginning of one side is looked for in the
         other; None if it is not found."""
         with self._records(stretch, stretch.start, stretch.target_start) as (ours, theirs):
@@ -82,7 +81,7 @@ class Locator:
             return comparison, comparison.first_difference()
 
     @contextmanager
-    def _records(self, stretch: Stretch, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
+    def _records(self, stretch: AuditRange, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
         source, target = parts_of(stretch)
         with (
             closing(self._source.records(stretch.source, source._replace(start=start))) as ours,
@@ -93,29 +92,29 @@ class Locator:
     def _compacted(self, outcome: Outcome) -> Outcome:
         stretch, notes = outcome.stretch, outcome.notes
         compared = CompactedComparison(stretch, self._source, self._target)
-        found = compared.first_difference()
-        if found is not None and stretch.timed and _stamped(found):
+        difference_found = compared.first_difference()
+        if difference_found is not None and stretch.timed and _stamped(difference_found):
             notes = (*notes, STAMPED)
             compared = CompactedComparison(replace(stretch, timed=False), self._source, self._target)
-            found = compared.first_difference()
-        difference = self._difference(stretch, found) if found is not None else None
+            difference_found = compared.first_difference()
+        difference = self._difference(stretch, difference_found) if difference_found is not None else None
         notes = (*notes, *compared.notes)
         return replace(outcome, source_digest="", target_digest="", difference=difference, unpaired=compared.unpaired, notes=notes)
 
-    def _difference(self, stretch: Stretch, found: Found) -> Difference:
+    def _difference(self, stretch: AuditRange, difference_found: FoundDifference) -> Difference:
         payload = self._show_payload
         return Difference(
-            found.kind,
+            difference_found.kind,
             *stretch.source,
             stretch.remote.topic,
-            found.source.offset if found.source else None,
-            found.target.offset if found.target else None,
-            shown(found.source, payload) if found.source else None,
-            shown(found.target, payload) if found.target else None,
+            difference_found.source.offset if difference_found.source else None,
+            difference_found.target.offset if difference_found.target else None,
+            text_of_record(difference_found.source, payload) if difference_found.source else None,
+            text_of_record(difference_found.target, payload) if difference_found.target else None,
         )
 
 
-def parts_of(stretch: Stretch, source_skip: int = 0, target_skip: int = 0) -> tuple[Part, Part]:
+def parts_of(stretch: AuditRange, source_skip: int = 0, target_skip: int = 0) -> tuple[Part, Part]:
     """What is to be read of a stretch on both sides, without so many of its first records."""
     return (
         Part(stretch.start, stretch.end, stretch.source_left, source_skip, stretch.timed),
@@ -127,7 +126,7 @@ def _place(digest: Digest, block: int, end: int) -> int:
     return digest.blocks[block].first if block < len(digest.blocks) else end
 
 
-def _rules(stretch: Stretch) -> Rules:
+def _rules(stretch: AuditRange) -> Rules:
     def unsure(record: Record) -> bool:
         return any(start <= record.offset < end for start, end in stretch.unsure)
 
@@ -140,7 +139,7 @@ def _rules(stretch: Stretch) -> Rules:
     )
 
 
-def _stamped(found: Found) -> bool:
+def _stamped(difference: FoundDifference) -> bool:
     """Whether the timestamps differ because the target's topic puts its own: nothing is told by them then, whatever else differs."""
-    source, target = found.source, found.target
+    source, target = difference.source, difference.target
     return bool(source and target and target.timestamp_type == LOG_APPEND_TIME and source.timestamp != target.timestamp)

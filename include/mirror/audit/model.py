@@ -3,12 +3,14 @@
 `mirror.audit.run.audit` makes it; `as_document` is what stands in XCom, in `--json` and in the answer of the Spark job.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from mirror.errors import ErrorReport
+from mirror.formats.columns import columns_of, rows_of
+from mirror.formats.record import TIMESTAMP_TYPES, Record
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
@@ -20,9 +22,12 @@ CHANGED_KEY, CHANGED_VALUE, CHANGED_HEADER, CHANGED_TIMESTAMP = "changed key", "
 CHANGED = "changed record"
 """Kinds of difference. `changed record`: in more than one respect, so that it may be another record altogether."""
 
+LONGEST = 200
+"""How many characters of a key, a value or all headers are shown."""
+
 
 @dataclass(frozen=True)
-class Shown:
+class RecordText:
     """A record as a report shows it: sizes in bytes (None: null), and the payload only where it was asked for. Keys and payload are text
     that is cut where it is long."""
 
@@ -38,6 +43,38 @@ class Shown:
     header_text: str | None = None
 
 
+def text_of_record(record: Record, payload: bool) -> RecordText:
+    """Returns a record as a report shows it; its value and headers only with `payload`."""
+    headers = ", ".join(f"{name}={_text(value)}" for name, value in record.headers)
+    return RecordText(
+        offset=record.offset,
+        timestamp=record.timestamp,
+        timestamp_type=TIMESTAMP_TYPES.get(record.timestamp_type, str(record.timestamp_type)),
+        key=_text(record.key),
+        key_bytes=None if record.key is None else len(record.key),
+        value_bytes=None if record.value is None else len(record.value),
+        headers=len(record.headers),
+        headers_bytes=sum(len(name.encode()) + len(value or b"") for name, value in record.headers),
+        value=_text(record.value) if payload else None,
+        header_text=_cut(headers) if payload else None,
+    )
+
+
+def _text(data: bytes | None) -> str | None:
+    """Bytes as text where they are text, else in hexadecimal; cut where they are long."""
+    if data is None:
+        return None
+    try:
+        decoded = data.decode()
+    except UnicodeDecodeError:
+        decoded = ""
+    return _cut(decoded) if decoded.isprintable() and (decoded or not data) else _cut("0x" + data[:LONGEST].hex())
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+
+
 @dataclass(frozen=True)
 class Difference:
     """The first difference of a partition: at which offsets it was seen, and the records of both sides (None: there is none)."""
@@ -48,8 +85,8 @@ class Difference:
     remote: str
     source_offset: int | None
     target_offset: int | None
-    source: Shown | None = None
-    target: Shown | None = None
+    source: RecordText | None = None
+    target: RecordText | None = None
 
     def __str__(self) -> str:
         source = f"source offset {self.source_offset}" if self.source_offset is not None else "no source offset"
@@ -66,22 +103,16 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True)
-class PartitionAudit:
-    """What was found of one source partition and one remote topic.
+@dataclass(frozen=True, kw_only=True)
+class AuditFigures:
+    """What came of comparing offsets of both sides.
 
-    `source` and `target` are the offsets that were read on each side, `source_records` and `target_records` how many records they held
-    and `source_digest` and `target_digest` what they come to (hexadecimal; '' where no digest proves anything, as of compacted topics).
-    `tolerated` are records of the target that are no copies and may stand there, `unpaired` records that only one side has any more and
-    whose absence is no difference (compaction). `notes` say in words what was compared in another way than record by record.
+    `source_records` and `target_records` are how many records they held and `source_digest` and `target_digest` what they come to
+    (hexadecimal; '' where no digest proves anything, as of compacted topics, and where equal batches were not opened). `tolerated` are
+    records of the target that are no copies and may stand there, `unpaired` records that only one side has any more and whose absence is
+    no difference (compaction). `notes` say in words what was compared in another way than record by record.
     """
 
-    topic: str
-    partition: int
-    remote: str
-    state: str
-    source: Interval = (0, 0)
-    target: Interval = (0, 0)
     source_records: int = 0
     target_records: int = 0
     source_digest: str = ""
@@ -91,6 +122,18 @@ class PartitionAudit:
     difference: Difference | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartitionAudit(AuditFigures):
+    """What was found of one source partition and one remote topic. `source` and `target` are the offsets that were read on each side."""
+
+    topic: str
+    partition: int
+    remote: str
+    state: str
+    source: Interval = (0, 0)
+    target: Interval = (0, 0)
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -119,7 +162,7 @@ class AuditResult:
     @property
     def state(self) -> str:
         """`different` if any partition is, `equal` if something was compared and all of it is, else `could not be had`."""
-        states = {each.state for each in self.partitions}
+        states = {partition.state for partition in self.partitions}
         if DIFFERENT in states:
             return DIFFERENT
         return EQUAL if EQUAL in states else UNPROVEN
@@ -127,7 +170,7 @@ class AuditResult:
     @property
     def differences(self) -> tuple[Difference, ...]:
         """The first difference of each partition that has one."""
-        return tuple(each.difference for each in self.partitions if each.difference is not None)
+        return tuple(partition.difference for partition in self.partitions if partition.difference is not None)
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -136,10 +179,10 @@ class AuditResult:
             "state": self.state,
             "partitions": len(self.partitions),
             "different": len(self.differences),
-            "unproven": sum(1 for each in self.partitions if each.state == UNPROVEN),
-            "source_records": sum(each.source_records for each in self.partitions),
-            "target_records": sum(each.target_records for each in self.partitions),
-            "left_out": sum(len(each.left_out) for each in self.partitions),
+            "unproven": sum(1 for partition in self.partitions if partition.state == UNPROVEN),
+            "source_records": sum(partition.source_records for partition in self.partitions),
+            "target_records": sum(partition.target_records for partition in self.partitions),
+            "left_out": sum(len(partition.left_out) for partition in self.partitions),
             "errors": len(self.errors),
         }
 
@@ -152,10 +195,16 @@ class AuditResult:
             "seconds": round(self.seconds, 3),
             "isolation": self.isolation,
             **{f"total_{name}": value for name, value in self.totals.items()},
-            "columns": {name: [getattr(each, name) for each in rows] for name in _COLUMNS},
-            "differences": [{"row": number, **asdict(each.difference)} for number, each in enumerate(rows) if each.difference is not None],
-            "left_out": [[number, left.start, left.end, left.reason] for number, each in enumerate(rows) for left in each.left_out],
-            "notes": [[number, note] for number, each in enumerate(rows) for note in each.notes],
+            "columns": columns_of(_COLUMNS, rows),
+            "differences": [
+                {"row": number, **asdict(partition.difference)} for number, partition in enumerate(rows) if partition.difference is not None
+            ],
+            "left_out": [
+                [number, interval.start, interval.end, interval.reason]
+                for number, partition in enumerate(rows)
+                for interval in partition.left_out
+            ],
+            "notes": [[number, note] for number, partition in enumerate(rows) for note in partition.notes],
             "notices": list(self.notices),
             "errors": [error.as_dict() for error in self.errors],
         }
@@ -163,17 +212,16 @@ class AuditResult:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "AuditResult":
         """The result of a document that `as_document` made."""
-        columns: Mapping[str, Sequence[Any]] = document["columns"]
         differences = {row["row"]: _difference(row) for row in document["differences"]}
         left_out: dict[int, list[LeftOut]] = {}
-        for number, *left in document["left_out"]:
-            left_out.setdefault(number, []).append(LeftOut(*left))
+        for number, *interval in document["left_out"]:
+            left_out.setdefault(number, []).append(LeftOut(*interval))
         notes: dict[int, list[str]] = {}
         for number, note in document["notes"]:
             notes.setdefault(number, []).append(note)
         rows = []
-        for number in range(len(columns["topic"])):
-            fields = {name: columns[name][number] for name in _COLUMNS}
+        for number, row in enumerate(rows_of(_COLUMNS, document["columns"])):
+            fields = dict(zip(_COLUMNS, row, strict=True))
             rows.append(
                 PartitionAudit(
                     **{**fields, "source": tuple(fields["source"]), "target": tuple(fields["target"])},
@@ -196,5 +244,5 @@ class AuditResult:
 def _difference(row: Mapping[str, Any]) -> Difference:
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "row"}
     for side in ("source", "target"):
-        fields[side] = Shown(**row[side]) if row[side] is not None else None
+        fields[side] = RecordText(**row[side]) if row[side] is not None else None
     return Difference(**fields)

@@ -21,24 +21,23 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol
 
-from mirror.audit.carried import take
-from mirror.audit.pairs import Pair, pair_at
-from mirror.audit.record import Message, UnreadableHeaders
-from mirror.audit.side import Part, Side
-from mirror.audit.stretch import Held
-from mirror.audit.work import AuditWork
+from mirror.audit.context import AuditContext
+from mirror.audit.copied_ranges import OffsetPair, pair_at
+from mirror.audit.range import LogBounds
+from mirror.audit.reader import Side
 from mirror.errors import MirrorError, RecordUnreadable
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.reading import BoundedReader
+from mirror.formats.record import Message, UnreadableHeaders, take
+from mirror.kafka.consumer_settings import SMALL_FETCHES
+from mirror.kafka.reader import BoundedReader, Part
 from mirror.offsets.holes import CONTENT_BYTES, Hole, Records
 from mirror.offsets.intervals import Interval, merged, within
 from mirror.offsets.partition import TopicPartition
-from mirror.report.oldest import SMALL_FETCHES
 
-Pairs = dict[TopicPartition, dict[int, Pair]]
+Pairs = dict[TopicPartition, dict[int, OffsetPair]]
 """By source partition and the source offset that was asked for."""
 
-_Left = Mapping[TopicPartition, Sequence[Interval]]
+_Excluded = Mapping[TopicPartition, Sequence[Interval]]
 
 _WIDENED_SHARE = 50
 """A stretch that is widened at an end by no more than this part of what was asked for is widened."""
@@ -52,10 +51,10 @@ _BEHIND, _LEAST_BEHIND, _IN_FRONT = 32, 8, 8
 _PROBES = 48
 
 
-class Reading(Protocol):
+class SearchableCluster(Protocol):
     """A cluster, as it is searched."""
 
-    def first(self, ranges: Mapping[TopicPartition, Interval], left: _Left) -> Mapping[TopicPartition, Message]:
+    def first(self, ranges: Mapping[TopicPartition, Interval], excluded: _Excluded) -> Mapping[TopicPartition, Message]:
         """The first record of each range that does not lie in the intervals that are left out."""
         ...
 
@@ -81,10 +80,10 @@ class Search:
     time: int | None = None
 
 
-def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: Held) -> tuple[Search | None, Search | None]:
+def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: LogBounds) -> tuple[Search | None, Search | None]:
     """What is to be looked for at the beginning and at the end of an interval that was asked for; None where the map knows enough."""
     covered = within(within(record.covered, *wanted), held.source_start, held.source_end)
-    if not covered or any(each.count is not None for each in record.skipped):
+    if not covered or any(skip.count is not None for skip in record.skipped):
         return None, None
     first, last = covered[0][0], covered[-1][1]
     least = (last - first) // _WIDENED_SHARE
@@ -95,7 +94,7 @@ def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: H
         hole = _hole(record, offset)
         if hole is None or widened(hole) <= least:
             return None
-        passed = merged([(each.start, each.end) for each in record.skipped])
+        passed = merged([(skip.start, skip.end) for skip in record.skipped])
         history = merged([(e.target_start, e.target_end) for e in record.places_of_history if e.topic == record.target_topic])
         low, high = max(hole.target, held.target_start), min(hole.target_end, held.target_end)
         remote, most = TopicPartition(record.target_topic, tp.partition), widened(hole) // _READ_MOST
@@ -105,38 +104,41 @@ def searches(tp: TopicPartition, record: LedgerRecord, wanted: Interval, held: H
     return search(first, lambda hole: first - hole.source), search(last, lambda hole: hole.source_end - last) if whole else None
 
 
-def found_pairs(wanted: Sequence[Search], source: Reading, target: Reading) -> Pairs:
+def found_pairs(wanted: Sequence[Search], source: SearchableCluster, target: SearchableCluster) -> Pairs:
     """The pairs that could be found, of searches in partitions that are all different."""
     pairs: Pairs = {}
-    firsts = source.first({each.tp: (each.offset, each.hole.source_end) for each in wanted}, {each.tp: each.source_left for each in wanted})
-    for each in wanted:
-        if each.tp in firsts:
-            each.time = firsts[each.tp].timestamp()[1]
+    firsts = source.first(
+        {search.tp: (search.offset, search.hole.source_end) for search in wanted}, {search.tp: search.source_left for search in wanted}
+    )
+    for search in wanted:
+        if search.tp in firsts:
+            search.time = firsts[search.tp].timestamp()[1]
         else:
-            pairs[each.tp] = {each.offset: Pair(each.hole.source_end, each.hole.target_end)}
-    left = [each for each in wanted if each.time is not None]
-    _bisect(left, target)
-    places = _places(left, source, target)
-    found = [each for each in left if each.tp in places]
-    for each in _in_order(found, places, target):
-        pairs[each.tp] = {each.offset: Pair(each.offset, places[each.tp])}
+            pairs[search.tp] = {search.offset: OffsetPair(search.hole.source_end, search.hole.target_end)}
+    timed = [search for search in wanted if search.time is not None]
+    _bisect(timed, target)
+    places = _places(timed, source, target)
+    placed = [search for search in timed if search.tp in places]
+    for search in _in_order(placed, places, target):
+        pairs[search.tp] = {search.offset: OffsetPair(search.offset, places[search.tp])}
     return pairs
 
 
-def search_pairs(work: AuditWork, wanted: Sequence[tuple[Search | None, Search | None]]) -> Pairs:
+def search_pairs(context: AuditContext, wanted: Sequence[tuple[Search | None, Search | None]]) -> Pairs:
     """The pairs of both ends of many intervals. What cannot be read is not found: the audit reads the same partitions, and says it."""
     pairs: Pairs = {}
-    source = _ClusterReading(work, of_source=True)
-    target = _ClusterReading(work, of_source=False)
+    source = _AuditedCluster(context, of_source=True)
+    target = _AuditedCluster(context, of_source=False)
+
     for ends in zip(*wanted, strict=True) if wanted else ():
-        asked = [each for each in ends if each is not None]
-        if asked:
+        searches = [end for end in ends if end is not None]
+        if searches:
             try:
-                for tp, found in found_pairs(asked, source, target).items():
-                    pairs.setdefault(tp, {}).update(found)
+                for tp, pairs_of_tp in found_pairs(searches, source, target).items():
+                    pairs.setdefault(tp, {}).update(pairs_of_tp)
             except MirrorError:
                 continue  # without a pair the interval is widened; the audit itself reads these partitions next, and names the error
-    return {tp: found for tp, found in pairs.items() if _is_forward(found)}
+    return {tp: pairs_of_tp for tp, pairs_of_tp in pairs.items() if _is_forward(pairs_of_tp)}
 
 
 # ------------------------------------------------------------ inside
@@ -149,49 +151,53 @@ def _hole(record: LedgerRecord, offset: int) -> Hole | None:
     index = bisect_right(runs, offset, key=lambda run: run.source) - 1
     if index < 0 or index + 1 == len(runs):
         return None
-    kept, following = runs[index], runs[index + 1]
-    return Hole(kept.source + kept.length, kept.target + kept.length, following.source, following.target)
+    preceding, following = runs[index], runs[index + 1]
+    return Hole(preceding.source + preceding.length, preceding.target + preceding.length, following.source, following.target)
 
 
-def _is_forward(found: Mapping[int, Pair]) -> bool:
+def _is_forward(pairs: Mapping[int, OffsetPair]) -> bool:
     """Whether the places follow each other as the offsets do; else something is amiss between them, and all of it is read."""
-    targets = [found[offset].target for offset in sorted(found)]
+    targets = [pairs[offset].target for offset in sorted(pairs)]
     return targets == sorted(targets)
 
 
-def _bisect(wanted: Sequence[Search], target: Reading) -> None:
+def _bisect(wanted: Sequence[Search], target: SearchableCluster) -> None:
     """Narrows each search to about as many target offsets as are read around it."""
     for _ in range(_PROBES):
-        wide = [each for each in wanted if each.high - each.low > each.around]
+        wide = [search for search in wanted if search.high - search.low > search.around]
         if not wide:
             return
-        middles = {each.remote: (each.low + each.high) // 2 for each in wide}
-        probes = target.first({each.remote: (middles[each.remote], each.high) for each in wide}, {e.remote: e.target_left for e in wide})
-        for each in wide:
-            probe = probes.get(each.remote)
-            if probe is not None and each.time is not None and probe.timestamp()[1] < each.time:
-                each.low = (probe.offset() or 0) + 1
+        middles = {search.remote: (search.low + search.high) // 2 for search in wide}
+        probes = target.first(
+            {search.remote: (middles[search.remote], search.high) for search in wide}, {e.remote: e.target_left for e in wide}
+        )
+        for search in wide:
+            probe = probes.get(search.remote)
+            if probe is not None and search.time is not None and probe.timestamp()[1] < search.time:
+                search.low = (probe.offset() or 0) + 1
             else:
-                each.high = middles[each.remote]
+                search.high = middles[search.remote]
 
 
-def _places(wanted: Sequence[Search], source: Reading, target: Reading) -> dict[TopicPartition, int]:
+def _places(wanted: Sequence[Search], source: SearchableCluster, target: SearchableCluster) -> dict[TopicPartition, int]:
     """The places that the records around the offsets tell; of those that they do not tell, more records are read."""
     places: dict[TopicPartition, int] = {}
-    left = list(wanted)
-    while left:
-        ours = source.records({each.tp: _part(each.offset, each.offset, each, of_source=True) for each in left})
-        left = [each for each in left if each.tp in ours]
-        highs = {each: each.high + _alike(each, ours[each.tp]) for each in left}
-        theirs = target.records({each.remote: _part(each.low, highs[each], each, of_source=False) for each in left})
-        left = [each for each in left if each.remote in theirs]
-        for each in left:
-            position = _place(each.offset, ours[each.tp], theirs[each.remote])
+    open_searches = list(wanted)
+    while open_searches:
+        ours = source.records({search.tp: _part(search.offset, search.offset, search, of_source=True) for search in open_searches})
+        open_searches = [search for search in open_searches if search.tp in ours]
+        highs = {search: search.high + _alike(search, ours[search.tp]) for search in open_searches}
+        theirs = target.records({search.remote: _part(search.low, highs[search], search, of_source=False) for search in open_searches})
+        open_searches = [search for search in open_searches if search.remote in theirs]
+        for search in open_searches:
+            position = _place(search.offset, ours[search.tp], theirs[search.remote])
             if position is not None:
-                places[each.tp] = position
-        left = [each for each in left if each.tp not in places and each.around * _READ_AGAIN <= each.most_around]
-        for each in left:
-            each.around *= _READ_AGAIN
+                places[search.tp] = position
+        open_searches = [
+            search for search in open_searches if search.tp not in places and search.around * _READ_AGAIN <= search.most_around
+        ]
+        for search in open_searches:
+            search.around *= _READ_AGAIN
     return places
 
 
@@ -202,7 +208,7 @@ def _alike(search: Search, source: Records) -> int:
     return sum(1 for _ in alike)
 
 
-def _in_order(wanted: Sequence[Search], places: Mapping[TopicPartition, int], target: Reading) -> list[Search]:
+def _in_order(wanted: Sequence[Search], places: Mapping[TopicPartition, int], target: SearchableCluster) -> list[Search]:
     """Those around whose places nothing was seen that stands on the wrong side: in front a later record, behind an earlier one.
 
     What is near was compared already; the probes' distances grow by half. Say the same records stand twice, from `i` in front of the offset
@@ -214,16 +220,16 @@ def _in_order(wanted: Sequence[Search], places: Mapping[TopicPartition, int], ta
     """
     right = list(wanted)
     for sign in (-1, 1):
-        distances = {each.tp: each.around for each in right}
+        distances = {search.tp: search.around for search in right}
         while True:
-            at = {each: places[each.tp] + sign * distances[each.tp] for each in right}
-            probed = [each for each, offset in at.items() if each.hole.target <= offset < each.hole.target_end]
+            at = {search: places[search.tp] + sign * distances[search.tp] for search in right}
+            probed = [search for search, offset in at.items() if search.hole.target <= offset < search.hole.target_end]
             if not probed:
                 break
             ranges = {e.remote: (at[e], e.hole.target_end) if sign > 0 else (at[e], places[e.tp]) for e in probed}
-            records = target.first(ranges, {each.remote: each.target_left for each in probed})
-            wrong = [each for each in probed if each.remote in records and _is_wrong(records[each.remote], each, sign)]
-            right = [each for each in right if each not in wrong]
+            records = target.first(ranges, {search.remote: search.target_left for search in probed})
+            wrong = [search for search in probed if search.remote in records and _is_wrong(records[search.remote], search, sign)]
+            right = [search for search in right if search not in wrong]
             distances = {tp: distance + distance // 2 for tp, distance in distances.items()}
     return right
 
@@ -237,8 +243,8 @@ def _part(low: int, high: int, search: Search, *, of_source: bool) -> Part:
     """What is read around the places between two offsets."""
     hole = search.hole
     begin, end = (hole.source, hole.source_end) if of_source else (hole.target, hole.target_end)
-    left = search.source_left if of_source else search.target_left
-    return Part(max(low - search.around, begin), min(high + search.around, end), left)
+    excluded = search.source_left if of_source else search.target_left
+    return Part(max(low - search.around, begin), min(high + search.around, end), excluded)
 
 
 def _place(offset: int, source: Records, target: Records) -> int | None:
@@ -266,45 +272,48 @@ def _same(source: Records, begin: int, target: Records, at: int, count: int) -> 
 def _occurrences(source: Records, begin: int, end: int, target: Records) -> Iterator[int]:
     """Where these records of the source stand one behind the other on the target."""
     wanted = source.contents[begin * CONTENT_BYTES : end * CONTENT_BYTES]
-    found = target.contents.find(wanted)
-    while found >= 0:
-        at, within_one = divmod(found, CONTENT_BYTES)
+    place = target.contents.find(wanted)
+    while place >= 0:
+        at, within_one = divmod(place, CONTENT_BYTES)
         if not within_one and target.times[at : at + end - begin] == source.times[begin:end]:
             yield at
-        found = target.contents.find(wanted, found + 1)
+        place = target.contents.find(wanted, place + 1)
 
 
-class _ClusterReading:
+class _AuditedCluster:
     """One cluster of an audit."""
 
-    def __init__(self, work: AuditWork, *, of_source: bool) -> None:
+    def __init__(self, context: AuditContext, *, of_source: bool) -> None:
+        clients = context.clients
         alias, settings, admin = (
-            (work.source, work.source_consumer, work.source_admin) if of_source else (work.target, work.target_consumer, work.target_admin)
+            (context.source, clients.source_consumer, clients.source_admin)
+            if of_source
+            else (context.target, clients.target_consumer, clients.target_admin)
         )
-        committed = work.committed or not of_source
-        self._seconds = work.seconds
+        committed = context.read_committed or not of_source
+        self._seconds = context.seconds
         self._few = BoundedReader(alias, {**settings, **SMALL_FETCHES}, committed)
-        self._side = Side(alias, settings, committed, work.seconds, admin)
+        self._side = Side(alias, settings, committed, context.seconds, admin)
 
-    def first(self, ranges: Mapping[TopicPartition, Interval], left: _Left) -> Mapping[TopicPartition, Message]:
+    def first(self, ranges: Mapping[TopicPartition, Interval], excluded: _Excluded) -> Mapping[TopicPartition, Message]:
         """The same; a partition whose topic may not be read is absent."""
 
         def counts(message: Any) -> bool:
             at = TopicPartition(message.topic(), message.partition())
-            return not any(start <= (message.offset() or 0) < end for start, end in left[at])
+            return not any(start <= (message.offset() or 0) < end for start, end in excluded[at])
 
         refused: MutableMapping[str, MirrorError] = {}
-        found = self._few.first_visible(ranges, self._seconds, refused, accept=counts)
-        return {tp: each for tp, each in found.items() if tp.topic not in refused}
+        first_records = self._few.first_visible(ranges, self._seconds, refused, accept=counts)
+        return {tp: message_found for tp, message_found in first_records.items() if tp.topic not in refused}
 
     def records(self, parts: Mapping[TopicPartition, Part]) -> Mapping[TopicPartition, Records]:
         """The same; records of which no digest can be made are not found either."""
         errors: dict[TopicPartition, MirrorError] = {}
-        found = {tp: Records() for tp in parts}
+        records_of = {tp: Records() for tp in parts}
         for tp, messages in self._side.batches(parts, errors):
             if tp not in errors:
                 try:
-                    take(found[tp], messages)
+                    take(records_of[tp], messages)
                 except UnreadableHeaders as unreadable:
                     errors[tp] = RecordUnreadable(self._side.alias, *tp, unreadable.offset)
-        return {tp: records for tp, records in found.items() if tp not in errors}
+        return {tp: records for tp, records in records_of.items() if tp not in errors}

@@ -4,36 +4,36 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from mirror.audit.holdings import Holdings
-from mirror.audit.live_stretches import live_stretches, nothing_copied
+from mirror.audit.context import audit_context
+from mirror.audit.copied_ranges import empty_range_at_end, live_ranges
+from mirror.audit.history_ranges import HISTORY_GONE, HISTORY_LOST, PLACE_UNKNOWN, countable, forgotten, history_range, subtract_intervals
+from mirror.audit.log_bounds import LogBoundsReader
 from mirror.audit.model import LeftOut
 from mirror.audit.pair_search import Pairs, search_pairs, searches
-from mirror.audit.scope import Scope, not_begun
-from mirror.audit.stretch import Stretch
-from mirror.audit.stretches import HISTORY_GONE, HISTORY_LOST, PLACE_UNKNOWN, countable, forgotten, history_stretch, without_all
-from mirror.audit.work import audit_work
+from mirror.audit.range import AuditRange
+from mirror.audit.scope import Scope, not_begun_notice
 from mirror.config import Flow
+from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated
 from mirror.formats.control import ACCEPT_RECORDS, RESTART
 from mirror.formats.history import HistoryTopic
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import control_of
 from mirror.kafka.ledger import LedgerView
 from mirror.offsets.intervals import Interval, within
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
-from mirror.plan.decisions import Decisions
-from mirror.plan.own_topics import read_decisions, read_ledger
+from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.sync.flow_clusters import control_of
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedAudit:
     """What to compare, and what could not even be tried. `tails`: where records behind the copy would be nobody's, by source partition."""
 
     time: datetime
     records: Mapping[TopicPartition, LedgerRecord] = field(default_factory=dict)
-    stretches: tuple[Stretch, ...] = ()
+    stretches: tuple[AuditRange, ...] = ()
     left_out: Mapping[TopicPartition, tuple[LeftOut, ...]] = field(default_factory=dict)
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Prepared:
         return sum(stretch.offsets for stretch in self.stretches)
 
 
-def prepare(flow: Flow, source: Cluster, target: Cluster, scope: Scope) -> Prepared:
+def prepare(flow: Flow, source: Cluster, target: Cluster, scope: Scope) -> PreparedAudit:
     """Looks at the ledger and both clusters. Raises what concerns the whole flow."""
     clusters = flow.source, source.cluster_id(), flow.target, target.cluster_id()
     control = control_of(flow, target)
@@ -53,20 +53,20 @@ def prepare(flow: Flow, source: Cluster, target: Cluster, scope: Scope) -> Prepa
     time = datetime.now(UTC)
     _, view = read_ledger(flow, target, control, decisions, dry_run=True)
     check_clusters(view.records.values(), *clusters, decisions)
-    looking = _Looking(flow, source, target, scope, decisions, view)
+    looking = _LedgerPass(flow, source, target, scope, decisions, view)
     looking.run()
-    return Prepared(
+    return PreparedAudit(
         time,
         looking.records,
         tuple(looking.stretches),
-        {tp: tuple(left) for tp, left in looking.left_out.items()},
+        {tp: tuple(intervals) for tp, intervals in looking.left_out.items()},
         tuple(looking.errors),
         tuple(looking.notices),
         looking.tails,
     )
 
 
-class _Looking:
+class _LedgerPass:
     """One pass over the partitions of the ledger."""
 
     def __init__(self, flow: Flow, source: Cluster, target: Cluster, scope: Scope, decisions: Decisions, view: LedgerView) -> None:
@@ -76,20 +76,19 @@ class _Looking:
         self._decisions = decisions
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
         self.notices: list[str] = list(scope.unknown(view.records))
-        self.stretches: list[Stretch] = []
+        self.stretches: list[AuditRange] = []
         self.left_out: dict[TopicPartition, list[LeftOut]] = {}
         self.tails: dict[TopicPartition, Interval] = {}
         self._pairs: Pairs = {}
-        self.records = scope.chosen(flow, view.records)
-        committed = flow.client("source", "consumer").get("isolation.level") != "read_uncommitted"
-        self._holdings = Holdings(source, target, self.records, committed)
+        self.records = scope.select_partitions(flow, view.records)
+        self._holdings = LogBoundsReader(source, target, self.records, flow.reads_committed)
         if scope.is_everything and not view.unreadable:
-            waiting = not_begun(flow, source, self.records, self._holdings.partitions)
+            waiting = not_begun_notice(flow, source, self.records, self._holdings.partitions)
             self.notices += [waiting] if waiting else []
 
     def run(self) -> None:
         """Fills what was asked for."""
-        wanted = self._scope.wanted(self._source, self.records, self._holdings)
+        wanted = self._scope.select_offsets(self._source, self.records, self._holdings)
         self._search(wanted or {})
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
@@ -104,15 +103,15 @@ class _Looking:
 
     def _search(self, wanted: Mapping[TopicPartition, Interval]) -> None:
         """Looks for the pairs of intervals that lie where offset maps have forgotten details."""
-        asked = []
+        searches_of_ends = []
         for tp, record in self.records.items():
             errors = self._holdings.source_error(tp, record) or self._holdings.live_error(tp, record)
             if tp not in wanted or errors is not None:
                 continue
             if not self._lenient(tp, record) and not self._holdings.is_compacted(tp, record.target_topic):
-                asked.append(searches(tp, record, wanted[tp], self._holdings.held(tp, record.target_topic)))
-        if any(each is not None for ends in asked for each in ends):
-            self._pairs = search_pairs(audit_work(self._flow, False), asked)
+                searches_of_ends.append(searches(tp, record, wanted[tp], self._holdings.bounds(tp, record.target_topic)))
+        if any(search is not None for ends in searches_of_ends for search in ends):
+            self._pairs = search_pairs(audit_context(self._flow, False), searches_of_ends)
 
     # ------------------------------------------------------------ stretches
 
@@ -121,49 +120,51 @@ class _Looking:
         if error is not None and record.covered:
             self._fail(tp, error)
             return
-        held = self._holdings.held(tp, record.target_topic if error is None else None)
-        stretches, left_out = live_stretches(tp, record, wanted, held, self._pairs.get(tp, {}))
+        held = self._holdings.bounds(tp, record.target_topic if error is None else None)
+        stretches, left_out = live_ranges(tp, record, wanted, held, self._pairs.get(tp, {}))
         if error is None and wanted is None and not lenient and (tail := self._holdings.tail(tp, record)) is not None:
             self.tails[tp] = tail
-            stretches = stretches or [nothing_copied(tp, record, held)]
+            stretches = stretches or [empty_range_at_end(tp, record, held)]
         self._add(tp, stretches, left_out, lenient)
 
     def _history(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
-        known = [interval for topic in record.history_topics for interval in topic.intervals]
-        asked = wanted or (0, max((end for _, end in (*record.history, *known)), default=0))
-        lost = within(without_all(record.history, known), *asked)
-        self.left_out[tp] += [LeftOut(*each, HISTORY_LOST) for each in lost]
+        noted = [interval for topic in record.history_topics for interval in topic.intervals]
+        requested = wanted or (0, max((end for _, end in (*record.history, *noted)), default=0))
+        lost = within(subtract_intervals(record.history, noted), *requested)
+        self.left_out[tp] += [LeftOut(*part, HISTORY_LOST) for part in lost]
         for topic in record.history_topics:
-            if written := within(topic.intervals, *asked):
-                self._history_in(tp, record, topic, written, asked)
+            if written := within(topic.intervals, *requested):
+                self._history_in(tp, record, topic, written, requested)
 
     def _history_in(
-        self, tp: TopicPartition, record: LedgerRecord, topic: HistoryTopic, written: Iterable[Interval], asked: Interval
+        self, tp: TopicPartition, record: LedgerRecord, topic: HistoryTopic, written: Iterable[Interval], requested: Interval
     ) -> None:
         """What was asked for of the history in one topic, `written`. A topic of its own may be deleted when it has served: that is like
         retention, and no error."""
         error = self._holdings.target_error(tp, topic.topic, topic.topic_id)
         if topic.topic != record.target_topic and isinstance(error, TargetMissing | TargetRecreated):
             gone = HISTORY_GONE.format(topic.topic, "is gone" if isinstance(error, TargetMissing) else "was created anew")
-            self.left_out[tp] += [LeftOut(*each, gone) for each in written]
+            self.left_out[tp] += [LeftOut(*interval, gone) for interval in written]
             return
-        self.left_out[tp] += [LeftOut(*each, f"{PLACE_UNKNOWN} in {topic.topic}") for each in within(forgotten(topic), *asked)]
-        places = [place for place in topic.places if place.start < asked[1] and place.end > asked[0]]
+        self.left_out[tp] += [LeftOut(*interval, f"{PLACE_UNKNOWN} in {topic.topic}") for interval in within(forgotten(topic), *requested)]
+        places = [place for place in topic.places if place.start < requested[1] and place.end > requested[0]]
         if places and error is not None:
             self._fail(tp, error)
             return
         lenient = topic.topic == record.target_topic and self._may_hold_others(tp)
         for place in places:
-            self._add(tp, *history_stretch(tp, place, self._holdings.held(tp, topic.topic), record), lenient)
+            self._add(tp, *history_range(tp, place, self._holdings.bounds(tp, topic.topic), record), lenient)
 
-    def _add(self, tp: TopicPartition, stretches: Iterable[Stretch], left_out: Iterable[LeftOut], lenient: bool) -> None:
+    def _add(self, tp: TopicPartition, stretches: Iterable[AuditRange], left_out: Iterable[LeftOut], lenient: bool) -> None:
         self.left_out[tp] += left_out
-        for each in stretches:
-            found = countable(replace(each, compacted=self._holdings.is_compacted(tp, each.remote.topic), lenient=lenient))
-            if isinstance(found, LeftOut):
-                self.left_out[tp].append(found)
+        for audit_range in stretches:
+            countable_range = countable(
+                replace(audit_range, compacted=self._holdings.is_compacted(tp, audit_range.remote.topic), lenient=lenient)
+            )
+            if isinstance(countable_range, LeftOut):
+                self.left_out[tp].append(countable_range)
             else:
-                self.stretches.append(found)
+                self.stretches.append(countable_range)
 
     def _fail(self, tp: TopicPartition, error: MirrorError) -> None:
         # What the target refuses bears the name of its topic, and what was not compared is the source's.
@@ -179,8 +180,8 @@ class _Looking:
             return True
         if record.older is not None:
             return True
-        words = {decision.decision for decision in self._decisions.of(tp)} | ({record.decided.decision} if record.decided else set())
-        return bool(words & {ACCEPT_RECORDS, RESTART})
+        decided = {decision.decision for decision in self._decisions.of(tp)} | ({record.decided.decision} if record.decided else set())
+        return bool(decided & {ACCEPT_RECORDS, RESTART})
 
 
 def _without_leader(tp: TopicPartition) -> SourceUnreadable:

@@ -1,12 +1,35 @@
-"""An audit's result in words: for the terminal, for the log of a task, and as errors."""
+"""An audit's result in words: for the terminal, for the log of a task, and as errors.
 
-from collections.abc import Collection, Sequence
+From the outcomes of stretches to the audit of each partition.
+"""
 
-from mirror.audit.model import AuditResult, Difference, PartitionAudit, Shown
+from collections.abc import Collection, Iterable, Sequence
+from hashlib import blake2b
+
+from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, RecordText
+from mirror.audit.prepare import PreparedAudit
+from mirror.audit.range import Outcome
 from mirror.errors import AuditDifferent, ErrorReport, MirrorError, NothingAudited
+from mirror.offsets.partition import TopicPartition
 
 MOST_LEFT_OUT = 20
 """How many lines of what could not be had are written; the document has all."""
+
+
+_NEVER_MARKED = ("", "offset", "timestamp type")
+_FIELDS = {
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "timestamp type": "timestamp_type",
+    "key": "key",
+    "key bytes": "key_bytes",
+    "value bytes": "value_bytes",
+    "headers": "headers",
+    "headers bytes": "headers_bytes",
+    "value": "value",
+    "header contents": "header_text",
+}
+_PAYLOAD = ("value", "header contents")
 
 
 def errors_of(result: AuditResult, topics: Collection[str] = ()) -> tuple[ErrorReport, ...]:
@@ -14,20 +37,24 @@ def errors_of(result: AuditResult, topics: Collection[str] = ()) -> tuple[ErrorR
 
     `topics` are those that this flow was asked for by name: it is an error if it has never copied one of them.
     """
-    found: list[MirrorError] = [AuditDifferent(str(each), each.topic, each.partition, each.source_offset) for each in result.differences]
-    if unknown := sorted(set(topics) - {each.topic for each in result.partitions}):
-        found.append(NothingAudited(unknown))
-    return (*(error.of_flow(result.flow).report() for error in found), *result.errors)
+    errors: list[MirrorError] = [
+        AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset)
+        for difference in result.differences
+    ]
+    if unknown := sorted(set(topics) - {partition.topic for partition in result.partitions}):
+        errors.append(NothingAudited(unknown))
+    return (*(error.of_flow(result.flow).report() for error in errors), *result.errors)
 
 
 def lines_of(result: AuditResult) -> list[str]:
     """What people read: each difference with both records side by side, what was left out, notes, and a sentence about all."""
     lines: list[str] = []
-    for each in result.differences:
-        lines += [str(each), *side_by_side(each)]
-    left_out = [(audit, left) for audit in result.partitions for left in audit.left_out]
+    for difference in result.differences:
+        lines += [str(difference), *side_by_side(difference)]
+    left_out = [(audit, interval) for audit in result.partitions for interval in audit.left_out]
     lines += [
-        f"Left out: {audit.topic}-{audit.partition} [{left.start}, {left.end}): {left.reason}" for audit, left in left_out[:MOST_LEFT_OUT]
+        f"Left out: {audit.topic}-{audit.partition} [{interval.start}, {interval.end}): {interval.reason}"
+        for audit, interval in left_out[:MOST_LEFT_OUT]
     ]
     if len(left_out) > MOST_LEFT_OUT:
         lines.append(f"Left out: {len(left_out) - MOST_LEFT_OUT} more intervals; --json lists them.")
@@ -64,27 +91,11 @@ def _row(row: Sequence[str], widths: Sequence[int]) -> str:
     return f"    {mark} {name.ljust(widths[0])}  {ours.ljust(widths[1])}  {theirs}".rstrip()
 
 
-_NEVER_MARKED = ("", "offset", "timestamp type")
-_FIELDS = {
-    "offset": "offset",
-    "timestamp": "timestamp",
-    "timestamp type": "timestamp_type",
-    "key": "key",
-    "key bytes": "key_bytes",
-    "value bytes": "value_bytes",
-    "headers": "headers",
-    "headers bytes": "headers_bytes",
-    "value": "value",
-    "header contents": "header_text",
-}
-_PAYLOAD = ("value", "header contents")
-
-
-def _has(side: Shown | None, name: str) -> bool:
+def _has(side: RecordText | None, name: str) -> bool:
     return side is not None and (name not in _PAYLOAD or side.header_text is not None)
 
 
-def _field(side: Shown | None, name: str) -> str:
+def _field(side: RecordText | None, name: str) -> str:
     if side is None:
         return "no record"
     value = getattr(side, _FIELDS[name])
@@ -92,5 +103,64 @@ def _field(side: Shown | None, name: str) -> str:
 
 
 def _named(audits: list[PartitionAudit]) -> str:
-    first = ", ".join(f"{each.topic}-{each.partition}" for each in audits[:3])
+    first = ", ".join(f"{partition.topic}-{partition.partition}" for partition in audits[:3])
     return first if len(audits) <= 3 else f"{first} and {len(audits) - 3} more"
+
+
+def partition_audits(prepared: PreparedAudit, outcomes: Iterable[Outcome]) -> tuple[PartitionAudit, ...]:
+    """One for each partition and each topic of the target that holds something of it, the remote topic first."""
+    by_remote: dict[tuple[TopicPartition, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        by_remote.setdefault((outcome.stretch.source, outcome.stretch.remote.topic), []).append(outcome)
+    refused = {(error.topic, error.partition) for error in prepared.errors} | {(error.topic, None) for error in prepared.errors}
+    audits = []
+    for tp, record in sorted(prepared.records.items()):
+        topics = dict.fromkeys([record.target_topic, *(topic for of, topic in by_remote if of == tp)])
+        for topic in topics:
+            parts = sorted(by_remote.get((tp, topic), []), key=lambda outcome: outcome.stretch.target_start)
+            left_out = prepared.left_out.get(tp, ()) if topic == record.target_topic else ()
+            if parts or left_out or topic == record.target_topic:
+                nothing_asked = not left_out and tp not in refused and (tp.topic, None) not in refused
+                audits.append(_partition_audit(tp, topic, parts, left_out, EQUAL if nothing_asked and not parts else UNPROVEN))
+    return tuple(audits)
+
+
+def _partition_audit(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_out: Sequence[LeftOut], state: str) -> PartitionAudit:
+    compared = [outcome for outcome in parts if outcome.error is None]
+    difference = _first(compared)
+    something = any(outcome.stretch.offsets for outcome in compared)
+    if compared and len(compared) == len(parts) and (something or not left_out):
+        state = EQUAL
+    if difference is not None:
+        state = DIFFERENT
+    return PartitionAudit(
+        *tp,
+        remote,
+        state,
+        _hull([(outcome.stretch.start, outcome.stretch.end) for outcome in compared]),
+        _hull([(outcome.stretch.target_start, outcome.stretch.target_end) for outcome in compared]),
+        source_records=sum(outcome.source_records for outcome in compared),
+        target_records=sum(outcome.target_records for outcome in compared),
+        source_digest=_digest([outcome.source_digest for outcome in compared]),
+        target_digest=_digest([outcome.target_digest for outcome in compared]),
+        tolerated=sum(outcome.tolerated for outcome in compared),
+        unpaired=sum(outcome.unpaired for outcome in compared),
+        difference=difference,
+        left_out=(*left_out, *(interval for outcome in compared for interval in outcome.left_out)),
+        notes=tuple(dict.fromkeys(note for outcome in compared for note in outcome.notes)),
+    )
+
+
+def _first(parts: Iterable[Outcome]) -> Difference | None:
+    return next((outcome.difference for outcome in parts if outcome.difference is not None), None)
+
+
+def _hull(intervals: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return (min(start for start, _ in intervals), max(end for _, end in intervals)) if intervals else (0, 0)
+
+
+def _digest(texts: Sequence[str]) -> str:
+    """Of several stretches the digest of their digests; '' where one of them has none."""
+    if len(texts) < 2 or not all(texts):
+        return texts[0] if texts and all(texts) else ""
+    return blake2b("".join(texts).encode(), digest_size=16).hexdigest()

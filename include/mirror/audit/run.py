@@ -1,27 +1,31 @@
-"""Runs an audit of a flow: what there is to compare, both sides read, and the result."""
+"""Runs an audit of a flow: what there is to compare, both sides read, and the result.
+
+What people ask an audit for, as they write it.
+"""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
+from mirror.audit.compare_ranges import compare_audit_ranges
+from mirror.audit.context import AuditContext, audit_context
 from mirror.audit.model import AuditResult
-from mirror.audit.prepare import Prepared, prepare
+from mirror.audit.prepare import PreparedAudit, prepare
+from mirror.audit.range import AuditRange, Outcome
+from mirror.audit.report import partition_audits
 from mirror.audit.scope import Scope
-from mirror.audit.stretch import Stretch
-from mirror.audit.stretch_audit import audit_stretches
-from mirror.audit.summary import partition_audits
-from mirror.audit.tails import with_foreign_tails
-from mirror.audit.work import AuditWork, Outcome, audit_work
+from mirror.audit.tail_check import with_foreign_tails
 from mirror.config import Flow
-from mirror.config.readable import check_readable
-from mirror.errors import named_with
+from mirror.config.catalogue.per_topic import milliseconds
+from mirror.config.validate import check_readable
+from mirror.errors import UsageError, named_with
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters, ledger_of
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.flow_clusters import clusters, ledger_of
 
-Compare = Callable[[AuditWork, Sequence[Stretch]], list[Outcome]]
+Compare = Callable[[AuditContext, Sequence[AuditRange]], list[Outcome]]
 """Compares stretches: in this process, or by a Spark job."""
 
 _ROUNDS = 3
@@ -34,7 +38,7 @@ def audit(
     source_offsets: Mapping[TopicPartition, Interval] | None = None,
     times: tuple[datetime, datetime] | None = None,
     show_payload: bool = False,
-    compare: Compare = audit_stretches,
+    compare: Compare = compare_audit_ranges,
 ) -> AuditResult:
     """Compares what the ledger says is copied with what stands on the target, and writes nothing.
 
@@ -47,49 +51,74 @@ def audit(
     began = time.monotonic()
     scope = Scope(tuple(topics), source_offsets, times)
     with named_with(flow.name), clusters(flow) as (source, target):
-        work = audit_work(flow, show_payload)
-        result = _compared(flow, source, target, scope, work, compare)
+        context = audit_context(flow, show_payload)
+        result = _compared(flow, source, target, scope, context, compare)
     return replace(result, seconds=time.monotonic() - began)
 
 
-def what_to_compare(flow: Flow, scope: Scope) -> Prepared:
+def what_to_compare(flow: Flow, scope: Scope) -> PreparedAudit:
     """What an audit would read, without reading it. Raises as `audit`."""
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
         return prepare(flow, source, target, scope)
 
 
-def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, work: AuditWork, compare: Compare) -> AuditResult:
+def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, context: AuditContext, compare: Compare) -> AuditResult:
     """Compares, and once more what retention deleted meanwhile: it begins later then."""
     prepared = prepare(flow, source, target, scope)
-    outcomes = compare(work, prepared.stretches) if prepared.stretches else []
+    outcomes = compare(context, prepared.stretches) if prepared.stretches else []
     for _ in range(_ROUNDS - 1):
         moved = _moved(outcomes)
         if not moved:
             break
         again = prepare(flow, source, target, replace(scope, source_offsets=_offsets(scope, prepared, moved)))
         prepared = _with(prepared, again, moved)
-        outcomes = [each for each in outcomes if each.stretch.source not in moved] + compare(work, again.stretches)
-    outcomes = with_foreign_tails(ledger_of(flow, target), work, prepared, outcomes)
+        outcomes = [outcome for outcome in outcomes if outcome.stretch.source not in moved] + compare(context, again.stretches)
+    outcomes = with_foreign_tails(ledger_of(flow, target), context, prepared, outcomes)
     partitions = partition_audits(prepared, outcomes)
-    errors = dict.fromkeys((*prepared.errors, *(each.error for each in outcomes if each.error is not None)))
-    isolation = "read_committed" if work.committed else "read_uncommitted"
-    found = AuditResult(flow.name, prepared.time, partitions, tuple(errors), prepared.notices, isolation)
-    return replace(found, errors=tuple(error.of_flow(flow.name) for error in found.errors))
+    errors = dict.fromkeys((*prepared.errors, *(outcome.error for outcome in outcomes if outcome.error is not None)))
+    isolation = "read_committed" if context.read_committed else "read_uncommitted"
+    result = AuditResult(flow.name, prepared.time, partitions, tuple(errors), prepared.notices, isolation)
+    return replace(result, errors=tuple(error.of_flow(flow.name) for error in result.errors))
 
 
 def _moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:
-    return {each.stretch.source for each in outcomes if each.error is not None and each.error.code == _MOVED}
+    return {outcome.stretch.source for outcome in outcomes if outcome.error is not None and outcome.error.code == _MOVED}
 
 
-def _offsets(scope: Scope, prepared: Prepared, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:
+def _offsets(scope: Scope, prepared: PreparedAudit, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:
     """What was asked for of these partitions; all of it up to where the copy was then."""
-    asked = scope.source_offsets or {}
-    return {tp: asked.get(tp, (0, prepared.records[tp].watermark)) for tp in moved}
+    requested = scope.source_offsets or {}
+    return {tp: requested.get(tp, (0, prepared.records[tp].watermark)) for tp in moved}
 
 
-def _with(prepared: Prepared, again: Prepared, moved: Collection[TopicPartition]) -> Prepared:
+def _with(prepared: PreparedAudit, again: PreparedAudit, moved: Collection[TopicPartition]) -> PreparedAudit:
     left_out = {**prepared.left_out, **{tp: again.left_out.get(tp, ()) for tp in moved}}
-    stretches = [each for each in prepared.stretches if each.source not in moved]
+    stretches = [audit_range for audit_range in prepared.stretches if audit_range.source not in moved]
     errors = dict.fromkeys((*prepared.errors, *again.errors))
     return replace(prepared, stretches=(*stretches, *again.stretches), left_out=left_out, errors=tuple(errors))
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Topics that are separated by commas."""
+    return tuple(filter(None, (name.strip() for name in (text or "").split(","))))
+
+
+def times(start: str | None, end: str | None) -> tuple[datetime, datetime] | None:
+    """The times `[start, end)`; None without them. Raises UsageError."""
+    if not start and not end:
+        return None
+    if not start or not end:
+        raise UsageError(
+            "The audit's times cannot be used: --from needs --to, and --to needs --from (in Airflow, the parameters from and to).",
+            next="Times are [from, to).",
+        )
+    try:
+        first, last = (datetime.fromtimestamp(milliseconds(text) / 1000, UTC) for text in (start, end))
+    except ValueError as error:
+        raise UsageError(
+            f"The audit's times cannot be used: {error}.", next="Times are ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z."
+        ) from None
+    if first >= last:
+        raise UsageError(f"The audit's times cannot be used: {start} is not earlier than {end}.", next="Times are [from, to).")
+    return first, last

@@ -4,18 +4,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from mirror.audit.holdings import Holdings
+from mirror.audit.log_bounds import LogBoundsReader
 from mirror.config import Flow
+from mirror.config.policies import topic_selection
+from mirror.errors.next_step import program
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.intervals import Interval, within
 from mirror.offsets.partition import TopicPartition
-from mirror.policy import topic_selection
 
 UNKNOWN_TOPIC = "{}: the ledger knows nothing of this topic, so nothing of it was compared."
-NOT_BEGUN = (
-    "Not copied yet, so not compared: {}. See what the plan says of them: python -m mirror plan (in Airflow, the DAG copy with dry_run)."
-)
+NOT_BEGUN = "Not copied yet, so not compared: {}. See what the plan says of them: {} plan (in Airflow, the DAG copy with dry_run)."
 _SHOWN = 5
 
 Records = Mapping[TopicPartition, LedgerRecord]
@@ -42,7 +41,7 @@ class Scope:
         for tp in sorted((self.source_offsets or {}).keys() - records.keys()):
             yield UNKNOWN_TOPIC.format(tp)
 
-    def chosen(self, flow: Flow, records: Records) -> Records:
+    def select_partitions(self, flow: Flow, records: Records) -> Records:
         """Of the ledger's partitions those that are asked for; of topics that the flow no longer mirrors, those that are named."""
         if self.source_offsets is not None:
             records = {tp: record for tp, record in records.items() if tp in self.source_offsets}
@@ -52,7 +51,7 @@ class Scope:
         ours = {name for name in {tp.topic for tp in records} if selection.takes(name)}
         return {tp: record for tp, record in records.items() if tp.topic in ours}
 
-    def wanted(self, source: Cluster, records: Records, holdings: Holdings) -> Mapping[TopicPartition, Interval] | None:
+    def select_offsets(self, source: Cluster, records: Records, holdings: LogBoundsReader) -> Mapping[TopicPartition, Interval] | None:
         """The source offsets that are asked for; None: all there are. None of a partition whose offsets no leader tells.
 
         What the source refuses to tell of one topic is of that topic alone.
@@ -62,30 +61,30 @@ class Scope:
         """
         if self.times is None:
             return self.source_offsets
-        asked = [tp for tp in records if tp in holdings.ends and tp in holdings.starts]
-        at = [source.offsets_for_time(asked, round(time.timestamp() * 1000), holdings.refused) for time in self.times]
-        found: dict[TopicPartition, Interval] = {}
-        for tp in asked:
-            if not all(tp in each for each in at):
+        known_partitions = [tp for tp in records if tp in holdings.ends and tp in holdings.starts]
+        at = [source.offsets_for_time(known_partitions, round(time.timestamp() * 1000), holdings.refused) for time in self.times]
+        selected: dict[TopicPartition, Interval] = {}
+        for tp in known_partitions:
+            if not all(tp in offsets_at for offsets_at in at):
                 continue
-            start, end = (holdings.ends[tp] if (offset := each[tp]) is None else offset for each in at)
+            start, end = (holdings.ends[tp] if (offset := offsets_at[tp]) is None else offset for offsets_at in at)
             if start <= holdings.starts[tp]:
                 start = min([start, *(first for first, _ in records[tp].covered[:1])])
             whole = (start, max(start, end))
             inside = within([whole], *self.source_offsets[tp]) if self.source_offsets else (whole,)
-            found[tp] = inside[0] if inside else (start, start)
-        return found
+            selected[tp] = inside[0] if inside else (start, start)
+        return selected
 
 
-def not_begun(flow: Flow, source: Cluster, records: Records, partitions: Mapping[str, int]) -> str | None:
+def not_begun_notice(flow: Flow, source: Cluster, records: Records, partitions: Mapping[str, int]) -> str | None:
     """A sentence about what the flow mirrors and the ledger does not know yet, if there is such; `partitions` are how many the source's
     topics in the ledger have. An audit is about what was copied, so it would be equal without it."""
     if not flow.value("refresh.topics.enabled"):
         return None
-    known, selection = {tp.topic for tp in records}, topic_selection(flow)
-    left = [name for name in source.names() if name not in known and selection.takes(name)]
+    in_ledger, selection = {tp.topic for tp in records}, topic_selection(flow)
+    not_begun = [name for name in source.names() if name not in in_ledger and selection.takes(name)]
     for name, count in sorted(partitions.items()):
         new = count - sum(1 for tp in records if tp.topic == name)
-        left += [f"{new} partitions of {name}"] if new > 0 else []
-    more = [f"{len(left) - _SHOWN} more"] if len(left) > _SHOWN else []
-    return NOT_BEGUN.format(", ".join([*left[:_SHOWN], *more])) if left else None
+        not_begun += [f"{new} partitions of {name}"] if new > 0 else []
+    more = [f"{len(not_begun) - _SHOWN} more"] if len(not_begun) > _SHOWN else []
+    return NOT_BEGUN.format(", ".join([*not_begun[:_SHOWN], *more]), program()) if not_begun else None

@@ -3,22 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from mirror.backfill.absent import concerning, partition_of, paused, why_absent
-from mirror.backfill.ahead import Ahead, ahead
-from mirror.backfill.model import Part, Resolution
-from mirror.backfill.tiling import OffsetInterval, cut
+from mirror.backfill.intervals import OffsetInterval, cut
+from mirror.backfill.model import BackfillPart, Resolution
+from mirror.backfill.pending_ledger import PendingLedger, pending_ledger_of
+from mirror.backfill.unavailable import errors_concerning, partition_of, paused_partitions, why_absent
 from mirror.config import Flow
 from mirror.copy.model import LaneResult
+from mirror.copy.publish import publish
+from mirror.copy.verdict import other_runs_text, verdict
 from mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
-from mirror.errors.next_step import PLAN
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.connect import clusters
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
-from mirror.plan.run import Survey, survey
-from mirror.report.publish import publish
-from mirror.report.verdict import others_told, verdict
+from mirror.plan.run import PlanContext, survey
+from mirror.sync.flow_clusters import clusters
 
 Copy = Callable[[Plan], Sequence[LaneResult]]
 """Copies what a plan says, through Spark or in this process, within a run's budget."""
@@ -28,7 +27,7 @@ Wanted = Mapping[TopicPartition, OffsetInterval]
 _OTHER_LOG = {SourceRecreated.__name__, SourceTruncated.__name__}
 
 
-def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> Part:
+def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> BackfillPart:
     """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
 
     Partitions that the copy begins, for the first time or anew, are begun as it begins them: until then nothing says what is live. What was
@@ -36,15 +35,15 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     Raises what concerns the whole flow.
     """
     with named_with(flow.name), clusters(flow) as (source, target):
-        found = survey(flow, source, target, dry_run)
-    ledger = ahead(found)
-    known = _watermarks(found.plan, ledger)
-    wanted, not_had = _not_paused(resolution.by_partition(), found, ledger, known)
-    planned = _behind(found, wanted, ledger, known)
+        context = survey(flow, source, target, dry_run)
+    ledger = pending_ledger_of(context)
+    watermarks = _watermarks(context.plan, ledger)
+    wanted, not_had = _not_paused(resolution.by_partition(), context, ledger, watermarks)
+    planned = _behind(context, wanted, ledger, watermarks)
     parts = _live_parts(wanted, ledger)
-    before = Part(
+    before = BackfillPart(
         offsets=sum(end - start for start, end in parts.values()),
-        owed=_owed(parts, known),
+        owed=_owed(parts, watermarks),
         errors=planned.errors,
         notices=planned.notices,
         not_had=(*not_had, *_passed_over(parts, ledger.records)),
@@ -61,24 +60,21 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         before,
         records=judged.records,
         bytes=judged.bytes,
-        owed=_owed(parts, {**known, **marks}),
+        owed=_owed(parts, {**watermarks, **marks}),
         errors=judged.errors,
-        notices=(*judged.notices, *others_told(judged.copied_elsewhere)),
+        notices=(*judged.notices, *other_runs_text(judged.copied_elsewhere)),
     )
 
 
-def _not_stuck(part: Part, flow: str) -> Part:
+def _not_stuck(part: BackfillPart, flow: str) -> BackfillPart:
     """The part; with an error where something is left that no run of the copy would do, so that nobody waits for it for ever."""
     if not part.owed or part.errors:
         return part
-    error = NothingMoved(
-        f"{part.owed} offsets of the live part are left, and the copy has no work: the source's logs end in front of them by now.",
-        next=f"See what the plan says of their partitions: {PLAN}.",
-    )
+    error = NothingMoved.behind_the_log(part.owed)
     return replace(part, errors=(error.report().of_flow(flow),))
 
 
-def _watermarks(plan: Plan, ledger: Ahead) -> dict[TopicPartition, int]:
+def _watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
     """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
     truncated. There, a watermark past the interval says nothing about it."""
     other_log = {partition_of(error) for error in plan.errors if error.code in _OTHER_LOG}
@@ -86,30 +82,32 @@ def _watermarks(plan: Plan, ledger: Ahead) -> dict[TopicPartition, int]:
 
 
 def _not_paused(
-    wanted: Wanted, found: Survey, ledger: Ahead, watermarks: Mapping[TopicPartition, int]
+    wanted: Wanted, context: PlanContext, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, OffsetInterval], list[str]]:
     """The intervals of what nobody paused, and what is said of the others as far as they are not copied."""
-    left_out = paused(found, wanted)
-    parts = _live_parts({tp: each for tp, each in wanted.items() if tp in left_out}, ledger)
+    left_out = paused_partitions(context, wanted)
+    parts = _live_parts({tp: interval for tp, interval in wanted.items() if tp in left_out}, ledger)
     not_had = [left_out[tp] for tp, part in parts.items() if _owed({tp: part}, watermarks)]
-    return {tp: each for tp, each in wanted.items() if tp not in left_out}, not_had
+    return {tp: interval for tp, interval in wanted.items() if tp not in left_out}, not_had
 
 
-def _live_parts(wanted: Wanted, ledger: Ahead) -> dict[TopicPartition, Interval]:
+def _live_parts(wanted: Wanted, ledger: PendingLedger) -> dict[TopicPartition, Interval]:
     """The live part of each interval; all of it where nothing says yet where the copy of the partition begins."""
     starts = ledger.starts
-    return {tp: part for tp, each in wanted.items() if (part := cut(each, starts.get(tp, each.start)).live)[0] < part[1]}
+    return {tp: part for tp, interval in wanted.items() if (part := cut(interval, starts.get(tp, interval.start)).live)[0] < part[1]}
 
 
-def _behind(found: Survey, wanted: Wanted, ledger: Ahead, watermarks: Mapping[TopicPartition, int]) -> Plan:
+def _behind(context: PlanContext, wanted: Wanted, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]) -> Plan:
     """The plan of the partitions that have not passed their interval, and the errors that concern them. One that the plan says nothing of
     has an error too."""
-    owing = {tp for tp, each in wanted.items() if tp not in watermarks or watermarks[tp] < each.end}
-    absent = sorted(tp for tp in owing if tp not in found.source or tp not in ledger.starts)
-    errors = [*concerning(found.plan, owing), *(error for tp in absent for error in why_absent(found, tp))]
+    owing = {tp for tp, interval in wanted.items() if tp not in watermarks or watermarks[tp] < interval.end}
+    # Nothing of these times is in them, so the copy may begin them when it comes to them.
+    unbegun = {tp for tp in owing if tp not in ledger.records and not wanted[tp].offsets}
+    absent = sorted(tp for tp in owing if tp not in context.source or tp not in ledger.starts)
+    errors = [*errors_concerning(context.plan, owing), *(error for tp in absent for error in why_absent(context, tp))]
     return replace(
-        found.plan,
-        ranges=tuple(planned for planned in found.plan.ranges if planned.topic_partition in owing),
+        context.plan,
+        ranges=tuple(planned for planned in context.plan.ranges if planned.topic_partition in owing - unbegun),
         errors=tuple(dict.fromkeys(errors)),
     )
 
@@ -121,9 +119,9 @@ def _owed(parts: Mapping[TopicPartition, Interval], watermarks: Mapping[TopicPar
 def _passed_over(parts: Mapping[TopicPartition, Interval], records: Mapping[TopicPartition, LedgerRecord]) -> list[str]:
     """What of the live part the copy passed over for good: a gap, a record that the target refused."""
     return [
-        f"{tp}: of the offsets [{each.start}, {each.end}) {each.offsets} were passed over: {each.reason}"
+        f"{tp}: of the offsets [{skip.start}, {skip.end}) {skip.offsets} were passed over: {skip.reason}"
         for tp, (start, end) in parts.items()
         if tp in records
-        for each in records[tp].skipped
-        if each.start < end and each.end > start
+        for skip in records[tp].skipped
+        if skip.start < end and skip.end > start
     ]

@@ -1,19 +1,29 @@
-"""What a backfill is asked for, what the times come to, and what became of it: plain values that travel through XCom and `--json`."""
+"""What a backfill is asked for, what the times come to, and what became of it: plain values that travel through XCom and `--json`.
+
+Times for people, and from people: ISO 8601, UTC unless they say otherwise.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mirror.backfill.tiling import OffsetInterval, TimeInterval
-from mirror.errors import ErrorReport
+import pendulum
+
+from mirror.backfill.intervals import OffsetInterval, TimeInterval
+from mirror.config.catalogue.per_topic import milliseconds
+from mirror.errors import ErrorReport, UsageError
+from mirror.formats.columns import columns_of, rows_of
 from mirror.offsets.partition import TopicPartition
 
 IN_TIME_ORDER, ANY_ORDER = "time", "any"
 """Whether history of a partition is written only behind older history, or in whatever order the backfills come."""
 
 
+_COLUMNS = ("topic", "partition", "start", "end", "log_start", "readable_end")
+
+
 @dataclass(frozen=True)
-class Request:
+class BackfillRequest:
     """A time interval to bring to the target. `topics`: only these source topics (all of the flow's: none given).
 
     `into` names the topic for history (mirror.backfill.into), `order` is time or any, `accept_wild` lets an interval be empty because a
@@ -26,9 +36,6 @@ class Request:
     order: str | None = None
     accept_wild: bool | None = None
     history: bool = True
-
-
-_COLUMNS = ("topic", "partition", "start", "end", "log_start", "readable_end")
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Resolution:
 
     def by_partition(self) -> dict[TopicPartition, OffsetInterval]:
         """The intervals by their partitions."""
-        return {each.topic_partition: each for each in self.intervals}
+        return {interval.topic_partition: interval for interval in self.intervals}
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -54,17 +61,26 @@ class Resolution:
             "start": self.times.start,
             "end": self.times.end,
             "partitions": len(self.intervals),
-            "offsets": sum(each.offsets for each in self.intervals),
-            "provisional": sum(each.is_provisional for each in self.intervals),
+            "offsets": sum(interval.offsets for interval in self.intervals),
+            "provisional": sum(interval.is_provisional for interval in self.intervals),
             "errors": len(self.errors),
         }
+
+    def __str__(self) -> str:
+        totals = self.totals
+        sentence = (
+            f"{self.flow}: the times {text_of(self.times)} come to {totals['offsets']:,} offsets in {totals['partitions']:,} partitions"
+        )
+        if totals["provisional"]:
+            sentence += f"; {totals['provisional']:,} of them reach the end of their log, where records of these times may still come"
+        return f"{sentence}; {totals['errors']:,} partitions have no interval, with an error." if totals["errors"] else f"{sentence}."
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON, one column a field."""
         return {
             "flow": self.flow,
             "times": [self.times.start, self.times.end],
-            "intervals": {name: [getattr(each, name) for each in self.intervals] for name in _COLUMNS},
+            "intervals": columns_of(_COLUMNS, self.intervals),
             "errors": [error.as_dict() for error in self.errors],
             "notices": list(self.notices),
             "not_had": list(self.not_had),
@@ -73,11 +89,10 @@ class Resolution:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Resolution":
         """The opposite of `as_document`."""
-        rows = zip(*(document["intervals"][name] for name in _COLUMNS), strict=True)
         return cls(
             document["flow"],
             TimeInterval(*document["times"]),
-            tuple(OffsetInterval(*row) for row in rows),
+            tuple(OffsetInterval(*row) for row in rows_of(_COLUMNS, document["intervals"])),
             tuple(ErrorReport.from_dict(error) for error in document["errors"]),
             tuple(document["notices"]),
             tuple(document["not_had"]),
@@ -85,7 +100,7 @@ class Resolution:
 
 
 @dataclass(frozen=True)
-class Part:
+class BackfillPart:
     """What a backfill did, or would do, to one part of its interval: live or history.
 
     `offsets` are those of the part, `records` and `bytes` what this run copied of it, `owed` the offsets that are left. `not_had` says what
@@ -108,14 +123,14 @@ class Part:
         return {**asdict(self), "errors": errors, "notices": list(self.notices), "not_had": list(self.not_had)}
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Part":
+    def from_document(cls, document: Mapping[str, Any]) -> "BackfillPart":
         """The opposite of `as_document`."""
         lists = {name: tuple(document[name]) for name in ("notices", "not_had")}
         return cls(**{**document, **lists, "errors": tuple(ErrorReport.from_dict(error) for error in document["errors"])})
 
-    def plus(self, other: "Part") -> "Part":
+    def plus(self, other: "BackfillPart") -> "BackfillPart":
         """This slice and the one after it: what was copied adds up, what is left is the later one's."""
-        return Part(
+        return BackfillPart(
             other.offsets,
             self.records + other.records,
             self.bytes + other.bytes,
@@ -129,3 +144,29 @@ class Part:
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
+
+
+def time_interval(start: str, end: str) -> TimeInterval:
+    """The times `[start, end)`. Raises UsageError for what is no time, or no interval."""
+    try:
+        times = TimeInterval(milliseconds(start), milliseconds(end))
+    except ValueError as error:
+        raise UsageError(
+            f"The backfill's times cannot be used: {error}.", next="Times are ISO 8601, such as 2026-01-31 or …T12:00:00Z."
+        ) from None
+    if times.start >= times.end:
+        raise UsageError(f"The backfill's times {text_of(times)} are no interval: it ends before it begins.", next="Times are [from, to).")
+    return times
+
+
+def text_of(times: TimeInterval) -> str:
+    """A time interval, such as [2026-11-20T00:00:00Z, 2026-11-21T00:00:00Z)."""
+    return f"[{moment_of(times.start)}, {moment_of(times.end)})"
+
+
+def moment_of(unix_milliseconds: int) -> str:
+    """A time; beyond what a calendar takes, its number."""
+    try:
+        return pendulum.from_timestamp(unix_milliseconds / 1000).to_iso8601_string()
+    except (ValueError, OverflowError):
+        return f"{unix_milliseconds} ms"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mirror.backfill.history import history_slice
 from mirror.backfill.live import Copy, live_slice
-from mirror.backfill.model import Part, Request, Resolution
+from mirror.backfill.model import BackfillPart, BackfillRequest, Resolution
 from mirror.backfill.resolve import resolve
 from mirror.config import Flow
 
@@ -16,15 +16,15 @@ _IN_VAIN = 3
 
 
 @dataclass(frozen=True)
-class Filled:
-    """What became of a backfill."""
+class BackfillOutcome:
+    """The outcome of a backfill: its resolution, and its live and its history part."""
 
     resolution: Resolution
-    live: Part
-    history: Part
+    live: BackfillPart
+    history: BackfillPart
 
 
-def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False, run: str | None = None) -> Filled:
+def run_backfill(flow: Flow, request: BackfillRequest, copy: Copy, dry_run: bool = False, run: str | None = None) -> BackfillOutcome:
     """Brings the interval to the target, exactly once, however often and beside whatever else it is run; a second run copies nothing.
 
     With `dry_run` it says what would be copied and writes nothing. What concerns a partition is in the parts' errors, and stops no other.
@@ -33,11 +33,11 @@ def fill(flow: Flow, request: Request, copy: Copy, dry_run: bool = False, run: s
     resolution = resolve(flow, request)
     live = until_done(lambda: live_slice(flow, resolution, copy, dry_run, run), dry_run)
     history = until_done(lambda: history_slice(flow, request, resolution, copy, dry_run), dry_run)
-    return Filled(resolution, live, history)
+    return BackfillOutcome(resolution, live, history)
 
 
-def until_done(one: Callable[[], Part], dry_run: bool, wait: Callable[[float], object] = time.sleep) -> Part:
-    """Slice after slice, until nothing is owed or none gets any further; a dry run has one.
+def until_done(one: Callable[[], BackfillPart], dry_run: bool, wait: Callable[[float], object] = time.sleep) -> BackfillPart:
+    """Runs slices until nothing is owed or none gets any further; a dry run runs one.
 
     A partition that only a person can mend keeps none of the others waiting. What is retriable (a copy that took a lane over, a broker that
     is away) is tried again after a pause.
@@ -53,5 +53,5 @@ def until_done(one: Callable[[], Part], dry_run: bool, wait: Callable[[float], o
     return done
 
 
-def _may_heal(done: Part) -> bool:
+def _may_heal(done: BackfillPart) -> bool:
     return all(error.retriable for error in done.errors)

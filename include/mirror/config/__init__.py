@@ -1,7 +1,13 @@
-"""`mm2.properties` -> typed, validated flows."""
+"""Reads `mm2.properties` into typed, validated flows. Knows no Airflow and no cluster.
 
+`load` is the way in, `flow` what comes out; `inheritance` follows MirrorMaker 2's prefixes; `catalogue` has the properties; `clients`
+makes librdkafka's settings of Java's.
+
+`kafka`, `spark` and every room above them may import it.
+"""
+
+from mirror.config.catalogue.per_topic import StartPosition
 from mirror.config.flow import Configuration, Flow, InvalidFlow
 from mirror.config.load import load, together
-from mirror.config.per_topic import StartPosition
 
 __all__ = ["Configuration", "Flow", "InvalidFlow", "StartPosition", "load", "together"]

@@ -1,15 +1,15 @@
 """One configuration file, read: its settings, its providers, its clusters, and the flows that it enables."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mirror.config.properties import parse_bytes
+from mirror.config.catalogue.values import parse_list
+from mirror.config.properties import entries
 from mirror.config.references import References, references
 from mirror.config.setting import Setting
-from mirror.config.suggest import nearest
-from mirror.config.values import parse_list
+from mirror.config.unknown_keys import nearest
 from mirror.errors import ConfigurationError, Problem
 
 _ENABLED = re.compile(r"(.+?)->([^.]+)\.enabled")
@@ -23,10 +23,12 @@ class ConfigurationFile:
     raw: Mapping[str, Setting]
     references: References
     clusters: tuple[str, ...]
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Key -> the number of the line on which it stands."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class ClusterPair:
     """An ordered pair of clusters: an enabled flow, or one that only beats; and what is wrong with saying so."""
 
     source: str
@@ -34,21 +36,34 @@ class Pair:
     problems: tuple[Problem, ...] = ()
 
 
-def read(path: Path, environ: Mapping[str, str] | None) -> ConfigurationFile:
-    """Raises ConfigurationError if the file cannot be read, is no properties file or has no clusters."""
+def read(path: Path, environ: Mapping[str, str] | None, named_by: str) -> ConfigurationFile:
+    """Raises ConfigurationError if the file cannot be read, is no properties file or has no clusters. `named_by`: what names the file."""
     try:
-        raw = {key: Setting(text, key) for key, text in parse_bytes(Path(path).read_bytes()).items()}
+        found = entries(Path(path).read_bytes())
     except OSError as error:
-        raise _unusable(path, Problem("MIRROR_CONFIG", f"the file cannot be read: {error.strerror or error}")) from None
+        raise _unusable(path, Problem(named_by, f"the file cannot be read: {error.strerror or error}")) from None
     except ValueError as error:
-        raise _unusable(path, Problem("MIRROR_CONFIG", f"the file is not in the format of Java properties; {error}")) from None
+        raise _unusable(path, Problem(named_by, f"the file is not in the format of Java properties; {error}")) from None
+    raw = {key: Setting(entry.value, key) for key, entry in found.items()}
+    lines = {key: entry.line for key, entry in found.items()}
     providers = references(raw, environ)
-    return ConfigurationFile(str(path), raw, providers, _clusters(path, raw, providers))
+    return ConfigurationFile(str(path), raw, providers, _clusters(path, raw, lines, providers), lines)
 
 
-def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
+def place(key: str, file: str, lines: Mapping[str, int]) -> str:
+    """'file:line' of a key."""
+    return f"{file}:{lines[key]}" if key in lines else file
+
+
+def located(problems: Iterable[Problem], file: str, lines: Mapping[str, int]) -> list[Problem]:
+    """The problems in the order of the file, each once, with the file and the line of its property; last those that stand in no line."""
+    placed = [problem if problem.file else replace(problem, file=file, line=lines.get(problem.property)) for problem in problems]
+    return sorted(dict.fromkeys(placed), key=lambda problem: (problem.line is None, problem.line))
+
+
+def enabled_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]]:
     """The pairs whose `S->T.enabled` is the word true in any case, blanks not trimmed as MM2 has it; and notices of near misses."""
-    pairs: list[Pair] = []
+    pairs: list[ClusterPair] = []
     notices: list[str] = []
     known = _pairs(file)
     for source, target in known:
@@ -61,12 +76,12 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
     return [*pairs, *_impossible_pairs(file, known)], notices
 
 
-def beating_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
+def beating_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]]:
     """The pairs for which MM2 beats whether they are enabled flows or not: by default all of them (`MirrorMakerConfig.clusterPairs`).
 
     `S->T.emit.heartbeats.enabled` counts, else `emit.heartbeats.enabled`, and blanks are not trimmed either. With notices of near misses.
     """
-    pairs: list[Pair] = []
+    pairs: list[ClusterPair] = []
     notices: dict[str, None] = {}
     for source, target in _pairs(file):
         name = "emit.heartbeats.enabled"
@@ -78,14 +93,14 @@ def beating_pairs(file: ConfigurationFile) -> tuple[list[Pair], list[str]]:
     return pairs, list(notices)
 
 
-def _switched_on(file: ConfigurationFile, source: str, target: str, setting: Setting) -> tuple[list[Pair], str]:
+def _switched_on(file: ConfigurationFile, source: str, target: str, setting: Setting) -> tuple[list[ClusterPair], str]:
     """The pair if the setting is the word true, or cannot be read; and what is to be said of a word that is neither true nor false."""
     try:
         text = file.references.while_parsing().resolve(setting)
     except ConfigurationError as error:
-        return [Pair(source, target, error.problems)], ""
+        return [ClusterPair(source, target, error.problems)], ""
     if text.lower() == "true":
-        return [Pair(source, target)], ""
+        return [ClusterPair(source, target)], ""
     near = f"{setting.origin} is '{text}', which is not the word true (blanks count)"
     return [], near if text.lower() != "false" else ""
 
@@ -94,7 +109,7 @@ def _pairs(file: ConfigurationFile) -> list[tuple[str, str]]:
     return [(source, target) for source in file.clusters for target in file.clusters if source != target]
 
 
-def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[Pair]:
+def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[ClusterPair]:
     """Flows that are enabled between aliases that `clusters` does not have: MM2 says nothing of them, and nothing is mirrored."""
     found = []
     for key, setting in file.raw.items():
@@ -104,7 +119,7 @@ def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> 
         source, target = match.groups()
         missing = [alias for alias in (source, target) if alias not in file.clusters]
         problems = tuple(_missing(alias, key, file.clusters) for alias in missing)
-        found.append(Pair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
+        found.append(ClusterPair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
     return found
 
 
@@ -114,18 +129,21 @@ def _missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:
     return Problem(key, f"'{alias}' is not among the clusters ({', '.join(clusters)}){hint}")
 
 
-def _clusters(path: Path, raw: Mapping[str, Setting], providers: References) -> tuple[str, ...]:
+def _clusters(path: Path, raw: Mapping[str, Setting], lines: Mapping[str, int], providers: References) -> tuple[str, ...]:
     setting = raw.get("clusters", Setting("", "clusters"))
     try:
         clusters = parse_list(providers.while_parsing().resolve(setting))
     except ConfigurationError as error:
-        raise ConfigurationError(list(error.problems), file=str(path)) from None
+        raise _unusable(path, *located(error.problems, str(path), lines)) from None
     except ValueError as error:
-        raise _unusable(path, Problem("clusters", str(error), setting.shown)) from None
+        raise _unusable(path, *located([Problem("clusters", str(error), setting.display_text)], str(path), lines)) from None
     if not clusters:
-        raise _unusable(path, Problem("clusters", "is missing or empty; it has to list the aliases of the clusters, such as: east, west"))
+        near = nearest("clusters", (key for key in raw if "." not in key)) if "clusters" not in raw else None
+        hint = f"; did you mean '{near}' in line {lines[near]}" if near else ""
+        missing = Problem("clusters", f"is missing or empty; it has to list the aliases of the clusters, such as: east, west{hint}")
+        raise _unusable(path, *located([missing], str(path), lines))
     return clusters
 
 
-def _unusable(path: Path, problem: Problem) -> ConfigurationError:
-    return ConfigurationError([problem], file=str(path))
+def _unusable(path: Path, *problems: Problem) -> ConfigurationError:
+    return ConfigurationError(list(problems), file=str(path))

@@ -1,21 +1,27 @@
-"""One flow: its flattened properties, and what the rest of the mirror asks of them."""
+"""One flow: its flattened properties, and what the rest of the mirror asks of them.
+
+What a flow is called: towards people, in Airflow, in messages.
+"""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from mirror.config import flatten
+from mirror.config import inheritance
 from mirror.config.catalogue import CATALOGUE
-from mirror.config.clients import Client, client_settings
-from mirror.config.mapped import Mapped
-from mirror.config.names import FlowName
-from mirror.config.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
-from mirror.config.references import References, has_reference
+from mirror.config.catalogue.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
+from mirror.config.clients.client_settings import MappedSettings
+from mirror.config.clients.mapping import Client, client_settings
+from mirror.config.file import located
+from mirror.config.references import HANDED_OVER, References, has_reference
 from mirror.config.setting import Setting, Texts
 from mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
+
+_NOT_FOR_AIRFLOW = re.compile(r"[^A-Za-z0-9_.-]")
 
 Side = Literal["source", "target"]
 Role = Literal["admin", "consumer", "producer"]
@@ -30,6 +36,38 @@ CLIENTS: tuple[tuple[Side, Role], ...] = (
 _FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail", "mirror.backfill.on.wild.timestamp": "fail"}
 
 
+@dataclass(frozen=True)
+class FlowName:
+    """One direction between two clusters. Base of `Flow` and `InvalidFlow`, which thereby have the same DAG ids."""
+
+    source: str
+    target: str
+
+    @property
+    def name(self) -> str:
+        """'east->west', as in the file."""
+        return f"{self.source}->{self.target}"
+
+    @property
+    def airflow_name(self) -> str:
+        """'east-to-west': the name in the characters that Airflow takes; any other became '_'."""
+        return _NOT_FOR_AIRFLOW.sub("_", f"{self.source}-to-{self.target}")
+
+    def dag_id(self, what: str) -> str:
+        """The id of one of the flow's DAGs, such as 'east-to-west.copy'."""
+        return f"{self.airflow_name}.{what}"
+
+    @property
+    def pool(self) -> str:
+        """The Airflow pool that lets one copy of the flow run at a time."""
+        return f"mirror_copy_{self.airflow_name}"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the flow's DAGs."""
+        return ("mirror", self.name)
+
+
 @dataclass(frozen=True, repr=False)
 class Flow(FlowName):
     """An enabled, valid flow. Immutable; nothing in it is resolved before `value` or `client` asks, and its text shows no value."""
@@ -42,6 +80,8 @@ class Flow(FlowName):
     notices: tuple[str, ...] = field(default=())
     file: str = ""
     """The file that the flow stands in."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Key of that file -> the number of its line, for messages."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.config_hash})"
@@ -94,7 +134,18 @@ class Flow(FlowName):
         """
         return self.mapped_client(side, role).settings
 
-    def mapped_client(self, side: Side, role: Role) -> Mapped:
+    @property
+    def reads_committed(self) -> bool:
+        """Whether only what is committed on the source is copied: isolation.level of its consumer, which unlike MM2's is read_committed by
+        default. Raises as `client`."""
+        return bool(self.client("source", "consumer").get("isolation.level") != "read_uncommitted")
+
+    @property
+    def request_seconds(self) -> float:
+        """How long one request to a cluster may take (admin.timeout.ms). Raises as `value`."""
+        return float(self.value("admin.timeout.ms") / 1000)
+
+    def mapped_client(self, side: Side, role: Role) -> MappedSettings:
         """As `client`, with the Java settings that each comes from."""
         resolved: dict[str, Setting] = {}
         problems: list[Problem] = []
@@ -102,14 +153,23 @@ class Flow(FlowName):
             try:
                 resolved[name] = self._resolved(setting)
             except ConfigurationError as error:
+                # What cannot be read is reported as such, and not as missing.
+                resolved[name] = setting._replace(unresolved=True)
                 problems += error.problems
-        # What could not be read is reported as such, and not as missing.
-        if not problems:
-            mapped = client_settings(resolved, self.as_client(side, role, files=True))
-            problems = mapped.problems
+        client = replace(self.as_client(side, role), files=True)
+        try:
+            client = self.as_client(side, role, files=True)
+        except ConfigurationError as error:
+            problems += error.problems
+        mapped = client_settings(resolved, client)
+        problems += mapped.problems
         if problems:
-            raise ConfigurationError(problems, flow=self.name)
+            raise self.unusable(problems)
         return mapped
+
+    def unusable(self, problems: Iterable[Problem]) -> ConfigurationError:
+        """The error that names all of these, each once, with file and line."""
+        return ConfigurationError(located(problems, self.file, self.lines), file=self.file, flow=self.name)
 
     def as_client(self, side: Side, role: Role, files: bool = False) -> Client:
         """How the mapping of settings knows a client of this flow."""
@@ -119,8 +179,8 @@ class Flow(FlowName):
     def java_settings(self, side: Side, role: Role) -> Mapping[str, Setting]:
         """The settings of a client by their Java names, unresolved, as MM2 would give them to it."""
         if (side, role) == ("target", "producer"):
-            return flatten.data_producer_properties(self.worker_settings, self.connector)
-        return flatten.client_properties(self.connector, side, role)
+            return inheritance.data_producer_properties(self.worker_settings, self.connector)
+        return inheritance.client_properties(self.connector, side, role)
 
     def bootstrap(self, side: Side) -> str:
         """The bootstrap servers of a side, for messages. Raises ConfigurationError if a reference in them cannot be read."""
@@ -134,10 +194,14 @@ class Flow(FlowName):
         except ValueError as error:
             # The complaint may quote the text, and what a reference leads to may be a secret.
             complaint = "what its reference leads to is not a valid value" if resolved.hidden else str(error)
-            raise ConfigurationError([Problem(setting.origin, complaint, resolved.shown)], flow=self.name) from None
+            raise self.unusable([Problem(setting.origin, complaint, resolved.display_text)]) from None
 
     def _resolved(self, setting: Setting) -> Setting:
-        return setting._replace(text=self.references.resolve(setting), hidden=has_reference(setting.text))
+        try:
+            text = self.references.resolve(setting)
+        except ConfigurationError as error:
+            raise self.unusable(error.problems) from None
+        return setting._replace(text=text, hidden=has_reference(setting.text))
 
     def _start_by_reset(self) -> StartPosition:
         setting = self.java_settings("source", "consumer").get("auto.offset.reset")
@@ -149,6 +213,8 @@ class InvalidFlow(FlowName):
     """A flow that is enabled but cannot run; it keeps its DAG ids, so that its DAGs can say so."""
 
     error: ConfigurationError
+    flow: Flow | None = None
+    """The flow as the file has it, if the file says enough for one."""
     notices: tuple[str, ...] = ()
     namesake: int = 0
     """With several flows of one id: which of them this is, so that even then no two DAGs share an id."""
@@ -198,7 +264,7 @@ class Configuration:
 
 
 def _unknown(name: str, known: list[str], kind: str) -> MirrorError:
-    from mirror.config.suggest import nearest
+    from mirror.config.unknown_keys import nearest
 
     near = nearest(name, known)
     hint = f"Did you mean '{near}'? " if near else ""
@@ -208,3 +274,22 @@ def _unknown(name: str, known: list[str], kind: str) -> MirrorError:
         next=hint
         + (f"The {kind} flows are: {', '.join(known)}." if known else f"No flow is {kind}; set '<source>-><target>.{switch}=true'."),
     )
+
+
+def handed_over(flow: "Flow") -> dict[str, str]:
+    """What the environment of a job's process has to hold beside everything else: nothing, or one variable, which holds secrets.
+
+    Raises ConfigurationError with every reference that cannot be read.
+    """
+
+    values: dict[str, str] = {}
+    problems: list[Problem] = []
+    for side, role in CLIENTS:
+        for setting in flow.java_settings(side, role).values():
+            try:
+                values |= flow.references.connection_values(setting)
+            except ConfigurationError as error:
+                problems += error.problems
+    if problems:
+        raise flow.unusable(problems)
+    return {HANDED_OVER: json.dumps(values)} if values else {}

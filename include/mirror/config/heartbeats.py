@@ -15,7 +15,7 @@ READ = (
 )
 """The properties that a beat depends on: all that is judged of a pair that is no enabled flow."""
 
-USED: tuple[tuple[Side, Role], ...] = tuple(each for each in CLIENTS if each in (("target", "admin"), ("target", "producer")))
+USED: tuple[tuple[Side, Role], ...] = tuple(client for client in CLIENTS if client in (("target", "admin"), ("target", "producer")))
 """The clients that a beat needs: none of the source's."""
 
 
@@ -25,7 +25,7 @@ def seconds_between_beats(flow: Flow) -> int:
     return exact if flow.value("mirror.heartbeats.trigger") else max(exact, flow.value("mirror.copy.interval.seconds"))
 
 
-def slower_than_asked(flow: Flow) -> str | None:
+def slower_interval_notice(flow: Flow) -> str | None:
     """The notice for whoever asked for an interval that only the trigger keeps. The default of a second is nobody's asking."""
     setting = flow.connector.get("emit.heartbeats.interval.seconds")
     if setting is None or setting.origin == DEFAULT or not flow.value("emit.heartbeats.enabled"):

@@ -5,37 +5,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mirror.config import flatten
-from mirror.config.agreement import naming_disagreements, unseen_circles
+from mirror.config import inheritance
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
-from mirror.config.file import ConfigurationFile, Pair, beating_pairs, enabled_pairs, read
-from mirror.config.flow import Configuration, Flow, InvalidFlow
-from mirror.config.identity import identity_cycles
-from mirror.config.known import Unknown, unknown_keys
-from mirror.config.names import FlowName
-from mirror.config.validate import validate, validate_beating
-from mirror.errors import ConfigurationError, Problem
+from mirror.config.cross_flow import identity_cycles, naming_disagreements, unseen_cycles
+from mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, located, place, read
+from mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
+from mirror.config.unknown_keys import UnknownKey, unknown_keys
+from mirror.config.validate import validate, validate_heartbeat_pair
+from mirror.errors import ConfigurationError, ConfigurationMissing, Problem
 
-_DEFAULT_PATH = Path(__file__).parents[2] / "mm2.properties"
+CONFIG_VARIABLE, CONFIG_OPTION = "MIRROR_CONFIG", "--config"
+"""The two ways to name the files: the environment variable, and the option of the command line."""
 
 
 def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None = None) -> Configuration:
-    """The configuration of one or more files; default: those of MIRROR_CONFIG (comma-separated), else the shipped `mm2.properties`.
+    """The configuration of one or more files; without `paths` those of MIRROR_CONFIG (comma-separated).
 
     A flow that cannot be used is in `invalid` with everything that is wrong with it, a file that cannot be read or has no clusters in
-    `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all. Nothing is resolved but `clusters` and
-    `…enabled`; `environ` stands in for the process's environment.
+    `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all, ConfigurationMissing if none is named.
+    Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
     """
-    files, unreadable = _read(_configured(environ) if paths is None else paths, environ)
+    files, unreadable = _read(paths, environ)
     found: dict[str, _Found] = {}
     notices: list[str] = []
     for file in files:
         pairs, told = enabled_pairs(file)
         unknown = list(unknown_keys(file.raw, file.clusters))
-        notices += [f"{file.path}: {each}" for each in (*told, *_file_notices(file, pairs, unknown))]
+        notices += [*(f"{file.path}: {each}" for each in told), *_file_notices(file, pairs, unknown)]
         for pair in pairs:
             each = found.setdefault(FlowName(pair.source, pair.target).name, _Found(FlowName(pair.source, pair.target)))
-            each.paths.append(file.path)
+            each.files.append(file)
             _add(each, file, pair, unknown)
     beating = _beating(files, found, notices)
     _between_flows(list(found.values()))
@@ -51,20 +50,32 @@ class _Found:
     """An enabled flow, or a pair that only beats, while it is judged."""
 
     name: FlowName
-    paths: list[str] = field(default_factory=list)
+    files: list[ConfigurationFile] = field(default_factory=list)
     flow: Flow | None = None
     problems: dict[Problem, None] = field(default_factory=dict)
 
+    @property
+    def paths(self) -> list[str]:
+        return [file.path for file in self.files]
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Notes problems of the file that was added last."""
+        self.problems |= dict.fromkeys(located(problems, self.files[-1].path, self.files[-1].lines))
+
     def refuse(self, key: str, why: str) -> None:
-        self.problems[Problem(key, why)] = None
+        self.add([Problem(key, why)])
 
 
-def _read(paths: Sequence[Path], environ: Mapping[str, str] | None) -> tuple[list[ConfigurationFile], list[ConfigurationError]]:
+def _read(paths: Sequence[Path] | None, environ: Mapping[str, str] | None) -> tuple[list[ConfigurationFile], list[ConfigurationError]]:
+    named_by = CONFIG_VARIABLE if paths is None else CONFIG_OPTION
+    listed = _configured(environ) if paths is None else paths
+    if not listed:
+        raise ConfigurationMissing(CONFIG_VARIABLE, CONFIG_OPTION)
     files: list[ConfigurationFile] = []
     unreadable: list[ConfigurationError] = []
-    for path in paths:
+    for path in listed:
         try:
-            files.append(read(path, environ))
+            files.append(read(path, environ, named_by))
         except ConfigurationError as error:
             unreadable.append(error)
     if not files:
@@ -73,25 +84,29 @@ def _read(paths: Sequence[Path], environ: Mapping[str, str] | None) -> tuple[lis
 
 
 def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
-    """Several errors as one; of a single one, itself."""
+    """Returns one error with the problems of all; a single error is returned as it is."""
     if len(errors) == 1:
         return errors[0]
-    problems = [Problem(f"{each.property} ({error.file})", each.message, each.value) for error in errors for each in error.problems]
+    problems = [each if each.file else replace(each, file=error.file) for error in errors for each in error.problems]
     return ConfigurationError(list(dict.fromkeys(problems)))
 
 
 def _configured(environ: Mapping[str, str] | None) -> list[Path]:
-    listed = (os.environ if environ is None else environ).get("MIRROR_CONFIG", "")
-    return [Path(part.strip()) for part in listed.split(",") if part.strip()] or [_DEFAULT_PATH]
+    return paths_of((os.environ if environ is None else environ).get(CONFIG_VARIABLE, ""))
 
 
-def _add(found: _Found, file: ConfigurationFile, pair: Pair, unknown: Iterable[Unknown]) -> None:
-    found.problems |= dict.fromkeys(pair.problems)
+def paths_of(listed: str) -> list[Path]:
+    """The files of a comma-separated list."""
+    return [Path(part.strip()) for part in listed.split(",") if part.strip()]
+
+
+def _add(found: _Found, file: ConfigurationFile, pair: ClusterPair, unknown: Iterable[UnknownKey]) -> None:
+    found.add(pair.problems)
     if pair.problems:
         return
     flow = _flow(file, pair)
     judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
-    found.problems |= dict.fromkeys(judged.problems)
+    found.add(judged.problems)
     found.flow = replace(flow, notices=judged.notices)
 
 
@@ -103,13 +118,14 @@ def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], 
         pairs, told = beating_pairs(file)
         notices += [f"{file.path}: {each}" for each in told]
         for pair in pairs:
-            each = _Found(FlowName(pair.source, pair.target), [file.path], problems=dict.fromkeys(pair.problems))
+            each = _Found(FlowName(pair.source, pair.target), [file])
+            each.add(pair.problems)
             if each.name.name in enabled or each.name.name in found:
                 continue
             found[each.name.name] = each
             each.flow = _flow(file, pair)
-            judged = validate_beating(each.flow)
-            each.problems |= dict.fromkeys(judged.problems)
+            judged = validate_heartbeat_pair(each.flow)
+            each.add(judged.problems)
             each.flow = replace(each.flow, notices=judged.notices)
             if each.name.airflow_name in ids:
                 each.refuse("clusters", f"the id of its DAG ({each.name.dag_id('heartbeats')}) is that of another pair; rename an alias")
@@ -117,23 +133,25 @@ def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], 
     return found
 
 
-def _flow(file: ConfigurationFile, pair: Pair) -> Flow:
-    connector = flatten.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
-    worker = flatten.worker_properties(file.raw, pair.source, pair.target)
-    return Flow(pair.source, pair.target, connector, worker, file.references, file=file.path)
+def _flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
+    connector = inheritance.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
+    worker = inheritance.worker_properties(file.raw, pair.source, pair.target)
+    return Flow(pair.source, pair.target, connector, worker, file.references, file=file.path, lines=file.lines)
 
 
 def _good(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
     return tuple(each.flow for each in found.values() if each.flow and not each.problems)
 
 
-def _file_notices(file: ConfigurationFile, pairs: Iterable[Pair], unknown: Iterable[Unknown]) -> list[str]:
+def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
     """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
     told = {f"{pair.source}->{pair.target}" for pair in pairs}
     told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
     drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
-    without_effect = [f"{drivers}: no effect here, because there is no Connect worker and no REST server."] if drivers else []
-    return without_effect + [f"{each.key} {each.message}." for each in unknown if not each.ours and each.flow not in told]
+    without_effect = f"{file.path}: {drivers}: no effect here, because there is no Connect worker and no REST server."
+    strange = [each for each in unknown if not each.is_own and each.flow not in told]
+    found = [f"{place(each.key, file.path, file.lines)}: {each.key} {each.message}." for each in strange]
+    return [without_effect, *found] if drivers else found
 
 
 def _between_flows(found: Sequence[_Found]) -> None:
@@ -154,10 +172,13 @@ def _between_flows(found: Sequence[_Found]) -> None:
 
 
 def _refuse_circles(found: Sequence[_Found]) -> None:
-    """Flows between which records would go round for ever."""
+    """Flows between which records would go round for ever. A flow that is wrong already breaks no sound one, and is told of its circle."""
     sound = [each.flow for each in found if each.flow and not each.problems]
-    unseen, kept = unseen_circles(sound), identity_cycles(sound)
+    named = [each.flow for each in found if each.flow and (not each.problems or _has_known_names(each.flow))]
+    of_sound = unseen_cycles(sound), identity_cycles(sound)
+    of_wrong = of_sound if named == sound else (unseen_cycles(named), identity_cycles(named))
     for each in found:
+        unseen, kept = of_wrong if each.problems else of_sound
         if each.flow and each.name.name in unseen:
             each.refuse(
                 f"{each.name.name}.enabled",
@@ -172,6 +193,16 @@ def _refuse_circles(found: Sequence[_Found]) -> None:
             )
 
 
+def _has_known_names(flow: Flow) -> bool:
+    """Whether the flow's topics and their names on the target can be told, whatever else is wrong with it."""
+    try:
+        for name in ("topics", "topics.exclude", "replication.policy.class", "replication.policy.separator"):
+            flow.value(name)
+    except ConfigurationError:
+        return False
+    return True
+
+
 def _invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
     """`taken`: the names of others whose ids they must not share."""
     made = []
@@ -179,5 +210,6 @@ def _invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[I
     for number, each in enumerate(found):
         error = ConfigurationError(list(each.problems), file=" and ".join(dict.fromkeys(each.paths)), flow=each.name.name)
         namesake = sum(other.airflow_name == each.name.airflow_name for other in names[: len(taken) + number])
-        made.append(InvalidFlow(each.name.source, each.name.target, error, each.flow.notices if each.flow else (), namesake))
+        notices = each.flow.notices if each.flow else ()
+        made.append(InvalidFlow(each.name.source, each.name.target, error, each.flow, notices, namesake))
     return tuple(made)

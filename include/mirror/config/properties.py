@@ -8,6 +8,7 @@ a \             an odd number of backslashes at a line's end joins the next line
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 _BLANKS = " \t\f"
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
@@ -18,14 +19,31 @@ _KEY_END = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
+@dataclass(frozen=True)
+class Entry:
+    """The value of a key, and the number of the line on which the key stands."""
+
+    value: str = field(repr=False)
+    line: int
+
+
+def entries(data: bytes) -> dict[str, Entry]:
+    """The entries of a file as `Properties.load(InputStream)` reads it: ISO-8859-1. Raises ValueError as `parse` does."""
+    return _entries(data.decode("latin-1"))
+
+
 def parse_bytes(data: bytes) -> dict[str, str]:
-    """The properties of a file as `Properties.load(InputStream)` reads it: ISO-8859-1. Raises ValueError as `parse` does."""
+    """The same without lines."""
     return parse(data.decode("latin-1"))
 
 
 def parse(text: str) -> dict[str, str]:
     r"""The properties of a text, in their order; of a key that stands twice the last wins. Raises ValueError for a malformed `\uXXXX`."""
-    found: dict[str, str] = {}
+    return {key: entry.value for key, entry in _entries(text).items()}
+
+
+def _entries(text: str) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
     for number, line in _logical_lines(text):
         key_end = _KEY_END.match(line)
         assert key_end is not None
@@ -36,7 +54,7 @@ def parse(text: str) -> dict[str, str]:
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
         found.pop(key, None)
-        found[key] = value
+        found[key] = Entry(value, number)
     return found
 
 

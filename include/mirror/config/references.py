@@ -3,19 +3,35 @@ declares of the first three kinds.
 
 They are resolved when a client or value is asked for, never while the file is loaded, and what they give never stands in a message.
 The pattern is that of Kafka's `ConfigTransformer`: no recursion, several references in one value.
+
+`${conn:<Airflow connection>:<field>}`: settings of Kafka clients out of Airflow's connections, whatever secret backend is behind them.
+
+The configuration knows no Airflow: `provide` tells it whom to ask. A Spark job's driver is no Airflow task and may not ask; who starts it
+hands it the values in its environment, where neither a command line nor a file shows them.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mirror.config.connections import Connections
 from mirror.config.patterns import compile_pattern
 from mirror.config.properties import parse
 from mirror.config.setting import Setting
 from mirror.errors import ConfigurationError, Problem
+
+HANDED_OVER = "MIRROR_CONNECTIONS"
+"""The environment variable of a job's process with what it needs of the connections: JSON, `<connection>:<field>` -> value."""
+
+FIELDS = ("host", "port", "login", "password", "schema")
+_EXTRA = ("extra.", "extra__")
+
+Lookup = Callable[[str, str], str]
+"""(connection, field) -> value. Raises ValueError with the reason."""
+
+_lookup: list[Lookup] = []
 
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _NOT_WHILE_PARSING = (
@@ -26,6 +42,41 @@ _PACKAGE = "org.apache.kafka.common.config.provider."
 
 Provider = Callable[[str, str], str]
 """(path, key) -> value. Raises ValueError with the reason, or OSError."""
+
+
+def provide(lookup: Lookup) -> None:
+    """Makes this the way to ask Airflow."""
+    _lookup[:] = [lookup]
+
+
+def extra_key(field: str) -> str | None:
+    """The key inside the connection's extra that `extra.<key>` or `extra__<key>` names; None for any other field."""
+    return next((field.removeprefix(prefix) for prefix in _EXTRA if field.startswith(prefix) and field != prefix), None)
+
+
+class Connections:
+    """The provider `conn`. It is called when a task runs, never while DAG files are parsed."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = environ
+
+    def check(self, connection: str, field: str) -> None:
+        """Raises ValueError if this cannot be a reference to a connection, whatever connections there are."""
+        if not connection:
+            raise ValueError("no connection is named; write ${conn:<Airflow connection>:<field>}")
+        if field not in FIELDS and extra_key(field) is None:
+            raise ValueError(f"a connection has no such field; known are {', '.join(FIELDS)} and extra.<key>")
+
+    def __call__(self, connection: str, field: str) -> str:
+        """The value of the field. Raises ValueError with the reason why there is none."""
+        self.check(connection, field)
+        variables = os.environ if self._environ is None else self._environ
+        handed_over = json.loads(variables.get(HANDED_OVER, "{}"))
+        if f"{connection}:{field}" in handed_over:
+            return str(handed_over[f"{connection}:{field}"])
+        if not _lookup:
+            raise ValueError("Airflow's connections are known to Airflow's tasks alone; use ${env:…}, ${file:…} or ${dir:…} here")
+        return _lookup[0](connection, field)
 
 
 def has_reference(text: str) -> bool:
@@ -50,11 +101,11 @@ class References:
 
     def connection_values(self, setting: Setting) -> dict[str, str]:
         """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
-        found = [each for each in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(each.group(1)), Connections)]
+        found = [match for match in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(match.group(1)), Connections)]
         values, problems = self._values(setting, found)
         if problems:
             raise ConfigurationError(problems)
-        return {f"{each.group(2) or ''}:{each.group(3)}": values[each.group()] for each in found}
+        return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in found}
 
     def while_parsing(self) -> "References":
         """The same without Airflow's connections: what is read while DAG files are parsed must not ask for them."""

@@ -26,7 +26,7 @@ class Setting(NamedTuple):
         return f"Setting({self.origin})"
 
     @property
-    def shown(self) -> str | None:
+    def display_text(self) -> str | None:
         """The text for a message; None if the property may hold a secret."""
         return None if self.hidden or is_secret(self.origin) else self.text
 

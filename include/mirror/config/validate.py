@@ -1,26 +1,34 @@
-"""What is wrong with a flow, all of it at once, without resolving a secret."""
+"""What is wrong with a flow, all of it at once, without resolving a secret.
+
+What of a flow only shows when its references are resolved, all of it at once, before anything is written.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from mirror.config import heartbeats
 from mirror.config.catalogue import CATALOGUE
-from mirror.config.catalogue_connect import WORKER_NAMES
-from mirror.config.catalogue_connectors import MIRROR_CLASSES
-from mirror.config.clients import client_settings
-from mirror.config.flow import CLIENTS, Flow, Role, Side
-from mirror.config.known import Unknown
-from mirror.config.per_topic import reset_position
+from mirror.config.catalogue.connect import WORKER_NAMES
+from mirror.config.catalogue.mm2 import MIRROR_CLASSES
+from mirror.config.catalogue.per_topic import reset_position
+from mirror.config.clients.mapping import client_settings
+from mirror.config.file import located, place
+from mirror.config.flow import CLIENTS, Configuration, Flow, InvalidFlow, Role, Side
 from mirror.config.references import has_reference
 from mirror.config.setting import DEFAULT, Setting
+from mirror.config.unknown_keys import UnknownKey
 from mirror.errors import ConfigurationError, Problem
 
 _IDENTITY = "For topics that keep their names set replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _SEPARATOR = "becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible (a blank at its end counts)"
 _CLASSES = ("replication.policy.class", "topic.filter.class", "group.filter.class", "config.property.filter.class")
 _IN_TOPIC_NAMES = re.compile(r"[A-Za-z0-9._-]+")
+
+ELSEWHERE = frozenset({"mirror.metrics.token"})
+"""Properties that the api-server alone reads: what they refer to need not be known where tasks run."""
 
 
 class Findings:
@@ -45,7 +53,7 @@ class Findings:
 
     def refuse(self, what: Setting | str, why: str) -> None:
         """Note a problem of a setting or property."""
-        key, shown = (what, None) if isinstance(what, str) else (what.origin, what.shown)
+        key, shown = (what, None) if isinstance(what, str) else (what.origin, what.display_text)
         self._problems[Problem(key, why, shown)] = None
 
     def add(self, problems: list[Problem]) -> None:
@@ -62,7 +70,7 @@ class Findings:
             self._without_effect[why].append(key)
 
 
-def validate(flow: Flow, unknown: list[Unknown]) -> Findings:
+def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
     """Everything that can be said of a flow when it is loaded. `unknown`: the keys that nobody reads and that could be meant for it."""
     found = Findings(flow)
     _names(found)
@@ -77,7 +85,7 @@ def validate(flow: Flow, unknown: list[Unknown]) -> Findings:
     return found
 
 
-def validate_beating(flow: Flow) -> Findings:
+def validate_heartbeat_pair(flow: Flow) -> Findings:
     """The same for a pair that is no enabled flow: only what its heartbeats depend on."""
     found = Findings(flow)
     settings = {name: flow.connector[name] for name in heartbeats.READ if name in flow.connector}
@@ -94,7 +102,7 @@ def _cadence(found: Findings) -> None:
     if found.problems:
         return
     with suppress(ConfigurationError):  # a reference that leads nowhere is told when the value is needed
-        notice = heartbeats.slower_than_asked(found.flow)
+        notice = heartbeats.slower_interval_notice(found.flow)
         if notice is not None:
             found.notice(notice)
 
@@ -174,16 +182,56 @@ def _start(found: Findings) -> None:
         _try(found, reset, reset_position)
 
 
-def _unknown(found: Findings, unknown: list[Unknown]) -> None:
+def _unknown(found: Findings, unknown: list[UnknownKey]) -> None:
     strict = "mirror.strict" in found.flow.connector and found.flow.connector["mirror.strict"].text.strip().lower() == "true"
     # A class of the user's own may read any property of the flow.
     custom = any(
         name in found.flow.connector and not found.flow.connector[name].text.strip().startswith(MIRROR_CLASSES) for name in _CLASSES
     )
-    for each in unknown:
-        if custom and each.flow and not each.ours:
+    for unknown_key in unknown:
+        if custom and unknown_key.flow and not unknown_key.is_own:
             continue
-        if each.ours or strict:
-            found.refuse(each.key, each.message)
-        elif each.flow:
-            found.notice(f"{each.key} {each.message}.")
+        if unknown_key.is_own or strict:
+            found.refuse(unknown_key.key, unknown_key.message)
+        elif unknown_key.flow:
+            found.notice(f"{place(unknown_key.key, found.flow.file, found.flow.lines)}: {unknown_key.key} {unknown_key.message}.")
+
+
+def unreadable(flow: Flow) -> list[Problem]:
+    """Every property whose reference cannot be read, or leads to something that is not allowed there; each once."""
+    problems: list[Problem] = []
+    for name in flow.connector:
+        if name in CATALOGUE and name not in ELSEWHERE:
+            try:
+                flow.value(name)
+            except ConfigurationError as error:
+                problems += error.problems
+    for side, role in CLIENTS:
+        try:
+            flow.client(side, role)
+        except ConfigurationError as error:
+            problems += error.problems
+    return located(problems, flow.file, flow.lines)
+
+
+def with_unreadable(configuration: Configuration) -> Configuration:
+    """The same with what `unreadable` finds among the problems of the invalid flows, so that a person corrects all of them in one round."""
+    return replace(
+        configuration,
+        invalid=tuple(map(_with_unreadable, configuration.invalid)),
+        invalid_beating=tuple(map(_with_unreadable, configuration.invalid_beating)),
+    )
+
+
+def _with_unreadable(invalid: InvalidFlow) -> InvalidFlow:
+    if invalid.flow is None:
+        return invalid
+    problems = (*invalid.error.problems, *unreadable(invalid.flow))
+    return replace(invalid, error=invalid.flow.unusable(problems))
+
+
+def check_readable(flow: Flow) -> None:
+    """Raises ConfigurationError with everything that `unreadable` finds."""
+    problems = unreadable(flow)
+    if problems:
+        raise flow.unusable(problems)

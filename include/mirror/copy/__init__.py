@@ -1,1 +1,17 @@
-"""How one lane is copied: fence, read the ledger, check the target, then transaction after transaction."""
+"""How a lane is copied, exactly once; how far the run came, by the ledger; and whether it was good.
+
+| file | what it is |
+|---|---|
+| `lane_protocol` | **the protocol**: one pass over a lane, transaction after transaction, and the order of its checks |
+| `lane_preflight` | its beginning: the fenced lane's own ledger beside what the target looks like |
+| `lane`, `lane_state`, `lane_log` | passes over the protocol until the lane is done, what is known over them, what is said of them |
+| `ledger_updates`, `history` | the ledger record that a transaction leaves behind; the same of a range that lies before the watermark |
+| `next_transaction`, `throttle`, `budget` | what a transaction holds, when it may begin, how the lanes of a run share time and bytes |
+| `remote_partitions` | the target as a lane finds it |
+| `engine`, `confluent/`, `batches/` | moves a transaction: the interface, the engine that encodes records anew, the one for whole batches |
+| `engine_turns` | which of the two copies what, where a lane has both |
+| `model`, `run`, `job` | a lane's task and result, lanes side by side in a process, and as a Spark job |
+| `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |
+
+`audit`, `decide`, `status` and every room above them may import it.
+"""

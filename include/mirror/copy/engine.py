@@ -1,7 +1,7 @@
 """The interface of what moves a lane's records: one transaction at a time, from source offsets to target offsets.
 
-The protocol (`mirror.copy.lane`) decides what is copied, checked and recorded; an engine only moves records. Whatever goes wrong, the
-protocol closes the engine and opens a new one, so an engine never has to recover.
+The protocol (`mirror.copy.lane_protocol`) decides what is copied, checked and recorded; an engine only moves records. Whatever goes wrong,
+the protocol closes the engine and opens a new one, so an engine never has to recover.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Protocol
 from mirror.copy.model import LaneTask
 from mirror.errors import RecordNotCarried
 from mirror.formats.ledger import LastRecord
-from mirror.formats.skipped import Skipped
+from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 
@@ -22,6 +22,10 @@ class RecordLimits:
 
     max_message_bytes: int = 1_048_588
     needs_key: bool = False
+    compression: str = "producer"
+    """Its compression.type: `producer` takes each batch as it comes."""
+    stamps: bool = False
+    """Whether its broker stamps records when they are appended (message.timestamp.type=LogAppendTime)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class RefusedRecord:
     it has a key, on which the refusal rests, and why.
 
     A broker that names single records of a batch (KIP-467) has its client call them all invalid; otherwise each record of the batch bears
-    the error of the batch. So `is_named` is what a broker may have said of this record alone, or of a batch with it; see `Pacing`.
+    the error of the batch. So `is_named` is what a broker may have said of this record alone, or of a batch with it; see `BatchBisection`.
     """
 
     offset: int
@@ -43,7 +47,7 @@ class RefusedRecord:
 
 
 @dataclass(frozen=True)
-class Work:
+class PartitionAssignment:
     """Source offsets `[start, end)` of one partition and where they go. `max_records` bounds one transaction's share."""
 
     source: TopicPartition
@@ -57,6 +61,10 @@ class Work:
     """Whether a record that the target refused, or that cannot be carried, is passed over (errors.tolerance=all)."""
     refused: Mapping[int, RefusedRecord] = field(default_factory=dict)
     """What the target refused in this run's earlier attempts, by source offset."""
+    hands_over: bool = False
+    """Whether another engine takes records that this one cannot carry: then they are not passed over."""
+    batch_by_batch: bool = False
+    """Whether each batch that can be handed on is, whatever that costs the target: the other engine cannot carry every record of them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,14 @@ class TransactionLimits:
 
     bytes: int
     seconds: float
+
+    def time_is_up(self, age: float | None, silence: float, patience: float) -> bool:
+        """Whether an engine ends its transaction for its age (seconds; None: it is empty, and has none).
+
+        An empty one ends when the source has been silent for longer than any answer may take, which is `patience` seconds. A source that
+        throttles us is not silent, nor is one whose aborted records are fetched.
+        """
+        return silence >= max(self.seconds, patience) if age is None else age >= self.seconds
 
 
 @dataclass(frozen=True)
@@ -81,7 +97,16 @@ class PoisonRecord:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Reencoding:
+    """Source offsets that an engine does not carry as they are, and why: from where the partition stands up to `until`, or to the end of
+    its range. The engine that encodes each record anew copies them, in an attempt of its own."""
+
+    until: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class PartitionProgress:
     """What one transaction did to one partition.
 
     `next_offset` is where the source goes on (past aborted records and markers), `target_next` the end right behind the last record
@@ -100,6 +125,8 @@ class Progress:
     skipped: tuple[Skipped, ...] = ()
     last: LastRecord | None = None
     """The last record that was written, None if none was or the engine does not say."""
+    reencoding: Reencoding | None = None
+    """What this engine does not carry from `next_offset` on."""
 
 
 class BatchRefused(Exception):
@@ -129,8 +156,27 @@ class BatchRefused(Exception):
         self.names_culprits = names_culprits
 
 
+class BatchNotTaken(Exception):
+    """Raised when the target refused a batch that was to be carried as it is; the engine that encodes records anew finds out which record
+    is meant, if any is."""
+
+    def __init__(self, source: TopicPartition, offset: int, detail: str) -> None:
+        super().__init__(f"{source}@{offset}: {detail}")
+        self.source = source
+        self.offset = offset
+        self.detail = detail
+
+
 class WritingRefused(Exception):
     """Raised when the target does not let us write a topic of the transaction; which one, the client does not say."""
+
+
+class EngineChanged(Exception):
+    """Raised when an open transaction holds records of a batch that the other engine has to carry as a whole."""
+
+
+class BatchesUnavailable(Exception):
+    """Raised when the engine for whole batches cannot be opened, where the one for records may take its place."""
 
 
 class PaceChanged(Exception):
@@ -149,11 +195,11 @@ class NothingRead(Exception):
 class Engine(Protocol):
     """Moves records of one lane. Opening one fences every earlier attempt at the lane and ends its open transaction."""
 
-    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
-        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer.
+        left, all of them acknowledged. Only partitions that moved, hit a poison record or need another engine are in the answer.
 
-        Raises BatchRefused, WritingRefused and NothingRead for what the protocol finds a way around.
+        Raises BatchRefused, BatchNotTaken, WritingRefused and NothingRead for what the protocol finds a way around.
         """
         ...
 
@@ -172,3 +218,38 @@ class Engine(Protocol):
 
 EngineFactory = Callable[[LaneTask, int], Engine]
 """Opens an engine for a lane; the number is the smallest max.message.bytes of its remote topics, which no batch may exceed."""
+
+
+@dataclass(frozen=True)
+class BatchSample:
+    """The first batches of a partition by their headers: how many, with how many bytes and records, and what keeps them from being handed
+    on as they are, '' if nothing does."""
+
+    batches: int
+    bytes: int
+    records: int
+    obstacle: str = ""
+
+
+class BatchSampler(Protocol):
+    """Looks at the first batches of partitions."""
+
+    def sample(self, task: LaneTask, work: Sequence[PartitionAssignment]) -> Mapping[TopicPartition, BatchSample]:
+        """The samples of those partitions that gave one. Raises BatchesUnavailable where the source serves no engine for batches."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of what was fetched and no engine has taken."""
+        ...
+
+
+@dataclass(frozen=True)
+class LaneEngines:
+    """The engines of a lane, by mirror.engine: `records` alone; or `batches` for all that it can carry; or, with a `sampler`, for what is
+    worth it."""
+
+    records: EngineFactory
+    batches: EngineFactory | None = None
+    sampler: BatchSampler | None = None
+    lacking: str = ""
+    """Why there is no engine for batches here, though one was wanted."""

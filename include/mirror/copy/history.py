@@ -10,11 +10,11 @@ import re
 from dataclasses import replace
 from itertools import count
 
-from mirror.config.catalogue_backfill import REMOTE
+from mirror.config.catalogue.backfill import REMOTE
 from mirror.errors import ErrorReport, HistoryOutOfOrder, HistoryTooScattered, MirrorError
 from mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.skipped import joined
+from mirror.formats.skips import merge_skips
 from mirror.kafka.model import Topic
 from mirror.offsets.intervals import merged, missing
 from mirror.offsets.map import OffsetMap
@@ -29,7 +29,7 @@ def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerReco
     written = _written(record, topic.name, topic.id)
     wanted = (planned.start, max(planned.start, min(planned.end, record.live_start)))
     start, end = next(iter(missing(wanted, written.intervals)), (wanted[1], wanted[1]))
-    seen = replace(
+    history_record = replace(
         record,
         watermark=start,
         leader_epoch=None,
@@ -45,8 +45,8 @@ def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerReco
         last=None,
     )
     if topic.name == record.target_topic:
-        seen = replace(seen, target_topic_id=record.target_topic_id)
-    return seen, replace(planned, start=start, end=end)
+        history_record = replace(history_record, target_topic_id=record.target_topic_id)
+    return history_record, replace(planned, start=start, end=end)
 
 
 def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order: bool) -> MirrorError | None:
@@ -67,36 +67,38 @@ def another_topic(record: LedgerRecord, into: str, end: int) -> str:
     """Where history in front of the source offset `end` may go that is older than what stands in `into`: the first of `…-older`,
     `…-older-2` and so on that has nothing from there on. `{remote}` stands for the remote topic's name, as `--into` takes it."""
     first = f"history.{into}" if into == record.target_topic else _OLDER.sub("", into)
-    behind = {each.topic for each in record.history_topics if any(start >= end for start, _ in each.intervals)}
+    behind = {history_topic.topic for history_topic in record.history_topics if any(start >= end for start, _ in history_topic.intervals)}
     names = (f"{first}-older{f'-{number}' if number > 1 else ''}" for number in count(1))
     return next(name for name in names if name not in behind).replace(record.target_topic, REMOTE)
 
 
-def stored(record: LedgerRecord, seen: LedgerRecord) -> LedgerRecord:
+def stored(record: LedgerRecord, history_record: LedgerRecord) -> LedgerRecord:
     """The partition's record after the protocol moved on what `view` gave it: the live part is as it was, but for the end of a remote topic
     that took the history."""
     same = replace(
         record,
         start=record.live_start,  # what is passed over below it must not move it, where it was not noted before
-        source_cluster_id=seen.source_cluster_id,
-        target_cluster_id=seen.target_cluster_id,
-        decided=seen.decided,
-        writer=seen.writer,
+        source_cluster_id=history_record.source_cluster_id,
+        target_cluster_id=history_record.target_cluster_id,
+        decided=history_record.decided,
+        writer=history_record.writer,
     )
-    if not seen.covered:
+    if not history_record.covered:
         return same
-    [(start, end)] = seen.covered
-    runs = seen.offset_map.runs
-    place = History(start, end, seen.target_topic, runs[0].target if runs else seen.target_next, seen.target_next)
-    written = _written(record, seen.target_topic, seen.target_topic_id)
-    written = written.extended(place, seen.records - written.records, seen.bytes - written.bytes)
-    in_order = sorted((*record.skipped, *seen.skipped), key=lambda each: (each.start, each.end))
+    [(start, end)] = history_record.covered
+    runs = history_record.offset_map.runs
+    place = History(
+        start, end, history_record.target_topic, runs[0].target if runs else history_record.target_next, history_record.target_next
+    )
+    written = _written(record, history_record.target_topic, history_record.target_topic_id)
+    written = written.extended(place, history_record.records - written.records, history_record.bytes - written.bytes)
+    in_order = sorted((*record.skipped, *history_record.skipped), key=lambda skip: (skip.start, skip.end))
     return replace(
         same,
-        target_next=seen.target_next if seen.target_topic == record.target_topic else record.target_next,
-        skipped=joined(in_order) if seen.skipped else record.skipped,
+        target_next=history_record.target_next if history_record.target_topic == record.target_topic else record.target_next,
+        skipped=merge_skips(in_order) if history_record.skipped else record.skipped,
         history=merged((*record.history, (start, end))),
-        history_topics=(*(each for each in record.history_topics if each.topic != written.topic), written),
+        history_topics=(*(topic for topic in record.history_topics if topic.topic != written.topic), written),
     )
 
 
@@ -111,7 +113,7 @@ def advised(error: ErrorReport, into: str) -> ErrorReport:
         step = "Remove the cause that is named, or let the backfill pass over such records (errors.tolerance=all); then run it again."
     else:
         return error
-    return replace(error, next=step, remedies=())
+    return error.with_next(step)
 
 
 _WRITE_ANEW = ("UnexplainedTarget", "TargetLostRecords", "TargetRecreated")
@@ -123,5 +125,5 @@ _OLDER = re.compile(r"-older(-[0-9]+)?$")
 
 def _written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:
     """What was written into the topic. Into the remote topic the copy writes too, so its end is the copy's."""
-    known = record.written_into(topic, topic_id) or HistoryTopic(topic, topic_id, 0)
-    return replace(known, target_next=record.target_next) if topic == record.target_topic else known
+    history_topic = record.written_into(topic, topic_id) or HistoryTopic(topic, topic_id, 0)
+    return replace(history_topic, target_next=record.target_next) if topic == record.target_topic else history_topic

@@ -3,11 +3,21 @@
 import time
 from collections.abc import Sequence
 
-from mirror.copy.attempt import Attempt
-from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceChanged, WritingRefused
-from mirror.copy.lane_log import told
+from mirror.copy.engine import (
+    BatchesUnavailable,
+    BatchNotTaken,
+    BatchRefused,
+    EngineChanged,
+    LaneEngines,
+    NothingRead,
+    PaceChanged,
+    Reencoding,
+    WritingRefused,
+)
+from mirror.copy.lane_log import error_text
+from mirror.copy.lane_protocol import Attempt
 from mirror.copy.lane_state import LaneState
-from mirror.copy.model import LaneResult, LaneTask, Watermark
+from mirror.copy.model import BATCHES, LaneResult, LaneTask, Watermark
 from mirror.errors import (
     AuthorizationRefused,
     ErrorReport,
@@ -20,24 +30,28 @@ from mirror.errors import (
     TransactionTooSlow,
     UnexpectedOffset,
 )
+from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, servers
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.servers import OF_ANOTHER_BROKER, servers
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
 """After so many attempts in a row without a commit between them the lane is left to the next run."""
+_MAX_FAILURES_OF_BATCHES = 2
+"""After so many the engine for batches is given up, where it was not asked for by name."""
 
 
 class LaneCopy:
     """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
 
-    def __init__(self, task: LaneTask, open_engine: EngineFactory) -> None:
+    def __init__(self, task: LaneTask, engines: LaneEngines) -> None:
         self._task = task
-        self._open_engine = open_engine
+        self._engines = engines
         self._state = LaneState(task)
         self._failures = 0
         self._reached = 0
         self._misled = 0
+        self._changes = 0
+        """How often one engine has taken over from the other, for the same ranges."""
         self._turn = 0
         """Which bootstrap server of the target the next attempt begins at; 0: any of them."""
         self._lane_error: ErrorReport | None = None
@@ -46,40 +60,57 @@ class LaneCopy:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
         state.log.begins()
-        well = [planned for planned in self._task.ranges if planned.reason != BLOCKED]
-        stuck = [planned for planned in self._task.ranges if planned.reason == BLOCKED]
-        # First everything that is expected to go well together, then each partition that was stuck, by itself; one of these in any case.
-        go_on = not well or self._until_done(well)
-        for number, planned in enumerate(stuck):
-            if not go_on or (number and state.is_over()):
-                break
-            go_on = self._until_done([planned])
+        if self._engines.lacking:
+            self._do_without_batches(self._engines.lacking)
+        try:
+            self._copy()
+        finally:
+            if self._engines.sampler is not None:
+                self._engines.sampler.close()
         errors = [*state.errors.values(), *state.losses.values(), *([self._lane_error] if self._lane_error else [])]
         marks = [
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
             for tp, record in sorted(state.written.items())
         ]
-        state.log.ended(self._lane_error, len(state.errors))
-        skipped = tuple(state.skipped[tp] for tp in sorted(state.skipped))
-        seconds = time.monotonic() - started
-        elsewhere = tuple(state.copied_elsewhere[tp] for tp in sorted(state.copied_elsewhere))
-        return LaneResult(self._task.lane, tuple(marks), tuple(errors), state.transactions, seconds, skipped, state.ledger_end, elsewhere)
+        shares, anew = state.engine_shares, state.encoded_anew
+        state.log.ended(self._lane_error, len(state.errors), shares, anew)
+        return LaneResult(
+            lane=self._task.lane,
+            watermarks=tuple(marks),
+            errors=tuple(errors),
+            transactions=state.transactions,
+            seconds=time.monotonic() - started,
+            skipped=tuple(state.skipped[tp] for tp in sorted(state.skipped)),
+            ledger_end=state.ledger_end,
+            copied_elsewhere=tuple(state.copied_elsewhere[tp] for tp in sorted(state.copied_elsewhere)),
+            engines=shares,
+            encoded_anew=anew,
+        )
+
+    def _copy(self) -> None:
+        """First everything that is expected to go well together, then each partition that was stuck, by itself; one of these in any
+        case."""
+        well = [planned for planned in self._task.ranges if planned.reason != BLOCKED]
+        stuck = [planned for planned in self._task.ranges if planned.reason == BLOCKED]
+        go_on = not well or self._until_done(well)
+        for number, planned in enumerate(stuck):
+            if not go_on or (number and self._state.is_over()):
+                break
+            go_on = self._until_done([planned])
 
     def _until_done(self, ranges: Sequence[Range]) -> bool:
         """Attempts until the ranges are done. False: leave the lane alone for this run."""
-        self._state.pacing.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
+        self._state.bisection.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
+        self._state.engines.begin()
+        self._changes = 0
         while True:
             try:
-                Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine).run()
+                self._attempt(ranges)
                 return True
-            except PaceChanged:
-                self._state.log.rate(self._state.pace.rate)
-                continue  # no failure: the next attempt fetches as much as the new rate allows
-            except BatchRefused as refusal:
-                self._state.log.again(f"the target refused records of {refusal.source} from {refusal.first} on: {refusal.detail}")
-                self._narrow(refusal)
-            except NothingRead as silence:
-                self._leave_out_silent_partitions(silence)
+            except (PaceChanged, EngineChanged):
+                continue  # no failure: the next attempt fetches as the new rate allows, or leaves a partition to the other engine
+            except (BatchRefused, BatchNotTaken, BatchesUnavailable, NothingRead) as failure:
+                self._get_around(failure)
             except WritingRefused:
                 self._state.log.again("the target does not let us write a topic of the transaction; which one, it is asked now.")
                 if not self._leave_out_refused_topics():
@@ -88,9 +119,51 @@ class LaneCopy:
                 if not self._go_on(error):
                     return False
 
+    def _get_around(self, failure: BatchRefused | BatchNotTaken | BatchesUnavailable | NothingRead) -> None:
+        """Lets the next attempt do something else."""
+        if isinstance(failure, BatchRefused):
+            self._narrow(failure)
+        elif isinstance(failure, BatchNotTaken):
+            self._leave_to_reencoder(failure)
+        elif isinstance(failure, BatchesUnavailable):
+            self._do_without_batches(str(failure))
+        else:
+            self._leave_out_silent_partitions(failure)
+
+    def _attempt(self, ranges: Sequence[Range]) -> None:
+        """An attempt; where it went well, one with the other engine, and so on, until neither has anything left to do."""
+        goes_on = True
+        while goes_on:
+            Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._engines).run()
+            goes_on = self._changes_engine()
+
+    def _changes_engine(self) -> bool:
+        """After an attempt that ended well: whether the other engine has to go on. Past the lane's time it does so once at most, and only
+        if nothing was copied yet."""
+        state = self._state
+        if state.is_over() and (self._changes or state.transactions):
+            return False
+        self._changes += 1
+        return state.engines.next(state.errors.keys())
+
+    def _do_without_batches(self, why: str) -> None:
+        """Goes on with the engine that encodes anew alone."""
+        self._state.engines.do_without_batches(why, [planned.topic_partition for planned in self._task.ranges])
+        self._state.log.does_without_batches(why)
+
+    def _leave_to_reencoder(self, refusal: BatchNotTaken) -> None:
+        tp, stops = refusal.source, self._state.bisection.stops
+        if self._state.engines.needs_batches(tp) and stops.get(tp) != refusal.offset:
+            stops[tp] = refusal.offset  # only batches may carry what precedes it, so they come first
+            self._state.log.again(f"{refusal}. What precedes it is copied first.")
+            return
+        self._state.log.again(f"{refusal}. The records of {refusal.source} are encoded anew from now on.")
+        self._state.engines.hand_over(refusal.source, Reencoding(None, refusal.detail))
+
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state
-        poison = state.pacing.refused(refusal)
+        state.log.again(f"the target refused records of {tp} from {refusal.first} on: {refusal.detail}")
+        poison = state.bisection.refused(refusal)
         if poison is not None:
             error = RecordRefused(tp.topic, tp.partition, poison.offset, self._task.remote_topics[tp.topic], poison.detail)
             state.poisoned[tp] = (poison.offset, error)
@@ -131,10 +204,10 @@ class LaneCopy:
                 return self._again(error)
         if isinstance(error, TransactionTooSlow):
             if state.size.too_slow(error.written):
-                state.log.again(f"{told(error.report())} Its transactions are of {state.size.bytes:,} bytes at most from now on.")
+                state.log.again(f"{error_text(error.report())} Its transactions are of {state.size.bytes:,} bytes at most from now on.")
                 return True
         elif isinstance(error, TargetLostRecords) and error in [noted for _, noted in state.poisoned.values()]:
-            state.log.again(told(error.report()))
+            state.log.again(error_text(error.report()))
             return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error):
             return True
@@ -149,6 +222,8 @@ class LaneCopy:
         if state.transactions > self._reached:
             self._failures, self._reached = 0, state.transactions
         self._failures += 1
+        if self._failures >= _MAX_FAILURES_OF_BATCHES and state.engines.is_auto and state.engines.turn == BATCHES:
+            self._do_without_batches(f"{self._failures} attempts in a row failed: {error_text(error.report())}")
         if self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()
             return False

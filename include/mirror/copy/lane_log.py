@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from mirror.copy.engine import Progress
-from mirror.copy.model import CopiedElsewhere, LaneTask
+from mirror.copy.engine import PartitionProgress, Reencoding
+from mirror.copy.engine_text import count_text, engines_text
+from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneTask
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.control import UNLIMITED
 from mirror.formats.ledger import LedgerRecord
@@ -36,33 +37,42 @@ class LaneLog:
         self._ends = {planned.topic_partition: planned.end for planned in task.ranges}
         self._at = {planned.topic_partition: planned.start for planned in task.ranges}
         self._records = self._bytes = self._transactions = 0
+        self._unsaid = ""
+        self._by_engine = ""
 
     # ------------------------------------------------------------ beginning
 
     def begins(self) -> None:
-        """What the lane is to do, before it asks anybody."""
+        """What the lane is to do, before it asks anybody. It is said with the next line, so that a lane that goes well says two in all."""
         task = self._task
-        ranges = _listed([f"{each.topic_partition} {_range(each)}" for each in task.ranges])
+        ranges = _listed([f"{planned.topic_partition} {_range(planned)}" for planned in task.ranges])
         throttle = (
             "" if task.max_bytes_per_second == UNLIMITED else f", the flow's throttle is {task.max_bytes_per_second:,} bytes a second"
         )
-        log.info(
-            "%s begins: %s, %s: %s; for %.0f s at most%s.",
-            *(self._lane, _count(len(task.ranges), "partition"), _count(sum(each.offsets for each in task.ranges), "offset"), ranges),
-            *(task.max_seconds, throttle),
+        partitions, offsets = (
+            count_text(len(task.ranges), "partition"),
+            count_text(sum(planned.offsets for planned in task.ranges), "offset"),
         )
+        self._unsaid = f"{self._lane} begins: {partitions}, {offsets}: {ranges}; for {task.max_seconds:.0f} s at most{throttle}."
+
+    def _say_begun(self) -> None:
+        """Says what `begins` has left to the next line."""
+        if self._unsaid:
+            log.info("%s", self._unsaid)
+        self._unsaid = ""
 
     def fenced(self, ledger_end: int, records: Mapping[TopicPartition, LedgerRecord]) -> None:
         """Earlier attempts are ended, and the lane's own ledger is read: its records say where the partitions go on."""
-        known = {tp: records[tp] for tp in self._at if tp in records}
+        begun = {tp: records[tp] for tp in self._at if tp in records}
         if not self._task.history:
-            self._at.update({tp: record.watermark for tp, record in known.items()})
-        starts = [f"{tp}@{record.watermark} -> {record.target_topic}@{record.target_next}" for tp, record in sorted(known.items())]
-        starts += [f"{tp} is new" for tp in sorted(self._at) if tp not in known]
+            self._at.update({tp: record.watermark for tp, record in begun.items()})
+        starts = [f"{tp}@{record.watermark} -> {record.target_topic}@{record.target_next}" for tp, record in sorted(begun.items())]
+        starts += [f"{tp} is new" for tp in sorted(self._at) if tp not in begun]
+        subject, self._unsaid = f"{self._unsaid} It" if self._unsaid else self._lane, ""
         log.info(
             "%s has fenced earlier attempts (%s) and read its ledger %s-%d up to %d; watermarks: %s%s.",
-            *(self._lane, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, _listed(starts)),
-            self._written(known),
+            *(subject, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, _listed(starts)),
+            self._written(begun),
         )
 
     def _written(self, records: Mapping[TopicPartition, LedgerRecord]) -> str:
@@ -72,17 +82,17 @@ class LaneLog:
             return ""
         return f"; written last at {newest.time:%Y-%m-%d %H:%M:%S} UTC on {newest.host} by {newest.run or 'a run without a name'}"
 
-    def copied_elsewhere(self, found: CopiedElsewhere) -> None:
+    def copied_elsewhere(self, copied: CopiedElsewhere) -> None:
         """Another run was faster with a part of the work."""
-        name = found.run or "one that has no name (by hand, or an older mirror)"
+        name = copied.run or "one that has no name (by hand, or an older mirror)"
         log.info(
             "%s: %s-%d: %s had been copied since the plan by another run: %s.",
-            *(self._lane, found.topic, found.partition, _count(found.records, "record"), name),
+            *(self._lane, copied.topic, copied.partition, count_text(copied.records, "record"), name),
         )
 
     # ------------------------------------------------------------ copying
 
-    def committed(self, progress: Sequence[Progress], seconds: float) -> None:
+    def committed(self, progress: Sequence[PartitionProgress], seconds: float) -> None:
         """After each transaction."""
         self._transactions += 1
         records, size = sum(moved.records for moved in progress), sum(moved.bytes for moved in progress)
@@ -93,22 +103,54 @@ class LaneLog:
             reached = _listed([f"{moved.source}@{moved.next_offset}" for moved in progress])
             log.debug(
                 "%s: transaction %d is committed: %s, %s bytes in %.2f s; %s.",
-                *(self._lane, self._transactions, _count(records, "record"), f"{size:,}", seconds, reached or "the ledger alone"),
+                *(self._lane, self._transactions, count_text(records, "record"), f"{size:,}", seconds, reached or "the ledger alone"),
             )
         if self._now() - self._said >= PROGRESS_SECONDS:
             self._said = self._now()
-            log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._left())
+            log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._remaining())
 
     def retry(self, attempt: int, of: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
         """An attempt failed, and the next one begins after a pause."""
+        self._say_begun()
         place = ", at another bootstrap server" if elsewhere else ""
         log.warning(
-            "%s: attempt %d of %d failed, the next begins in %g s%s: %s", self._lane, attempt, of, seconds, place, told(error.report())
+            "%s: attempt %d of %d failed, the next begins in %g s%s: %s",
+            self._lane,
+            attempt,
+            of,
+            seconds,
+            place,
+            error_text(error.report()),
         )
 
     def again(self, why: str) -> None:
         """An attempt ended for a reason that the next one gets around; it begins at once."""
+        self._say_begun()
         log.warning("%s tries again at once: %s", self._lane, why)
+
+    def reencodes(self, tp: TopicPartition, offset: int, reencoding: Reencoding) -> None:
+        """Batches of a partition are not carried as they are."""
+        end = self._ends.get(tp, 0) if reencoding.until is None else reencoding.until
+        log.info("%s: the records of %s in [%d, %d) are encoded anew: %s.", self._lane, tp, offset, end, reencoding.reason)
+
+    def engines(self, ranges: Sequence[Range], reasons: Mapping[TopicPartition, str]) -> None:
+        """With mirror.engine=auto: how many partitions each engine copies, and why not all of them go in batches."""
+        by_reason: dict[str, list[TopicPartition]] = {}
+        for tp, reason in reasons.items():
+            by_reason.setdefault(reason, []).append(tp)
+        anew = [f"{_listed(list(map(str, partitions)))} ({reason})" for reason, partitions in by_reason.items()]
+        in_batches = count_text(len(ranges) - len(reasons), "partition")
+        log.debug("%s: in batches: %s; encoded anew: %s.", self._lane, in_batches, "; ".join(anew) or "none")
+
+    def takes_batches(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
+        """A record can only be carried in its batch."""
+        self._say_begun()
+        log.info("%s: %s goes on in batches from %d on: %s", self._lane, tp, offset, error_text(error.report()))
+
+    def does_without_batches(self, why: str) -> None:
+        """The engine for batches cannot be used."""
+        self._say_begun()
+        log.info("%s encodes all records anew, for batches cannot be handed on: %s.", self._lane, why.rstrip("."))
 
     def rate(self, bytes_per_second: int) -> None:
         """People, or the end of a decision, changed the throttle."""
@@ -117,48 +159,50 @@ class LaneLog:
 
     def left_out(self, tp: TopicPartition, error: ErrorReport) -> None:
         """A partition is not copied any further in this run; the others are."""
-        log.warning("%s: %s is left out at %d, the lane's others go on: %s", self._lane, tp, self._at.get(tp, 0), told(error))
+        self._say_begun()
+        log.warning("%s: %s is left out at %d, the lane's others go on: %s", self._lane, tp, self._at.get(tp, 0), error_text(error))
 
     # ------------------------------------------------------------ the end
 
-    def ended(self, error: ErrorReport | None, left_out: int) -> None:
-        """How the lane's run ended, and why."""
+    def ended(self, error: ErrorReport | None, left_out: int, shares: Sequence[EngineShare] = (), anew: Sequence[EncodedAnew] = ()) -> None:
+        """How the lane's run ended, and why; and what each engine copied."""
+        self._say_begun()
+        self._by_engine = "".join(f"; {sentence}" for sentence in engines_text(shares, anew))
         if error is not None:
-            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._left(), told(error))
+            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._remaining(), error_text(error))
         elif left_out:
-            log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._left(), _count(left_out, "partition"))
+            log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._remaining(), count_text(left_out, "partition"))
         else:
             log.info(
-                "%s ended: %s; %s.", self._lane, self._figures(), self._left("the run's budget is spent, so the next run goes on there")
+                "%s ended: %s; %s.",
+                self._lane,
+                self._figures(),
+                self._remaining("the run's budget is spent, so the next run goes on there"),
             )
 
     def _figures(self) -> str:
         return (
-            f"{_count(self._records, 'record')}, {self._bytes:,} bytes in {_count(self._transactions, 'transaction')}, "
-            f"{self._now() - self._begun:.1f} s"
+            f"{count_text(self._records, 'record')}, {self._bytes:,} bytes in {count_text(self._transactions, 'transaction')}, "
+            f"{self._now() - self._begun:.1f} s{self._by_engine}"
         )
 
-    def _left(self, why: str = "") -> str:
+    def _remaining(self, why: str = "") -> str:
         if self._task.history:
             return "how much history is left says the ledger"
         behind = {tp: end - self._at[tp] for tp, end in self._ends.items() if end > self._at[tp]}
         if not behind:
             return "all that was planned is reached"
         places = _listed([f"{tp}@{self._at[tp]} of {self._ends[tp]}" for tp in behind])
-        return f"left: {_count(sum(behind.values()), 'offset')} ({places}){f'; {why}' if why else ''}"
+        return f"left: {count_text(sum(behind.values()), 'offset')} ({places}){f'; {why}' if why else ''}"
 
 
-def told(error: ErrorReport) -> str:
+def error_text(error: ErrorReport) -> str:
     """An error in one line, without what to do next: that is said once, where the task ends."""
     return f"{error.code}: {error.message}"
 
 
 def _range(planned: Range) -> str:
     return f"[{planned.start}, {planned.end}) {planned.reason}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -4,14 +4,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from mirror.copy.engine import PartitionProgress
+from mirror.copy.engine_turns import EngineTurns
 from mirror.copy.lane_log import LaneLog
-from mirror.copy.model import CopiedElsewhere, LaneTask, SkippedRecords
-from mirror.copy.pace import Pace
-from mirror.copy.pacing import SMALLEST_TRANSACTION, Pacing, TransactionSize
-from mirror.copy.turns import Turns
+from mirror.copy.model import RECORDS, CopiedElsewhere, EncodedAnew, EngineShare, LaneTask, SkippedRecords, added_reasons
+from mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
+from mirror.copy.throttle import Pace
 from mirror.errors import ErrorReport, MirrorError, RecordRefused, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.skipped import Skipped
+from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
 
 
@@ -23,13 +24,15 @@ class LaneState:
         self.deadline = time.monotonic() + task.max_seconds
         self.log = LaneLog(task)
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
-        self.pacing = Pacing()
+        self.bisection = BatchBisection()
+        self.engines = EngineTurns(task.engine)
         self.pace = Pace(task)
         self.turns = Turns()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, RecordRefused | TargetLostRecords]] = {}
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
+        self._by_engine: dict[str, dict[TopicPartition, tuple[int, int]]] = {}
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.copied_elsewhere: dict[TopicPartition, CopiedElsewhere] = {}
         self._totals = {planned.topic_partition: (planned.records, planned.bytes) for planned in task.ranges}
@@ -49,8 +52,8 @@ class LaneState:
     def transaction_bytes(self) -> int:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
         throttle allows in a second."""
-        left = self._bytes_left()
-        return self.pace.transaction_bytes(self.size.bytes if left is None else min(self.size.bytes, max(left, SMALLEST_TRANSACTION)))
+        budget = self._bytes_left()
+        return self.pace.transaction_bytes(self.size.bytes if budget is None else min(self.size.bytes, max(budget, SMALLEST_TRANSACTION)))
 
     def _bytes_left(self) -> int | None:
         if self.task.max_bytes < 0:
@@ -62,17 +65,41 @@ class LaneState:
         them last. A commit of ours whose answer was lost is ours."""
         if self.task.history:
             return  # what is written of it has totals of its own
-        for tp, (known, size) in self._totals.items():
+        for tp, (records_before, bytes_before) in self._totals.items():
             record = records.get(tp)
             if record is None:
                 continue
-            if record.records > known and record.writer.run != self.task.run:
+            if record.records > records_before and record.writer.run != self.task.run:
                 before = self.copied_elsewhere.get(tp)
-                more, bytes_more = record.records - known, max(0, record.bytes - size)
+                more, bytes_more = record.records - records_before, max(0, record.bytes - bytes_before)
                 counts = (more + before.records, bytes_more + before.bytes) if before else (more, bytes_more)
                 self.log.copied_elsewhere(CopiedElsewhere(tp.topic, tp.partition, more, bytes_more, record.writer.run))
                 self.copied_elsewhere[tp] = CopiedElsewhere(tp.topic, tp.partition, *counts, record.writer.run)
             self._totals[tp] = (record.records, record.bytes)
+
+    def count(self, moved: PartitionProgress) -> None:
+        """Counts what a transaction copied that was committed, in this turn's engine."""
+        for counts in (self.copied, self._by_engine.setdefault(self.engines.turn, {})):
+            records, size = counts.get(moved.source, (0, 0))
+            counts[moved.source] = (records + moved.records, size + moved.bytes)
+
+    @property
+    def engine_shares(self) -> tuple[EngineShare, ...]:
+        """What each engine copied; nothing where there is only the one for records."""
+        if self.task.engine == RECORDS:
+            return ()
+        copied = {engine: [counts for counts in self._by_engine[engine].values() if any(counts)] for engine in sorted(self._by_engine)}
+        return tuple(
+            EngineShare(engine, len(counts), sum(records for records, _ in counts), sum(size for _, size in counts))
+            for engine, counts in copied.items()
+            if counts
+        )
+
+    @property
+    def encoded_anew(self) -> tuple[EncodedAnew, ...]:
+        """Why records were encoded anew, of partitions of which some were; the most frequent reasons, each with its first partition."""
+        reencoded = [tp for tp, (records, _) in self._by_engine.get(RECORDS, {}).items() if records and tp in self.engines.reasons]
+        return added_reasons(EncodedAnew(self.engines.reasons[tp], 1, *tp) for tp in reencoded)
 
     def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
         """Counts records that were passed over for good."""
@@ -89,8 +116,8 @@ class LaneState:
     @property
     def losses(self) -> dict[TopicPartition, ErrorReport]:
         """What was seen to be lost and is not noted in the ledger."""
-        found = {tp: error for tp, (_, error) in self.poisoned.items() if isinstance(error, TargetLostRecords) and tp not in self.errors}
-        return {tp: error.report() for tp, error in found.items()}
+        losses = {tp: error for tp, (_, error) in self.poisoned.items() if isinstance(error, TargetLostRecords) and tp not in self.errors}
+        return {tp: error.report() for tp, error in losses.items()}
 
     def leave_out(self, error: MirrorError) -> bool:
         """Leaves out the partition, or the topic, that an error names. False if it names none of this lane's."""

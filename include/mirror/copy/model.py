@@ -1,38 +1,31 @@
 """What a lane is given to do and what it answers: plain values that travel to a Spark worker and back."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
+from mirror.config.resolved_flow import ResolvedFlow
 from mirror.errors import ErrorReport
 from mirror.formats.control import Decision
-from mirror.kafka.servers import beginning_at
+from mirror.kafka.bootstrap_servers import beginning_at
 from mirror.plan.model import Range
 
+RECORDS, BATCHES, AUTO = "records", "batches", "auto"
+"""The values of mirror.engine; the first two are the engines."""
 
-@dataclass(frozen=True)
-class ClientSettings:
-    """Resolved librdkafka settings of both clusters. They hold secrets: never shown, logged or written to a file."""
-
-    source_admin: Mapping[str, Any] = field(repr=False)
-    source_consumer: Mapping[str, Any] = field(repr=False)
-    target_admin: Mapping[str, Any] = field(repr=False)
-    target_consumer: Mapping[str, Any] = field(repr=False)
-    target_producer: Mapping[str, Any] = field(repr=False)
+MOST_REASONS = 8
+"""So many reasons for which records were encoded anew are told, however many there are."""
 
 
 @dataclass(frozen=True)
-class LaneTask:
+class LaneTask(ResolvedFlow):
     """The work of one lane in one run. `remote_topics` maps source topics to remote topics.
 
     `max_seconds` and `max_bytes` (−1: no limit) are the lane's share of the run's budget: no new transaction begins past them.
     """
 
-    source: str
-    target: str
     lane: int
-    lanes: int
     ledger_topic: str
     transactional_id: str
     ranges: tuple[Range, ...]
@@ -41,8 +34,6 @@ class LaneTask:
     """Source topics whose remote topic may hold records that the ledger does not explain (mirror.on.unexplained.target=append)."""
     source_cluster_id: str
     target_cluster_id: str
-    clients: ClientSettings
-    read_committed: bool = True
     control_topic: str = ""
     """Where people decide while the lane runs; '' is not looked at."""
     max_bytes_per_second: int = -1
@@ -60,7 +51,6 @@ class LaneTask:
     planned: datetime | None = None
     """When the run was planned, by the planner's clock; None: not told."""
     interval_seconds: int = 60
-    request_seconds: float = 30.0
     skip_refused: bool = False
     """Whether a record that the target refuses, or that cannot be carried, is passed over (errors.tolerance=all)."""
     ledger_id: str = ""
@@ -69,8 +59,15 @@ class LaneTask:
     """Decisions in force that concern the whole flow."""
     history: bool = False
     """Whether the ranges are history, and `remote_topics` the topics that it goes to."""
+    engine: str = RECORDS
+    """What the lane carries: records, or batches wherever it can, or where they are worth it (mirror.engine)."""
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
+
+    @property
+    def producer_client_id(self) -> str:
+        """The client.id of the lane's producer, unless the user names one: quotas and the brokers' logs know the lane by it."""
+        return f"{self.source}->{self.target}|lane-{self.lane}@{socket.gethostname()}"
 
     def beginning_at(self, turn: int) -> "LaneTask":
         """The task with target clients that begin at one bootstrap server, another one each turn; with turn 0 as it is. Lanes of one turn
@@ -119,6 +116,46 @@ class CopiedElsewhere:
 
 
 @dataclass(frozen=True)
+class EngineShare:
+    """What one engine copied: of how many partitions, how many records and bytes."""
+
+    engine: str
+    partitions: int
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class EncodedAnew:
+    """Why the records of so many partitions were encoded anew, and one of these partitions."""
+
+    reason: str
+    partitions: int
+    topic: str
+    partition: int
+
+
+def added_shares(shares: Iterable[EngineShare]) -> tuple[EngineShare, ...]:
+    """The shares of several lanes, or of rounds of one, by engine. A partition of several rounds counts in each."""
+    summed: dict[str, EngineShare] = {}
+    for share in shares:
+        before = summed.get(share.engine, EngineShare(share.engine, 0, 0, 0))
+        counts = (before.partitions + share.partitions, before.records + share.records, before.bytes + share.bytes)
+        summed[share.engine] = EngineShare(share.engine, *counts)
+    return tuple(summed[engine] for engine in sorted(summed))
+
+
+def added_reasons(reasons: Iterable[EncodedAnew]) -> tuple[EncodedAnew, ...]:
+    """The same of why records were encoded anew: the most frequent reasons first, each with its first partition."""
+    summed: dict[str, EncodedAnew] = {}
+    for why in reasons:
+        before = summed.get(why.reason, replace(why, partitions=0))
+        first = min((before.topic, before.partition), (why.topic, why.partition))
+        summed[why.reason] = EncodedAnew(why.reason, before.partitions + why.partitions, *first)
+    return tuple(sorted(summed.values(), key=lambda why: (-why.partitions, why.reason))[:MOST_REASONS])
+
+
+@dataclass(frozen=True)
 class LaneResult:
     """What one lane did. `errors` are of single partitions, or of the whole lane where topic is None."""
 
@@ -132,6 +169,10 @@ class LaneResult:
     """How far the lane's ledger partition reaches at least: whoever reads less of it was told something stale."""
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
     """What the lane found in its ledger that another run had brought since the plan."""
+    engines: tuple[EngineShare, ...] = ()
+    """What each engine copied; empty with mirror.engine=records."""
+    encoded_anew: tuple[EncodedAnew, ...] = ()
+    """Why not all of it was copied as batches, where it might have been."""
 
     @property
     def records(self) -> int:

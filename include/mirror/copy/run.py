@@ -6,17 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from mirror.config import Flow
-from mirror.copy.confluent_engine import ConfluentEngine
+from mirror.config.policies import replication_policy, topic_selection
+from mirror.config.resolved_flow import resolved_flow
+from mirror.copy.budget import copy_in_rounds
 from mirror.copy.history import advised
-from mirror.copy.job_driver import check_configuration
 from mirror.copy.lane import LaneCopy
-from mirror.copy.model import ClientSettings, LaneResult, LaneTask
-from mirror.copy.rounds import copy_in_rounds
+from mirror.copy.lane_engines import engines_of
+from mirror.copy.model import LaneResult, LaneTask
 from mirror.errors import MirrorError, unexpected
 from mirror.kafka.client_log import REPEATS, said_by
-from mirror.offsets.lanes import lane_of, transactional_id
+from mirror.offsets.partition import lane_of, transactional_id
+from mirror.plan.checks import check_configuration
 from mirror.plan.model import Plan, Range
-from mirror.policy import replication_policy, topic_selection
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def copy_lane(task: LaneTask) -> LaneResult:
     """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
     with said_by(f"lane {task.lane}: "):
         result = _copied(task)
-    errors = (error.of_flow(f"{task.source}->{task.target}") for error in result.errors)
+    errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
@@ -52,7 +53,7 @@ def copy_lane(task: LaneTask) -> LaneResult:
 
 def _copied(task: LaneTask) -> LaneResult:
     try:
-        return LaneCopy(task, ConfluentEngine).run()
+        return LaneCopy(task, engines_of(task)).run()
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
@@ -91,34 +92,23 @@ class _Common:
         self._ledger_topic = replication_policy(flow).ledger_topic(flow.source)
         self._control_topic = replication_policy(flow).control_topic(flow.source)
         self._selection = topic_selection(flow)
-        self._clients = ClientSettings(
-            source_admin=flow.client("source", "admin"),
-            source_consumer=flow.client("source", "consumer"),
-            target_admin=flow.client("target", "admin"),
-            target_consumer=flow.client("target", "consumer"),
-            target_producer=flow.client("target", "producer"),
-        )
+        self._resolved = resolved_flow(flow, writes=True)
 
     def task(self, lane: int, ranges: tuple[Range, ...]) -> LaneTask:
         """The task of one lane."""
         flow, topics = self._flow, {planned.topic for planned in ranges}
-        lanes = flow.value("mirror.lanes")
         return LaneTask(
-            source=flow.source,
-            target=flow.target,
+            **vars(self._resolved),
             lane=lane,
-            lanes=lanes,
             ledger_topic=self._ledger_topic,
-            transactional_id=transactional_id(flow.source, lanes, lane),
+            transactional_id=transactional_id(flow.source, self._resolved.lanes, lane),
             ranges=ranges,
             remote_topics={topic: self._plan.into.get(topic) or self._selection.remote(topic) for topic in topics},
             append_to=frozenset(t for t in topics if self._may_hold_others(t)),
             source_cluster_id=self._plan.source_cluster_id,
             target_cluster_id=self._plan.target_cluster_id,
-            clients=self._clients,
             control_topic=self._control_topic,
             max_bytes_per_second=flow.value("mirror.max.bytes.per.second"),
-            read_committed=self._clients.source_consumer.get("isolation.level") != "read_uncommitted",
             transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
             transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
             max_seconds=flow.value("mirror.run.max.seconds"),
@@ -128,11 +118,11 @@ class _Common:
             planned=self._plan.time,
             interval_seconds=flow.value("mirror.copy.interval.seconds"),
             skip_refused=flow.value("errors.tolerance") == "all",
-            request_seconds=flow.value("admin.timeout.ms") / 1000,
             ledger_id=self._plan.ledger_id,
             decisions=self._plan.decisions,
             history=bool(self._plan.into),
             in_time_order=self._plan.in_time_order,
+            engine=flow.value("mirror.engine"),
         )
 
     def _may_hold_others(self, topic: str) -> bool:

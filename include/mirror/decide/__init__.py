@@ -1,1 +1,6 @@
-"""How a person decides: looking at how things stand, binding the decision to that, and writing it into the control topic."""
+"""Takes a person's decision: looks at how things stand, binds the decision to that, writes it into the control topic.
+
+`run` does all three; `partition_states` is how things stand, and `binding` is pure. `mirror.decisions` says which decisions are in force.
+
+`alerts`, `backfill`, `migration` and every room above them may import it.
+"""

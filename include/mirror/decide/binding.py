@@ -3,56 +3,55 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from mirror.decide.model import Made, PartitionState
-from mirror.decide.request import Request
+from mirror.decide.model import DecisionWithEffect, PartitionState
+from mirror.decide.request import DecisionRequest
 from mirror.errors import NothingToDecide, TargetLostRecords, UsageError
 from mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
-from mirror.formats.ledger import LedgerRecord
-from mirror.plan.checks import noted_loss
-from mirror.plan.choose import SourcePartition
+from mirror.formats.ledger import LedgerRecord, loss_note
+from mirror.plan.ranges import SourceOffsets
 
 _SHOWN = 5
 
 
-def bind(request: Request, states: Iterable[PartitionState], when: datetime) -> list[Made]:
+def bind(request: DecisionRequest, states: Iterable[PartitionState], when: datetime) -> list[DecisionWithEffect]:
     """The decisions for those of the partitions that need one. Raises NothingToDecide, with how they stand, if none does."""
     listed = list(states)
-    made = [each for each in (_BINDERS[request.decision](request, state, when) for state in listed) if each is not None]
-    if not made:
-        shown = " ".join(_described(state) for state in listed[:_SHOWN])
-        raise NothingToDecide(request.decision, shown, topic=request.topic, partition=request.partition)
-    return made
+    effects = [effect for effect in (_BINDERS[request.decision](request, state, when) for state in listed) if effect is not None]
+    if not effects:
+        described = " ".join(_described(state) for state in listed[:_SHOWN])
+        raise NothingToDecide(request.decision, described, topic=request.topic, partition=request.partition)
+    return effects
 
 
-def _decision(request: Request, state: PartitionState, when: datetime, **facts: object) -> Decision:
+def _decision(request: DecisionRequest, state: PartitionState, when: datetime, **facts: object) -> Decision:
     return Decision(request.decision, request.who, when, request.why, state.tp.topic, state.tp.partition, **facts)  # type: ignore[arg-type]
 
 
-def _accept_gap(request: Request, state: PartitionState, when: datetime) -> Made | None:
+def _accept_gap(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     record, source = state.record, state.source
     if record is None or source is None or record.source_topic_id != source.topic_id or record.watermark >= source.log_start:
         return None
     effect = f"source offsets [{record.watermark}, {source.log_start}) are passed over and kept in the ledger as skipped"
-    return Made(_decision(request, state, when, watermark=record.watermark), effect)
+    return DecisionWithEffect(_decision(request, state, when, watermark=record.watermark), effect)
 
 
-def _skip_record(request: Request, state: PartitionState, when: datetime) -> Made | None:
+def _skip_record(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     record = state.record
-    if record is None or record.blocked is None or record.blocked.offset != record.watermark or noted_loss(record) is not None:
+    if record is None or record.blocked is None or record.blocked.offset != record.watermark or loss_note(record) is not None:
         return None
     effect = f"the record at source offset {record.watermark} is passed over and kept in the ledger as skipped"
-    return Made(_decision(request, state, when, offset=record.watermark), effect)
+    return DecisionWithEffect(_decision(request, state, when, offset=record.watermark), effect)
 
 
-def _accept_records(request: Request, state: PartitionState, when: datetime) -> Made | None:
+def _accept_records(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     if not state.unexplained or state.remote_end is None:
         return None
     effect = f"what stands in {state.remote}-{state.tp.partition} below {state.remote_end} stays, and the copy goes on behind it"
     facts = {"target_topic": state.remote, "target_topic_id": state.remote_id, "target_end": state.remote_end}
-    return Made(_decision(request, state, when, **facts), effect)
+    return DecisionWithEffect(_decision(request, state, when, **facts), effect)
 
 
-def _restart(request: Request, state: PartitionState, when: datetime) -> Made | None:
+def _restart(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     record, source = state.record, state.source
     if record is None or source is None:
         return None
@@ -69,10 +68,10 @@ def _restart(request: Request, state: PartitionState, when: datetime) -> Made | 
         "target_topic_id": state.remote_id,
         "target_end": _left_on_target(state, record),
     }
-    return Made(_decision(request, state, when, **facts), _effect(start, record, source))
+    return DecisionWithEffect(_decision(request, state, when, **facts), _effect(start, record, source))
 
 
-def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourcePartition) -> list[int]:
+def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourceOffsets) -> list[int]:
     """Where the copy would have to go on for each thing that is wrong; the earliest of them loses nothing."""
     if record.source_topic_id != source.topic_id or (record.target_topic, record.target_topic_id) != (state.remote, state.remote_id):
         return [source.log_start]
@@ -80,9 +79,9 @@ def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourcePa
     starts = [departed] if departed < record.watermark else []
     if record.blocked is not None and record.blocked.code == TargetLostRecords.__name__:
         starts.append(record.blocked.offset)
-    left = _left_on_target(state, record)
-    if left is not None:
-        lost = record.offset_map.source_of(left)
+    remaining = _left_on_target(state, record)
+    if remaining is not None:
+        lost = record.offset_map.source_of(remaining)
         starts.append(record.watermark if lost is None else lost)
     return starts
 
@@ -97,7 +96,7 @@ def _left_on_target(state: PartitionState, record: LedgerRecord) -> int | None:
     return state.remote_end if state.remote_stable is None else min(state.remote_end, state.remote_stable)
 
 
-def _asked_start(request: Request, source: SourcePartition) -> int:
+def _asked_start(request: DecisionRequest, source: SourceOffsets) -> int:
     if request.start == "earliest":
         return source.log_start
     if request.start == "latest":
@@ -111,15 +110,15 @@ def _asked_start(request: Request, source: SourcePartition) -> int:
     return start
 
 
-def _effect(start: int, record: LedgerRecord, source: SourcePartition) -> str:
-    words = f"the copy goes on at source offset {start}"
+def _effect(start: int, record: LedgerRecord, source: SourceOffsets) -> str:
+    effect = f"the copy goes on at source offset {start}"
     if record.source_topic_id != source.topic_id:
-        return f"{words} of the new topic; what was copied from the old one stays on the target"
+        return f"{effect} of the new topic; what was copied from the old one stays on the target"
     if start < record.watermark:
-        return f"{words}; source offsets [{start}, {record.watermark}), as far as they exist, are copied once more"
+        return f"{effect}; source offsets [{start}, {record.watermark}), as far as they exist, are copied once more"
     if start > record.watermark:
-        return f"{words}; source offsets [{record.watermark}, {start}) are passed over and kept in the ledger as skipped"
-    return words
+        return f"{effect}; source offsets [{record.watermark}, {start}) are passed over and kept in the ledger as skipped"
+    return effect
 
 
 def _described(state: PartitionState) -> str:
@@ -133,7 +132,7 @@ def _described(state: PartitionState) -> str:
     return f"{state.tp}: copied up to {record.watermark}{stuck}, {where}; {state.remote}-{state.tp.partition} {target}."
 
 
-_BINDERS: Mapping[str, Callable[[Request, PartitionState, datetime], Made | None]] = {
+_BINDERS: Mapping[str, Callable[[DecisionRequest, PartitionState, datetime], DecisionWithEffect | None]] = {
     ACCEPT_GAP: _accept_gap,
     SKIP_RECORD: _skip_record,
     RESTART: _restart,

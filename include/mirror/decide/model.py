@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from mirror.decisions.apply import PartitionFacts
 from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.choose import SourcePartition
-from mirror.plan.model import Standing
+from mirror.plan.ranges import SourceOffsets
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class PartitionState:
 
     tp: TopicPartition
     record: LedgerRecord | None
-    source: SourcePartition | None
+    source: SourceOffsets | None
     remote: str
     remote_id: str | None = None
     remote_end: int | None = None
@@ -25,16 +25,16 @@ class PartitionState:
     """Whether the remote partition holds records that neither the ledger nor an earlier decision accounts for."""
 
     @property
-    def standing(self) -> Standing:
-        """What decisions about the partition are held against."""
-        found = self.source
-        if found is None:
-            return Standing("", None, self.remote, self.remote_id)
-        return Standing(found.topic_id, found.log_start, self.remote, self.remote_id, found.leader_epoch)
+    def facts(self) -> PartitionFacts:
+        """Returns the facts that decisions about the partition are held against."""
+        source = self.source
+        if source is None:
+            return PartitionFacts("", None, self.remote, self.remote_id)
+        return PartitionFacts(source.topic_id, source.log_start, self.remote, self.remote_id, source.leader_epoch)
 
 
 @dataclass(frozen=True)
-class Made:
+class DecisionWithEffect:
     """A decision and what the next run does with it, in words."""
 
     decision: Decision

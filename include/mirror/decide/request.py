@@ -1,32 +1,24 @@
 """A decision as somebody asks for it, by the command line or on the status page: by the same rules, refused in the same words."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from mirror.decide.kinds import ALIAS, DECISIONS, KINDS, OPTIONS, PARTITION, RATE, START, TOPIC
 from mirror.errors import UsageError
-from mirror.formats.control import (
-    ACCEPT_GAP,
-    ACCEPT_RECORDS,
-    ADOPT_CLUSTER,
-    BEGIN_CONTROL,
-    BEGIN_LEDGER,
-    PAUSE,
-    RESTART,
-    RESUME,
-    SKIP_RECORD,
-    TAKE_OWNERSHIP,
-    THROTTLE,
-    UNLIMITED,
-)
+from mirror.errors.next_step import own
+from mirror.formats.control import UNLIMITED
 
-ABOUT_A_TOPIC = (ACCEPT_GAP, SKIP_RECORD, RESTART, ACCEPT_RECORDS, PAUSE, RESUME)
-DECISIONS = (*ABOUT_A_TOPIC, ADOPT_CLUSTER, TAKE_OWNERSHIP, BEGIN_LEDGER, BEGIN_CONTROL, THROTTLE)
 AS_CONFIGURED = "configured"
 EARLIEST, LATEST = "earliest", "latest"
 _LONGEST_REASON = 300
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kKmMgGtT]?)(i?)([bB]?)(?:/s)?")
+_POWERS = "kmgt"
 
 
 @dataclass(frozen=True)
-class Request:
+class DecisionRequest:
     """A decision as it was asked for. `start` is where to restart: earliest, latest, an offset, or None for what the error calls for."""
 
     decision: str
@@ -50,28 +42,38 @@ def request(
     alias: str | None = None,
     start: str | int | None = None,
     bytes_per_second: str | int | None = None,
-) -> Request:
-    """What is asked for. Raises UsageError for what is not complete or does not fit together."""
-    reason = (why or "").strip()
+) -> DecisionRequest:
+    """What is asked for. Raises UsageError with all that is not complete or does not fit together."""
     _require(decision in DECISIONS, f"there is no decision {decision!r}; choose one of {', '.join(DECISIONS)}")
-    _require(bool(reason), f"decide {decision} needs --reason, which is kept with it")
+    reason, kind = (why or "").strip(), KINDS[decision]
+    values = {TOPIC: topic, PARTITION: partition, ALIAS: alias, START: start, RATE: bytes_per_second}
+    missing = [OPTIONS[name] for name in kind.needs if values[name] is None] + ([] if reason else ["--reason"])
+    _require(not missing, f"decide {decision} needs {listed(missing)}")
+    surplus = [OPTIONS[name] for name, value in values.items() if value is not None and name not in (*kind.needs, *kind.takes)]
+    _require(not surplus, f"decide {decision} has no use for {listed(surplus)}")
     _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
-    _require((topic is not None) == (decision in ABOUT_A_TOPIC), _wanted("--topic", decision, decision in ABOUT_A_TOPIC))
-    _require(partition is None or decision in ABOUT_A_TOPIC, _wanted("--partition", decision, False))
-    _require((alias is not None) == (decision == ADOPT_CLUSTER), _wanted("--alias", decision, decision == ADOPT_CLUSTER))
-    _require(start is None or decision == RESTART, _wanted("--to-earliest, --to-latest or --to-offset", decision, False))
     _require(not isinstance(start, int) or partition is not None, "--to-offset needs --partition")
-    rate = bytes_per_second
-    _require((rate is not None) == (decision == THROTTLE), _wanted("--bytes-per-second", decision, decision == THROTTLE))
-    return Request(decision, who, reason, topic, partition, alias, start, None if rate is None else rate_of(rate))
+    return DecisionRequest(decision, who, reason, topic, partition, alias, start, _rate(bytes_per_second))
+
+
+def _rate(given: str | int | None) -> int | None:
+    try:
+        return None if given is None else rate_of(given)
+    except ValueError as error:
+        raise UsageError(f"{error}.", next="Correct the rate, and try again.") from None
+
+
+def listed(names: Sequence[str]) -> str:
+    """'a, b and c'."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def offset_of(given: str | int) -> int:
     """A partition or an offset: a number from 0 on. Raises ValueError."""
-    number = int(given)
-    if number < 0:
-        raise ValueError(f"{number} is below 0")
-    return number
+    text = str(given).strip()
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{text!r} is no whole number from 0 on")
+    return int(text)
 
 
 def start_of(given: str | int) -> str | int:
@@ -80,19 +82,27 @@ def start_of(given: str | int) -> str | int:
 
 
 def rate_of(given: str | int) -> int | None:
-    """How fast to copy, in bytes a second; -1 for no limit, and None for `configured`: what the properties say. Raises ValueError."""
-    if given == AS_CONFIGURED:
+    """How fast to copy, in bytes a second; -1 for no limit, and None for `configured`: what the properties say.
+
+    Takes 5000000, 5MB and 500k (powers of 1000), and 5MiB (of 1024). Raises ValueError.
+    """
+    text = str(given).strip()
+    if text == AS_CONFIGURED:
         return None
-    number = int(given)
-    if number != UNLIMITED and number < 1:
-        raise ValueError(f"{number} is no rate")
-    return number
+    if text == str(UNLIMITED):
+        return UNLIMITED
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no rate; write bytes a second, such as 5000000, 5MB or 5MiB, -1 for no limit, or {AS_CONFIGURED}")
+    number, prefix, binary, byte = match.groups()
+    if prefix.isupper() and byte == "b":
+        raise ValueError(f"{text!r} may be bits; write {number}{prefix}{binary}B for bytes a second")
+    rate = Fraction(number) * (1024 if binary else 1000) ** (_POWERS.index(prefix.lower()) + 1 if prefix else 0)
+    if rate < 1 or rate.denominator != 1 or (binary and not prefix):
+        raise ValueError(f"{text!r} is no rate; it has to be a whole number of bytes a second, at least 1")
+    return int(rate)
 
 
 def _require(fulfilled: bool, otherwise: str) -> None:
     if not fulfilled:
-        raise UsageError(f"The command line cannot be used: {otherwise}.", next="See python -m mirror decide --help.")
-
-
-def _wanted(option: str, decision: str, needed: bool) -> str:
-    return f"decide {decision} {'needs' if needed else 'has no use for'} {option}"
+        raise UsageError(f"The command line cannot be used: {otherwise}.", next=("See ", own("decide --help"), "."))

@@ -7,23 +7,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror.config import Flow
-from mirror.config.readable import check_readable
+from mirror.config.policies import topic_selection
+from mirror.config.validate import check_readable
 from mirror.decide import flow_wide
 from mirror.decide.binding import bind
-from mirror.decide.listing import Present, listed
-from mirror.decide.model import Made
-from mirror.decide.request import Request
-from mirror.decide.situation import partition_states
+from mirror.decide.model import DecisionWithEffect
+from mirror.decide.partition_states import partition_states
+from mirror.decide.request import DecisionRequest
+from mirror.decisions.in_force import Decisions, Present, list_decisions, moment_after
 from mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
 from mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters, control_of, ledger_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
-from mirror.plan.decisions import Decisions, moment_after
-from mirror.plan.own_topics import read_decisions, read_ledger, renamed_ledger
-from mirror.policy import topic_selection
+from mirror.plan.internal_topics import read_decisions, read_ledger, renamed_ledger
+from mirror.sync.flow_clusters import clusters, control_of, ledger_of
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
@@ -31,14 +30,14 @@ _ANY_OTHER = -1
 """The number of no partition, so that nobody decides about it."""
 
 
-def decide(flow: Flow, request: Request, dry_run: bool = False) -> list[Made]:
+def decide(flow: Flow, request: DecisionRequest, dry_run: bool = False) -> list[DecisionWithEffect]:
     """Takes the decision for everything that it applies to, and gives what was decided. With `dry_run` nothing is written.
 
     Raises NothingToDecide, with how things stand, where there is no question that it would answer.
     """
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
-        return _Deciding(flow, source, target, request).run(dry_run)
+        return _DecisionMaker(flow, source, target, request).run(dry_run)
 
 
 def decisions_of(flow: Flow) -> list[tuple[Decision, bool]]:
@@ -50,64 +49,64 @@ def decisions_of(flow: Flow) -> list[tuple[Decision, bool]]:
         ledger_id = ledger.topic_id()
         records = ledger.read().records if ledger_id else {}
         ids = {flow.source: source.cluster_id(), flow.target: target.cluster_id()}
-    return listed(decisions, Present(records, ledger_id, ids))
+    return list_decisions(decisions, Present(records, ledger_id, ids))
 
 
-class _Deciding:
+class _DecisionMaker:
     """One decision of a person about one flow."""
 
-    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: Request) -> None:
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: DecisionRequest) -> None:
         self._flow = flow
         self._source = source
         self._target = target
         self._request = request
         self._control = control_of(flow, target)
 
-    def run(self, dry_run: bool) -> list[Made]:
+    def run(self, dry_run: bool) -> list[DecisionWithEffect]:
         """Looks, binds and writes; again if somebody else decided meanwhile. Raises DecidedMeanwhile if that goes on and on, or if it comes
         to something else than before, which the person may have been shown."""
         first: list[Decision] = []
         for pause in _PAUSES:
-            made = self._made(read_decisions(self._flow, self._control, dry_run=True))
-            bound = [replace(each.decision, when=_ANY_TIME, until=None) for each in made]
+            effects = self._effects(read_decisions(self._flow, self._control, dry_run=True))
+            bound = [replace(effect.decision, when=_ANY_TIME, until=None) for effect in effects]
             first = first or bound
             if bound != first:
                 raise DecidedMeanwhile(self._control.topic)
             if dry_run:
-                return made
+                return effects
             if not self._control.exists():
                 self._control.create(self._flow.value("mirror.ledger.replication.factor"))
             try:
-                self._control.write_next([each.decision for each in made])
-                return made
+                self._control.write_next([effect.decision for effect in effects])
+                return effects
             except DecidedMeanwhile as other:
                 meanwhile = other
                 time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
         raise meanwhile
 
-    def _made(self, decisions: Decisions) -> list[Made]:
+    def _effects(self, decisions: Decisions) -> list[DecisionWithEffect]:
         word = self._request.decision
         if word in (PAUSE, RESUME):
             return self._paused(decisions)
         if word == BEGIN_LEDGER:
             return self._begin_ledger(decisions)
         if word == BEGIN_CONTROL:
-            found = ledger_of(self._flow, self._target).topic_id()
-            return flow_wide.begin_control(self._request, decisions.ledger_id, found, self._when(decisions))
+            ledger_id = ledger_of(self._flow, self._target).topic_id()
+            return flow_wide.begin_control(self._request, decisions.ledger_id, ledger_id, self._when(decisions))
         if word == THROTTLE:
             configured = self._flow.value("mirror.max.bytes.per.second")
             return flow_wide.throttle(self._request, decisions.throttle, configured, self._when(decisions))
         return self._about_the_ledger(decisions)
 
-    def _begin_ledger(self, decisions: Decisions) -> list[Made]:
+    def _begin_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
         ledger = ledger_of(self._flow, self._target)
-        known, found = decisions.ledger_id, ledger.topic_id()
-        if known is None and found is None:
+        noted_id, present_id = decisions.ledger_id, ledger.topic_id()
+        if noted_id is None and present_id is None:
             renamed = renamed_ledger(self._flow, self._target)
-            known = renamed.id if renamed else None
-        return flow_wide.begin_ledger(self._request, ledger.topic, known, found, self._when(decisions))
+            noted_id = renamed.id if renamed else None
+        return flow_wide.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._when(decisions))
 
-    def _about_the_ledger(self, decisions: Decisions) -> list[Made]:
+    def _about_the_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
         flow, request = self._flow, self._request
         source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
         _, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
@@ -122,24 +121,30 @@ class _Deciding:
         check_clusters(records, flow.source, source_id, flow.target, target_id, decisions)
         return bind(request, partition_states(flow, self._source, self._target, view, decisions, request), when)
 
-    def _paused(self, decisions: Decisions) -> list[Made]:
+    def _paused(self, decisions: Decisions) -> list[DecisionWithEffect]:
         request, topic = self._request, self._request.topic or ""
         if not topic_selection(self._flow).takes(topic):
             raise NothingToDecide(request.decision, f"the flow {self._flow.name} mirrors no topic '{topic}'.", topic=topic)
-        made = Decision(request.decision, request.who, self._when(decisions), request.why, topic, request.partition)
+        decision = Decision(request.decision, request.who, self._when(decisions), request.why, topic, request.partition)
         what = topic if request.partition is None else f"{topic}-{request.partition}"
         if request.decision == PAUSE:
-            return [Made(made, f"{what} is left out of every plan until it is resumed; a run that has begun ends what it began")]
+            return [
+                DecisionWithEffect(
+                    decision, f"{what} is left out of every plan until it is resumed; a run that has begun ends what it began"
+                )
+            ]
         if not any(decisions.pause(TopicPartition(topic, number)) for number in self._numbers(decisions, topic)):
             raise NothingToDecide(request.decision, f"{what} is not paused.", topic=topic, partition=request.partition)
-        return [Made(made, f"{what} is copied again, from where it was left")]
+        return [DecisionWithEffect(decision, f"{what} is copied again, from where it was left")]
 
     def _numbers(self, decisions: Decisions, topic: str) -> set[int]:
         """The partitions to which pauses may apply: the one that is asked for, or those somebody decided about and one that stands for all
         others."""
         if self._request.partition is not None:
             return {self._request.partition}
-        return {_ANY_OTHER} | {each.partition for each in decisions.all if each.topic == topic and each.partition is not None}
+        return {_ANY_OTHER} | {
+            decision.partition for decision in decisions.all if decision.topic == topic and decision.partition is not None
+        }
 
     def _when(self, decisions: Decisions, records: Iterable[LedgerRecord] = ()) -> datetime:
         return moment_after(decisions, records, datetime.now(UTC))

@@ -2,12 +2,20 @@
 
 from collections.abc import Collection
 
-from mirror.errors.base import MirrorError
-from mirror.errors.next_step import FLOW, PLAN
+from mirror.errors.base import MirrorError, Runbook
+from mirror.errors.next_step import of_the_flow, the_plan
 
 
 class AuditDifferent(MirrorError):
     """Raised when source and target are not the same where the ledger says that one is the copy of the other."""
+
+    runbook = Runbook(
+        "Source and target are not the same where one should be the copy of the other.",
+        "It depends on the kind: a `missing record` or a `truncated tail` is.",
+        "Look at both records (`audit --show-payload`), and find out who writes to the target. To have the source's records there "
+        "again, delete the remote topic, run `refresh-topics`, and copy the topic again (`decide restart`).",
+        more="The message names the kind and the offsets.",
+    )
 
     def __init__(self, what: str, topic: str, partition: int, offset: int | None) -> None:
         super().__init__(
@@ -15,9 +23,12 @@ class AuditDifferent(MirrorError):
             topic=topic,
             partition=partition,
             offset=offset,
-            next="Look at both records (the audit's result shows them; their contents: python -m mirror audit "
-            f"--flow '{FLOW}' --topics {topic} --show-payload), and find out who wrote to the target. If the source's record shall stand "
-            "there: delete the remote topic, run refresh-topics, and copy it again with decide restart.",
+            next=(
+                "Look at both records (the audit's result shows them; their contents: ",
+                of_the_flow("audit", f"--topics {topic} --show-payload"),
+                "), and find out who wrote to the target. To have the source's records there again, delete the remote topic, run "
+                "refresh-topics, and copy it again with decide restart.",
+            ),
         )
 
 
@@ -25,6 +36,11 @@ class LogMoved(MirrorError):
     """Raised when retention deletes records while they are being read."""
 
     retriable = True
+    runbook = Runbook(
+        "Retention deleted records while an audit read them, three times in a row.",
+        "No.",
+        "Run the audit again, for fewer topics at once.",
+    )
 
     def __init__(self, cluster: str, topic: str, partition: int, detail: str) -> None:
         super().__init__(
@@ -38,6 +54,12 @@ class LogMoved(MirrorError):
 
 class RecordUnreadable(MirrorError):
     """Raised when the client cannot read a record, so that nothing can be said of its partition."""
+
+    runbook = Runbook(
+        "A record has a header key that is not UTF-8, so the audit did not compare its partition.",
+        "No.",
+        "Audit what lies in front of the record and behind it, with `--from` and `--to`.",
+    )
 
     def __init__(self, cluster: str, topic: str, partition: int, offset: int) -> None:
         super().__init__(
@@ -54,9 +76,15 @@ class RecordUnreadable(MirrorError):
 class NothingAudited(MirrorError):
     """Raised when topics that were asked for by name were never copied: an audit of them would prove nothing."""
 
+    runbook = Runbook(
+        "An audit was asked about topics by name, and the flow has never copied them.",
+        "No.",
+        "Check the names, which are those of the source. The plan of a flow that has not begun to copy a topic says so.",
+    )
+
     def __init__(self, topics: Collection[str]) -> None:
         super().__init__(
-            f"Nothing was ever copied of {', '.join(topics)}, so nothing of it was audited. What else was asked for was.",
-            next=f"Look at the names, which are those of the source, and at what the flow takes: {PLAN}.",
+            f"Nothing was ever copied of {', '.join(topics)}, so the audit left it out. It audited what else was asked for.",
+            next=("Check the names, which are those of the source, and what the flow takes: ", *the_plan(), "."),
         )
         self.topics = tuple(topics)

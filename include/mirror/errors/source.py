@@ -1,22 +1,32 @@
 """Errors of a source partition: what was there is gone, other, or held back."""
 
-from mirror.errors.base import MirrorError
-from mirror.errors.next_step import Remedy
+from mirror.errors.base import TOPIC, MirrorError, Runbook
+from mirror.errors.next_step import Command, Remedy
 
 
 class SourceGap(MirrorError):
     """Raised when records between the watermark and the log start are gone before they were copied."""
 
+    runbook = Runbook(
+        "The source deleted records before they were copied (retention).",
+        "Yes: the named offsets are gone from the source.",
+        "Find out why the copy was behind: short retention, a pause, a budget that is too small. If you can bear the loss, accept the gap: "
+        "the next run goes on behind it, and the ledger keeps the gap. To do so for every gap of a topic, set `mirror.on.gap`.",
+        (Remedy("accept-gap", TOPIC),),
+    )
+
     def __init__(self, topic: str, partition: int, watermark: int, log_start: int) -> None:
-        remedy = Remedy("accept-gap", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{watermark}: the source's log starts at {log_start}, so {log_start - watermark} offsets "
             f"[{watermark}, {log_start}) are gone and were never copied. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
-            next=f"To go on behind the gap, and have it recorded: {remedy} (for every gap of a topic: mirror.on.gap=skip-and-record)",
-            remedies=(remedy,),
+            next=(
+                "To go on behind the gap, and have it recorded: ",
+                Remedy("accept-gap", topic, partition),
+                " (for every gap of a topic: mirror.on.gap=skip-and-record)",
+            ),
         )
         self.watermark = watermark
         self.log_start = log_start
@@ -25,17 +35,26 @@ class SourceGap(MirrorError):
 class SourceRecreated(MirrorError):
     """Raised when the source topic was deleted and created again under the same name."""
 
+    runbook = Runbook(
+        "Somebody deleted the source topic and created it again.",
+        "No. The new topic is not copied.",
+        "Restart the partition: the new records follow the old ones in the remote topic. Or mirror the new topic under another alias of "
+        "the same cluster (`east2->west`), and exclude it from this flow.",
+        (Remedy("restart", TOPIC),),
+    )
+
     def __init__(self, topic: str, partition: int, watermark: int, known_id: str, found_id: str) -> None:
-        remedy = Remedy("restart", topic, partition)
         super().__init__(
             f"{topic}-{partition}@{watermark}: the source topic was recreated (topic id {known_id} became {found_id}), "
             f"so offsets below {watermark} mean other records now. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
-            next=f"To copy the new topic from its beginning behind the old records: {remedy} "
-            "Else exclude the topic, or mirror it under another source alias.",
-            remedies=(remedy,),
+            next=(
+                "To copy the new topic from its beginning behind the old records: ",
+                Remedy("restart", topic, partition),
+                " Else exclude the topic, or mirror it under another source alias.",
+            ),
         )
         self.known_id = known_id
         self.found_id = found_id
@@ -47,18 +66,27 @@ class SourceTruncated(MirrorError):
     `diverged` is the first source offset at which something else may stand than what was copied, `end` the log's end.
     """
 
+    runbook = Runbook(
+        "The source ends before what was copied: it lost records.",
+        "The source lost them. The target still has them.",
+        "Find out why the source lost records (unclean leader election). Then restart the partition: the copy goes on where the source's "
+        "old records end.",
+        (Remedy("restart", TOPIC),),
+    )
+
     def __init__(self, topic: str, partition: int, watermark: int, end: int, diverged: int | None = None) -> None:
         lost = end if diverged is None else diverged
         others = f", and other records stand in [{lost}, {end}) now" if lost < end else ""
-        remedy = Remedy("restart", topic, partition)
         super().__init__(
-            f"{topic}-{partition}@{watermark}: the source's log was cut off at {lost}; the records that were copied from "
+            f"{topic}-{partition}@{watermark}: the source's log was cut off at {lost}. The records that were copied from "
             f"[{lost}, {watermark}) exist on the target only{others}. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,
             offset=watermark,
-            next=f"Find out why the source lost records (unclean leader election?). Then go on where its old records end: {remedy}",
-            remedies=(remedy,),
+            next=(
+                "Find out why the source lost records (unclean leader election?). Then go on where its old records end: ",
+                Remedy("restart", topic, partition),
+            ),
         )
         self.watermark = watermark
         self.end = end
@@ -72,22 +100,30 @@ class BlockedByOpenTransaction(MirrorError):
     is why Kafka does not say for how long it is open; its first record's timestamp says it then.
     """
 
+    runbook = Runbook(
+        "A transaction on the source has been open for longer than `mirror.open.transaction.max.seconds`.",
+        "No, records are only late.",
+        "Run the `kafka-transactions.sh` command of the message. Then end the producer, or abort the transaction.",
+        more="Its coordinator's clock says so; with brokers before 3.8 the worker's clock has to agree. Without DESCRIBE on the "
+        "transactional id the timestamp of its first record says so, and the message tells.",
+    )
+
     def __init__(
         self, topic: str, partition: int, last_stable: int, end: int, seconds: float | None, holder: str = "", untold: str = ""
     ) -> None:
         named = f" ({holder})" if holder else ""
         age = f"has been open for {seconds:.0f} s" if seconds is not None else "is over for its coordinator, but not for this partition"
-        judged = f" That is by the timestamp of its first record, for Kafka does not tell us more: {untold}." if untold else ""
+        judged = f" Its age is by the timestamp of its first record, for Kafka does not tell us more: {untold}." if untold else ""
         tool = "kafka-transactions.sh --bootstrap-server <source>"
         place = f"--topic {topic} --partition {partition}"
-        abort = f" If its producer is gone, end it with: {tool} abort {place} --start-offset {last_stable}" if holder else ""
+        abort = (" If its producer is gone, end it with: ", Command(f"{tool} abort {place} --start-offset {last_stable}")) if holder else ()
         super().__init__(
             f"{topic}-{partition}@{last_stable}: a transaction{named} {age}, so nothing behind its first record "
             f"can be read as committed; {end - last_stable} offsets [{last_stable}, {end}) wait.{judged}",
             topic=topic,
             partition=partition,
             offset=last_stable,
-            next=f"Look at it with: {tool} find-hanging {place}{abort}",
+            next=("Look at it with: ", Command(f"{tool} find-hanging {place}"), *abort),
         )
         self.last_stable = last_stable
         self.end = end
@@ -96,12 +132,20 @@ class BlockedByOpenTransaction(MirrorError):
 class OtherCluster(MirrorError):
     """Raised when an alias leads to another cluster than the ledger was written for."""
 
+    runbook = Runbook(
+        "An alias leads to another cluster than before.",
+        "No, nothing was copied.",
+        "Correct `<alias>.bootstrap.servers`. If the cluster was replaced on purpose, adopt it.",
+        (Remedy("adopt-cluster", alias="ALIAS"),),
+    )
+
     def __init__(self, alias: str, known_id: str, found_id: str) -> None:
-        remedy = Remedy("adopt-cluster", alias=alias)
         super().__init__(
             f"The alias '{alias}' leads to cluster {found_id}, but the ledger was written for cluster {known_id}. Nothing was copied.",
-            next=f"Correct {alias}.bootstrap.servers. If the cluster was replaced on purpose: {remedy}",
-            remedies=(remedy,),
+            next=(
+                f"Correct {alias}.bootstrap.servers. If the cluster was replaced on purpose: ",
+                Remedy("adopt-cluster", alias=alias),
+            ),
         )
         self.alias = alias
         self.known_id = known_id
@@ -112,10 +156,16 @@ class SourceRepeated(MirrorError):
     """Raised when a record of the source came once more, or one in front of where reading was to begin: written, it would stand twice."""
 
     retriable = True
+    runbook = Runbook(
+        "The source gave a record again, or one in front of where reading began.",
+        "No, and nothing is doubled: the transaction was aborted.",
+        "Nothing: the next run reads from the watermark again. If it stays, look at the partition's leader.",
+    )
 
     def __init__(self, topic: str, partition: int, offset: int, expected: int) -> None:
         super().__init__(
-            f"{topic}-{partition}@{offset}: this record came where {expected} or a later one had to. The transaction was aborted.",
+            f"{topic}-{partition}@{offset}: the source gave this record where {expected} or a later one had to come. The transaction was "
+            "aborted.",
             topic=topic,
             partition=partition,
             offset=offset,
@@ -128,3 +178,8 @@ class SourceUnreadable(MirrorError):
     """Raised when a source partition cannot be read: the topic is hidden, gone or without leader."""
 
     retriable = True
+    runbook = Runbook(
+        "A source partition is hidden, gone, or has no leader that answers; or it lost the wanted offset while it was read.",
+        "Not known yet.",
+        "Wait for the next run: it compares the offset with the log's start and end, and says which it is.",
+    )

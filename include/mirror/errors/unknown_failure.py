@@ -4,12 +4,20 @@ import logging
 import traceback
 from pathlib import PurePath
 
-from mirror.errors.base import ErrorReport
+from mirror.errors.base import ErrorReport, Runbook
 
 log = logging.getLogger(__name__)
 
 UNEXPECTED = "Unexpected"
 """The code of such an error."""
+
+RUNBOOK = Runbook(
+    "The mirror itself has a mistake.",
+    "No. The ledger is consistent, whatever happened.",
+    "Report it with its message, which has file, line and function of every call. The whole traceback is in the log of whoever ran "
+    "it: for a Spark job with a local master in the task's log, for one on a cluster in the executor's standard error.",
+)
+
 _FRAMES = 12
 _PACKAGES = PurePath(__file__).parents[2]
 
@@ -21,13 +29,13 @@ def unexpected(what: str, failure: BaseException, next: str) -> ErrorReport:
     first, and those of what caused it.
     """
     log.error("%s failed unexpectedly", what, exc_info=failure)
-    return ErrorReport(UNEXPECTED, f"{what} failed unexpectedly: {_told(failure)}.", next=next)
+    return ErrorReport(UNEXPECTED, f"{what} failed unexpectedly: {_chain(failure)}.", next=next)
 
 
-def _told(failure: BaseException) -> str:
+def _chain(failure: BaseException) -> str:
     cause = failure.__cause__ or (None if failure.__suppress_context__ else failure.__context__)
-    told = f"{type(failure).__name__}: {failure} ({_stack(failure)})"
-    return f"{told}, caused by {_told(cause)}" if cause is not None else told
+    line = f"{type(failure).__name__}: {failure} ({_stack(failure)})"
+    return f"{line}, caused by {_chain(cause)}" if cause is not None else line
 
 
 def _stack(failure: BaseException) -> str:

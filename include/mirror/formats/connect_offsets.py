@@ -6,7 +6,7 @@ way to escape a character, would be another key that nobody ever asks for.
 
 from typing import Any, NamedTuple
 
-from mirror.formats.fields import parsed
+from mirror.formats.fields import parse_json
 
 PARTITIONS = 25
 """`offset.storage.partitions`, unless it is set."""
@@ -67,7 +67,7 @@ class OtherConnector(ValueError):
 def decode_source(key: bytes | None) -> SourcePartition:
     """The partition in the key of a source connector. Raises OtherConnector for a key of another kind, ValueError for what is no key, also
     for one that says the same in other bytes: MirrorMaker 2 would not find it."""
-    array = parsed(key or b"")
+    array = parse_json(key or b"")
     if type(array) is not list or len(array) != 2 or type(array[1]) is not dict:
         raise ValueError("it is not an array of a connector's name and a partition")
     connector, members = array
@@ -78,10 +78,10 @@ def decode_source(key: bytes | None) -> SourcePartition:
         raise ValueError("the names of connector, cluster and topic have to be strings")
     if type(partition) is not int or not 0 <= partition <= _INT_MAX:
         raise ValueError(f"{partition!r} is no number of a partition")
-    found = SourcePartition(connector, cluster, topic, partition)
-    if found.key != key:
+    source = SourcePartition(connector, cluster, topic, partition)
+    if source.key != key:
         raise ValueError("it is not written as Kafka Connect writes it, which would never find it")
-    return found
+    return source
 
 
 def encode_offset(offset: int) -> bytes:
@@ -94,7 +94,7 @@ def decode_offset(value: bytes | None) -> int | None:
     Raises ValueError for what is no offset."""
     if value is None:
         return None
-    members: Any = parsed(value)
+    members: Any = parse_json(value)
     if members is None:
         return None
     if type(members) is not dict or type(members.get("offset")) is not int:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from mirror.errors import ControlUnreadable
-from mirror.formats.fields import count, moment, moment_text, parsed, string
+from mirror.formats.fields import count, moment, moment_text, parse_json, string
 
 VERSION = 1
 
@@ -138,7 +138,7 @@ def encode(decision: Decision) -> bytes:
 def decode(value: bytes, where: str) -> Decision:
     """The decision of a record. Raises ControlUnreadable, in whose message `where` names the record."""
     try:
-        return from_document(parsed(value))
+        return from_document(parse_json(value))
     except (ValueError, TypeError, KeyError, AttributeError) as failure:
         raise ControlUnreadable(where, f"{type(failure).__name__}: {failure}") from failure
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 
-def parsed(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
     """The JSON value of a record's bytes. Raises ValueError."""
     try:
         return json.loads(data)

@@ -73,22 +73,22 @@ class HistoryTopic:
         return replace(self, target_next=min(self.target_next, offset), intervals=intervals, places=places)
 
 
-def to_document(each: HistoryTopic) -> dict[str, Any]:
+def to_document(history_topic: HistoryTopic) -> dict[str, Any]:
     """An entry as JSON has it."""
     return {
-        "topic": each.topic,
-        "topic_id": each.topic_id,
-        "target_next": each.target_next,
-        "intervals": each.intervals,
-        "places": [[place.start, place.end, place.target_start, place.target_end] for place in each.places[-MAX_PLACES:]],
-        "records": each.records,
-        "bytes": each.bytes,
+        "topic": history_topic.topic,
+        "topic_id": history_topic.topic_id,
+        "target_next": history_topic.target_next,
+        "intervals": history_topic.intervals,
+        "places": [[place.start, place.end, place.target_start, place.target_end] for place in history_topic.places[-MAX_PLACES:]],
+        "records": history_topic.records,
+        "bytes": history_topic.bytes,
     }
 
 
 def from_documents(documents: Iterable[Mapping[str, Any]]) -> tuple[HistoryTopic, ...]:
     """The opposite of `to_document`, for all entries. Raises ValueError, TypeError or KeyError for what is not one."""
-    return tuple(_topic(dict(each)) for each in documents)
+    return tuple(_topic(dict(document)) for document in documents)
 
 
 def _topic(fields: dict[str, Any]) -> HistoryTopic:
@@ -98,7 +98,7 @@ def _topic(fields: dict[str, Any]) -> HistoryTopic:
         topic_id=string(fields, "topic_id"),
         target_next=count(fields, "target_next"),
         intervals=tuple((whole(start, "start"), whole(end, "end")) for start, end in fields["intervals"]),
-        places=tuple(_place(topic, *each) for each in fields["places"]),
+        places=tuple(_place(topic, *field) for field in fields["places"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
     )

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from mirror.errors import TargetLostRecords
 from mirror.formats.control import Decision
 from mirror.formats.history import History, HistoryTopic
-from mirror.formats.skipped import Skipped
-from mirror.offsets.intervals import Interval
+from mirror.formats.skips import Skipped
+from mirror.offsets.intervals import Interval, within
 from mirror.offsets.map import OffsetMap
 from mirror.offsets.older_copies import OlderCopies
 
 MAX_INTERVALS = 64
 """How many covered and history intervals a record keeps; the newest stay."""
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -26,28 +28,19 @@ class Writer:
 
 @dataclass(frozen=True)
 class Blocked:
-    """The record at which a partition is stuck: its offset, why, since when, and how often it was tried.
+    """The record at which a partition is stuck: its offset, the error's code and message, since when, and how often it was tried.
 
     `tried` is when the run was planned that tried it last, None where that was not noted: a pause is counted from plan to plan, for the
     clock of a host that copies may be another. `limits` are those of the remote topic when it was tried last ('': not noted).
     """
 
     offset: int
-    error: str
+    code: str
+    message: str
     since: datetime
     tries: int
     tried: datetime | None = None
     limits: str = ""
-
-    @property
-    def code(self) -> str:
-        """The code of the error."""
-        return self.error.partition(":")[0]
-
-    @property
-    def message(self) -> str:
-        """What the error said."""
-        return self.error.partition(": ")[2]
 
 
 @dataclass(frozen=True)
@@ -128,18 +121,41 @@ class LedgerRecord:
         """The first source offset that is not history: where the copy of the partition began."""
         if self.start is not None:
             return self.start
-        return min((self.watermark, *(start for start, _ in self.covered[:1]), *(each.start for each in self.skipped[:1])))
+        return min((self.watermark, *(start for start, _ in self.covered[:1]), *(skip.start for skip in self.skipped[:1])))
 
     @property
     def places_of_history(self) -> tuple[History, ...]:
         """Where history was written, topic by topic."""
-        return tuple(place for each in self.history_topics for place in each.places)
+        return tuple(place for history_topic in self.history_topics for place in history_topic.places)
 
     def written_into(self, topic: str, topic_id: str) -> HistoryTopic | None:
         """What history was written into a topic of the target; None if none was, or only into one of that name that is gone."""
-        return next((each for each in self.history_topics if (each.topic, each.topic_id) == (topic, topic_id)), None)
+        return next(
+            (history_topic for history_topic in self.history_topics if (history_topic.topic, history_topic.topic_id) == (topic, topic_id)),
+            None,
+        )
 
     @property
     def is_handed_back(self) -> bool:
         """Whether MirrorMaker 2 mirrors the partition again."""
         return self.handed_back is not None
+
+
+def loss_note(record: LedgerRecord) -> Blocked | None:
+    """The note that the remote partition was seen to have lost records of ours. It stays until somebody decides: aborted records stand
+    where they were, so nothing shows it any more."""
+    blocked = record.blocked
+    return blocked if blocked is not None and blocked.code == TargetLostRecords.__name__ else None
+
+
+def history_text(record: LedgerRecord, start: int = 0, end: int | None = None) -> str:
+    """Where history of the source offsets `[start, end)` was written, such as `[0, 48) in history.east.orders-older, [48, 72) in
+    history.east.orders`; empty if there is none. By default all that lies below the copy's start."""
+    last = record.live_start if end is None else end
+    parts = sorted((within(history_topic.intervals, start, last), history_topic.topic) for history_topic in record.history_topics)
+    return ", ".join(f"{_listed(intervals)} in {topic}" for intervals, topic in parts if intervals)
+
+
+def _listed(intervals: tuple[Interval, ...]) -> str:
+    more = f" and {len(intervals) - _SHOWN} more" if len(intervals) > _SHOWN else ""
+    return " ".join(f"[{start}, {end})" for start, end in intervals[:_SHOWN]) + more

@@ -22,8 +22,8 @@ def schema_id(value: bytes | None) -> int | None:
     """
     if value is None or len(value) <= _FRAME_BYTES or len(value) == _LONG_BYTES or value[0] != _MAGIC:
         return None
-    found = int.from_bytes(value[1:_FRAME_BYTES], "big")
-    return found if 0 < found <= _LARGEST_ID else None
+    number = int.from_bytes(value[1:_FRAME_BYTES], "big")
+    return number if 0 < number <= _LARGEST_ID else None
 
 
 def has_id_in_header(headers: Iterable[tuple[str, bytes | None]]) -> bool:

@@ -14,8 +14,8 @@ from kafka import admin as python
 
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.kafka_python import python_settings
 from mirror.kafka.model import Acl
-from mirror.kafka.python_client import python_settings
 
 _BY_NAME = python.ACLFilter(
     None,
@@ -36,7 +36,7 @@ def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] 
     client = None
     try:
         client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
-        return frozenset(_acl(found) for found in client.describe_acls(_BY_NAME)[0])
+        return frozenset(_acl(binding) for binding in client.describe_acls(_BY_NAME)[0])
     except errors.SecurityDisabledError:
         return None
     except errors.ClusterAuthorizationFailedError:
@@ -62,8 +62,10 @@ def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError 
     }
 
 
-def _acl(found: Any) -> Acl:
-    return Acl(found.resource_pattern.resource_name, found.principal, found.host, found.operation.name, found.permission_type.name)
+def _acl(binding: Any) -> Acl:
+    return Acl(
+        binding.resource_pattern.resource_name, binding.principal, binding.host, binding.operation.name, binding.permission_type.name
+    )
 
 
 def _binding(acl: Acl) -> AclBinding:

@@ -1,4 +1,7 @@
-"""The admin client of one cluster: its requests, waited for within a deadline, and what goes wrong with them as errors of ours."""
+"""The admin client of one cluster: its requests, waited for within a deadline, and what goes wrong with them as errors of ours.
+
+What the admin client describes, as our values: topics with their ids, config entries.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Set
@@ -7,19 +10,23 @@ from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigSource
 
 from mirror.errors import MirrorError
-from mirror.kafka.failures import Complaints, Errors, kafka_error, left_out, patiently, settings_with, translated
+from mirror.kafka.client_errors import ClientErrors, Errors, collect_refusal, kafka_error, retry_until, settings_with, to_mirror_error
+from mirror.kafka.model import ConfigEntry, Partition, Topic
 
 _LOOK_EVERY_SECONDS = 0.25
-_MISSING = {
+MISSING = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
     KafkaError._NOENT,
     KafkaError.UNKNOWN_TOPIC_ID,
 }
+"""What brokers and the client say of topics and partitions that they do not know."""
+
+_URL_SAFE = str.maketrans("+/", "-_")
 
 
 class Admin:
@@ -27,7 +34,7 @@ class Admin:
 
     def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float) -> None:
         self._timeout = timeout
-        self._complaints = Complaints(alias, settings)
+        self._complaints = ClientErrors(alias, settings)
         self._client = AdminClient(settings_with(settings, self._complaints))
 
     def close(self) -> None:
@@ -55,10 +62,10 @@ class Admin:
             return answer.result(0)
         except Exception as failure:
             error = kafka_error(failure)
-            if error is not None and error.code() in _MISSING | awaited:
+            if error is not None and error.code() in MISSING | awaited:
                 return None
             ours = self._translated(failure, step, topic, operation)
-            if not left_out(ours, errors):
+            if not collect_refusal(ours, errors):
                 raise ours from failure
             return None
 
@@ -92,11 +99,11 @@ class Admin:
             finally:
                 self._client.poll(0)
 
-        return patiently(ask, seconds, self._complaints)
+        return retry_until(ask, seconds, self._complaints)
 
     def _translated(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
         self._client.poll(0)
-        return translated(
+        return to_mirror_error(
             failure,
             self._complaints,
             step=step,
@@ -104,3 +111,33 @@ class Admin:
             topic=topic,
             operation=operation,
         )
+
+
+def topic_of(described: Any) -> Topic:
+    """A topic, its partitions in the order of their numbers."""
+    partitions = sorted(
+        Partition(p.id, _leader_of(p), tuple([node.id for node in p.replicas]), tuple([node.id for node in p.isr]))
+        for p in described.partitions
+    )
+    return Topic(described.name, topic_id_of(described), tuple(partitions))
+
+
+def topic_id_of(described: Any) -> str:
+    """A topic's id, in Kafka's own alphabet."""
+    return kafka_uuid(str(described.topic_id))
+
+
+def _leader_of(partition: Any) -> int | None:
+    leader = partition.leader
+    return leader.id if leader is not None and leader.id >= 0 else None
+
+
+def kafka_uuid(text: str) -> str:
+    """A topic id as Kafka's own tools write it: URL-safe base64 (org.apache.kafka.common.Uuid). The client has the standard alphabet, whose
+    `+` and `/` stand where Kafka has `-` and `_`."""
+    return text.translate(_URL_SAFE)
+
+
+def config_entry_of(entry: Any) -> ConfigEntry:
+    """A config entry, with the broker's word for where its value comes from."""
+    return ConfigEntry(entry.name, entry.value, ConfigSource(entry.source).name, bool(entry.is_read_only), bool(entry.is_sensitive))

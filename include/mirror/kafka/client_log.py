@@ -43,8 +43,8 @@ def said_by(who: str) -> Iterator[None]:
 
 def keep_secret(settings: Mapping[str, Any]) -> None:
     """Has the secrets among a client's settings masked wherever a line should quote one."""
-    found = (str(value) for name, value in settings.items() if _SECRET_NAME.search(name) and isinstance(value, str))
-    _secrets.update(value for value in found if len(value) >= _SHORTEST_SECRET)
+    values = (str(value) for name, value in settings.items() if _SECRET_NAME.search(name) and isinstance(value, str))
+    _secrets.update(value for value in values if len(value) >= _SHORTEST_SECRET)
 
 
 def masked(text: str) -> str:
@@ -86,9 +86,9 @@ class RepeatFilter(logging.Filter):
 
     def left_out(self) -> list[str]:
         """Forgets what was said, and gives what was left out since, with how often it came: for the end of a job."""
-        found = [f"{kind} (the same line came {_times(count)} more)" for kind, (_, count) in self._said.items() if count]
+        lines = [f"{kind} (the same line came {_times(count)} more)" for kind, (_, count) in self._said.items() if count]
         self._said.clear()
-        return found
+        return lines
 
 
 def _times(count: int) -> str:

@@ -1,6 +1,7 @@
 """One cluster: its id, its topics and their configs and offsets, and changing them. Every call has a deadline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -10,15 +11,18 @@ from confluent_kafka.admin import ConfigEntry as ClientConfigEntry
 from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.kafka.admin import Admin
-from mirror.kafka.described import config_entry_of, topic_of
-from mirror.kafka.failures import Errors, left_out
-from mirror.kafka.listing import list_offsets
+from mirror.kafka.admin import Admin, config_entry_of, topic_id_of, topic_of
+from mirror.kafka.bootstrap_servers import beginning_at, servers
+from mirror.kafka.client_errors import Errors, collect_refusal
+from mirror.kafka.list_offsets import list_offsets
 from mirror.kafka.model import ConfigEntry, End, NewTopic, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
 
 Partitions = Iterable[TopicPartition]
+
+_SERVER_SECONDS = 5.0
+"""How long one server may take: most clusters that are asked server by server have a broker that does not answer."""
 
 
 class Cluster:
@@ -58,9 +62,16 @@ class Cluster:
         What a broker refuses of one topic alone goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
         on which we may not do `operation`, in the words of Kafka's ACLs.
         """
+        return {name: topic_of(described) for name, described in self._described(names, errors, operation)}
+
+    def topic_ids(self, names: Iterable[str], errors: Errors = None) -> dict[str, str]:
+        """The ids of topics by name; as `topics`, for a small part of its CPU where topics have many partitions."""
+        return {name: topic_id_of(described) for name, described in self._described(names, errors)}
+
+    def _described(self, names: Iterable[str] | None, errors: Errors, operation: str = "DESCRIBE") -> Iterator[tuple[str, Any]]:
         wanted = _possible(names) if names is not None else self.names()
         if not wanted:
-            return {}
+            return
         permissions = operation != "DESCRIBE"
         answers = self.admin.send(
             "describing topics",
@@ -68,18 +79,16 @@ class Cluster:
                 TopicCollection(wanted), request_timeout=seconds, include_authorized_operations=permissions
             ),
         )
-        found: dict[str, Topic] = {}
         for name, answer in answers.items():
             described = self.admin.result(answer, "describing a topic", name, errors, operation)
             if described is None or (names is None and described.is_internal):
                 continue
             if permissions and not _permits(described, AclOperation[operation]):
                 refused = AuthorizationRefused(self.alias, operation, f"topic {name}", topic=name)
-                if not left_out(refused, errors):
+                if not collect_refusal(refused, errors):
                     raise refused
                 continue
-            found[name] = topic_of(described)
-        return found
+            yield name, described
 
     def configs(self, names: Iterable[str], errors: Errors = None) -> dict[str, dict[str, ConfigEntry]]:
         """Every config entry of the given topics, by topic and entry name; a missing topic is absent. `errors` as in `topics`."""
@@ -88,12 +97,12 @@ class Cluster:
             return {}
         step = "reading topic configs"
         answers = self.admin.send(step, lambda client, seconds: client.describe_configs(resources, request_timeout=seconds))
-        found: dict[str, dict[str, ConfigEntry]] = {}
+        configs: dict[str, dict[str, ConfigEntry]] = {}
         for resource, answer in answers.items():
             entries = self.admin.result(answer, step, resource.name, errors, operation="DESCRIBE_CONFIGS")
             if entries is not None:
-                found[resource.name] = {name: config_entry_of(entry) for name, entry in entries.items()}
-        return found
+                configs[resource.name] = {name: config_entry_of(entry) for name, entry in entries.items()}
+        return configs
 
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request."""
@@ -140,17 +149,28 @@ class Cluster:
         """
         spec = OffsetSpec.earliest() if at == "earliest" else OffsetSpec.latest()
         listed = list_offsets(self.admin, partitions, spec, committed, errors)
-        return {tp: found.offset for tp, found in listed.items() if found.offset >= 0}
+        return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
     def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
         """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
         listed = list_offsets(self.admin, partitions, OffsetSpec.latest(), False, errors)
-        return {tp: found for tp, found in listed.items() if found.offset >= 0}
+        return {tp: end for tp, end in listed.items() if end.offset >= 0}
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
         listed = list_offsets(self.admin, partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
-        return {tp: found.offset if found.offset >= 0 else None for tp, found in listed.items()}
+        return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
+
+
+def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partitions, seconds: float) -> dict[TopicPartition, int]:
+    """The end of each partition, uncommitted records included, as the broker has it that has most: every bootstrap server is asked. What a
+    deposed leader has, the true one has too. A server that does not answer is left out."""
+    wanted, ends = list(partitions), dict[TopicPartition, int]()
+    for turn in range(1, len(servers(settings)) + 1):
+        with suppress(MirrorError), Cluster(alias, beginning_at(settings, turn), min(seconds, _SERVER_SECONDS)) as cluster:
+            for tp, end in cluster.offsets(wanted, "latest").items():
+                ends[tp] = max(end, ends.get(tp, end))
+    return ends
 
 
 def _possible(names: Iterable[str]) -> list[str]:

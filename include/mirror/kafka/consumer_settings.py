@@ -1,5 +1,10 @@
-"""Settings of consumers that read between two offsets, exactly: what correctness needs stands over everything else."""
+"""Settings of consumers that read between two offsets, exactly: what correctness needs stands over everything else.
 
+Whether a consumer gets on although nothing comes of it.
+"""
+
+import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +12,9 @@ FETCH_BYTES = 4 * 1024 * 1024
 QUEUE_KILOBYTES = 16 * 1024
 STATISTICS_MS = 5000
 """How often the client tells how far it has fetched; well below the time for which a source may be silent."""
+
+SMALL_FETCHES = {"fetch.message.max.bytes": 65_536, "fetch.max.bytes": 8_388_608, "message.max.bytes": 1_000_000, "queued.min.messages": 1}
+"""Consumer settings for whoever wants one record of each of many partitions."""
 
 
 def bulk_settings(settings: Mapping[str, Any], committed: bool) -> dict[str, Any]:
@@ -45,3 +53,27 @@ def _exact(committed: bool) -> dict[str, Any]:
         "allow.auto.create.topics": False,
         "fetch.queue.backoff.ms": 5,
     }
+
+
+class FetchProgress:
+    """Takes the statistics of a consumer (its `stats_cb`).
+
+    Aborted records give no event, however long it takes to fetch them: only the client's statistics tell that it gets on. What they tell is
+    no progress to go by, for records in front of it may wait to be handed over.
+    """
+
+    def __init__(self) -> None:
+        self.moved_at = 0.0
+        """When (time.monotonic) the client was last seen to have come further in any partition."""
+        self._fetched: dict[tuple[str, str], int] = {}
+
+    def __call__(self, statistics: str) -> None:
+        """Takes the client's statistics, as it has them every so often."""
+        fetched = {
+            (topic, number): partition["next_offset"]
+            for topic, partitions in json.loads(statistics)["topics"].items()
+            for number, partition in partitions["partitions"].items()
+        }
+        if any(offset > self._fetched.get(key, offset) for key, offset in fetched.items()):
+            self.moved_at = time.monotonic()
+        self._fetched = fetched

@@ -1,6 +1,5 @@
 """The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,13 +7,14 @@ from confluent_kafka import Message
 
 from mirror.errors import DecidedMeanwhile, KafkaFailure, LedgerUnsuitable, UnexpectedOffset
 from mirror.formats.control import Decision, decode, encode, encode_key
-from mirror.kafka import compacted
-from mirror.kafka.bootstrap import asking_on
+from mirror.kafka import create_topics
+from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.compare_and_set import ConditionalWriter, Fenced
+from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, Fenced
 from mirror.kafka.model import Topic
-from mirror.kafka.reading import BoundedReader
-from mirror.kafka.writing import Outgoing, RecordWriter
+from mirror.kafka.polling import until
+from mirror.kafka.reader import BoundedReader
+from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
@@ -45,7 +45,7 @@ class Control:
 
     def create(self, replication_factor: int) -> None:
         """Creates the topic. Does nothing harmful if someone else is faster."""
-        self._check(compacted.create(self._target, self.topic, 1, replication_factor))
+        self._check(create_topics.create_compacted(self._target, self.topic, 1, replication_factor))
 
     def read(self) -> tuple[Decision, ...]:
         """Everything that was decided and not replaced by a newer decision of the same key, oldest first.
@@ -67,22 +67,24 @@ class Control:
         So nobody decided anything in between, and each decision is later than all that stand in front of it: what a partition's ledger
         record notes is only the time of the newest one that was acted on. Raises DecidedMeanwhile: nothing was written.
         """
-        records = [Outgoing(self.topic, encode_key(each), encode(each)) for each in decisions]
+        records = [Outgoing(self.topic, encode_key(decision), encode(decision)) for decision in decisions]
         log = TopicPartition(self.topic, 0)
         writer = ConditionalWriter(self._target.alias, self._producer, self._transactional_id, self._target.timeout)
         try:
             writer.write(records, log, self._read_end, "the decision")
         except (UnexpectedOffset, Fenced) as other:
             raise DecidedMeanwhile(self.topic) from other
-        deadline = time.monotonic() + self._target.timeout
-        while self._end() < self._read_end + len(records):  # the marker is still on its way
-            if time.monotonic() > deadline:
-                raise KafkaFailure(
-                    f"The decision stands in {self.topic}, and an open transaction still hides it from readers.",
-                    topic=self.topic,
-                    next="Look at the target's brokers; it counts once they have ended the transaction.",
-                )
-            time.sleep(_MARKER_SECONDS)
+        except CommitInDoubt as doubt:
+            there = {(_bytes(message.key()), _bytes(message.value())) for message in self._messages(self._end())}
+            if not all((record.key, record.value) in there for record in records):
+                raise DecidedMeanwhile(self.topic) from doubt
+        written = self._read_end + len(records)
+        if not until(lambda: self._end() >= written, self._target.timeout, every=_MARKER_SECONDS):  # the marker is still on its way
+            raise KafkaFailure(
+                f"The decision is written to {self.topic}, but an open transaction still hides it from readers.",
+                topic=self.topic,
+                next="Look at the target's brokers; it counts once they have ended the transaction.",
+            )
 
     def write(self, decision: Decision) -> None:
         """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then.
@@ -117,7 +119,7 @@ class Control:
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:
             raise LedgerUnsuitable(self.topic, "partitions", str(len(topic.partitions)), "1")
-        compacted.check(self._target, topic)
+        create_topics.check_compacted(self._target, topic)
 
 
 def _bytes(data: Any) -> bytes:

@@ -2,23 +2,32 @@
 
 Through kafka-python: librdkafka's Python client appends a NUL byte to the metadata of every commit, so what Java committed would not be
 the same on both clusters, and it asks for one group at a time.
+
+Asking a cluster about its groups: over new connections while a coordinator moves or a connection breaks, and what it refuses as errors
+of ours.
 """
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import kafka.errors as errors
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as PythonTopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.group_admin import GroupAdmin
+from mirror.kafka.kafka_python import python_settings
 from mirror.offsets.partition import TopicPartition
+
+_PAUSE_SECONDS = 0.1
+
+Result = TypeVar("Result")
 
 AT_ONCE = 500
 """Groups in one request."""
@@ -30,6 +39,86 @@ _MOVED = (errors.NotCoordinatorError, errors.CoordinatorLoadInProgressError, err
 _REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFailedError, errors.ClusterAuthorizationFailedError)
 
 Errors = MutableMapping[str, MirrorError]
+
+
+class GroupAdmin:
+    """kafka-python's admin client of one cluster. It connects when it is first asked; several threads may ask at a time."""
+
+    def __init__(self, cluster: Cluster, settings: Mapping[str, Any], at_once: int) -> None:
+        """`settings` are librdkafka's, of an admin client of that cluster; `at_once`: how many threads ask at a time."""
+        self._cluster = cluster
+        self._settings = settings
+        self._at_once = at_once
+        self._client: Any = None
+        self._connecting = threading.Lock()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def ask(self, step: str, call: Callable[[KafkaAdminClient], Result], group: Sequence[str] = (), operation: str = "DESCRIBE") -> Result:
+        """What the client answers; asked again, over new connections, while a coordinator moves or a connection breaks.
+
+        `step`, the names in `group` and `operation` say in errors what was asked.
+        """
+        deadline = time.monotonic() + self._cluster.timeout
+        while True:
+            client = self._client
+            try:
+                client = self._connected(deadline)
+                return call(client)
+            except errors.KafkaError as failure:
+                if not failure.retriable or time.monotonic() + _PAUSE_SECONDS >= deadline:
+                    raise self._translated(failure, step, group, operation) from failure
+                self._drop(client)
+            time.sleep(_PAUSE_SECONDS)
+
+    def _connected(self, deadline: float) -> KafkaAdminClient:
+        with self._connecting:
+            if self._client is None:
+                # librdkafka's client says in one sentence why a cluster cannot be reached; this one says that time is up.
+                self._cluster.cluster_id()
+                remaining = max(int((deadline - time.monotonic()) * 1000), 1000)
+                self._client = KafkaAdminClient(
+                    **python_settings(self._settings),
+                    bootstrap_timeout_ms=remaining,
+                    request_timeout_ms=remaining,
+                    max_in_flight_requests_per_connection=4 * self._at_once,
+                )
+            return self._client
+
+    def _drop(self, client: Any) -> None:
+        """The next call connects anew; whoever still waits on this client is answered."""
+        with self._connecting:
+            if client is None or self._client is not client:
+                return
+            self._client = None
+            client.close()
+
+    def _translated(self, failure: errors.KafkaError, step: str, group: Sequence[str], operation: str) -> MirrorError:
+        alias = self._cluster.alias
+        named = f"the group {group[0]}" if len(group) == 1 else "the groups"
+        if isinstance(failure, errors.GroupAuthorizationFailedError):
+            return AuthorizationRefused(alias, operation, named)
+        if isinstance(failure, errors.TopicAuthorizationFailedError):
+            return AuthorizationRefused(alias, operation, f"topics that {named} committed")
+        if isinstance(failure, errors.ClusterAuthorizationFailedError):
+            return AuthorizationRefused(alias, operation, "the cluster")
+        if isinstance(failure, errors.SaslAuthenticationFailedError):
+            return AuthenticationFailed(alias, str(self._settings["bootstrap.servers"]), str(failure))
+        if failure.retriable:
+            return DeadlineExceeded(
+                f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s: {failure}.",
+                next="Look at the brokers' load and the network; the next run goes on by itself.",
+            )
+        reason = str(getattr(failure, "message", "")) or type(failure).__name__
+        return KafkaFailure(
+            f"Cluster '{alias}': {step}{f' of {named}' if len(group) == 1 else ''} failed: {failure}.",
+            reason=reason,
+            next="Look at the brokers; the next run goes on by itself.",
+        )
 
 
 @dataclass(frozen=True)
@@ -84,20 +173,20 @@ class Groups:
     def listed(self) -> dict[str, Group]:
         """All groups that we may describe, by name, of every type."""
         rows = self._admin.ask("listing groups", lambda client: client.list_groups())
-        found = (
+        groups = (
             Group(row["group_id"], row.get("group_type") or "", row.get("protocol_type") or "", row.get("group_state") or "")
             for row in rows
         )
-        return {group.name: self._with_state(group) for group in found}
+        return {group.name: self._with_state(group) for group in groups}
 
     def committed(self, names: Iterable[str], errors: Errors) -> dict[str, dict[TopicPartition, Committed]]:
         """What the groups committed, by group and partition; a group without any has an empty entry. What fails for one group alone goes
         into `errors` by its name."""
         wanted = sorted(set(names))
-        found: dict[str, dict[TopicPartition, Committed]] = {}
+        committed: dict[str, dict[TopicPartition, Committed]] = {}
         for first in range(0, len(wanted), AT_ONCE):
-            found |= self._committed(wanted[first : first + AT_ONCE], errors)
-        return found
+            committed |= self._committed(wanted[first : first + AT_ONCE], errors)
+        return committed
 
     def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], errors: Errors) -> dict[str, dict[TopicPartition, str]]:
         """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).
@@ -139,12 +228,14 @@ class Groups:
             half = len(names) // 2
             return self._committed(names[:half], errors_by_group) | self._committed(names[half:], errors_by_group)
         return {
-            group: {TopicPartition(tp.topic, tp.partition): _from_client(found) for tp, found in offsets.items() if found.offset >= 0}
+            group: {TopicPartition(tp.topic, tp.partition): _from_client(offset) for tp, offset in offsets.items() if offset.offset >= 0}
             for group, offsets in answer.items()
         }
 
     def _commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, str]:
-        request = {PythonTopicPartition(*tp): OffsetAndMetadata(each.offset, each.metadata, -1) for tp, each in offsets.items()}
+        request = {
+            PythonTopicPartition(*tp): OffsetAndMetadata(committed.offset, committed.metadata, -1) for tp, committed in offsets.items()
+        }
 
         def call(client: KafkaAdminClient) -> dict[Any, Any]:
             answer: dict[Any, Any] = client.alter_group_offsets(group, request)
@@ -157,5 +248,5 @@ class Groups:
         return {TopicPartition(tp.topic, tp.partition): str(kind.message) for tp, kind in answer.items() if kind is not errors.NoError}
 
 
-def _from_client(found: OffsetAndMetadata) -> Committed:
-    return Committed(found.offset, found.metadata or "", found.leader_epoch if (found.leader_epoch or -1) >= 0 else None)
+def _from_client(offset: OffsetAndMetadata) -> Committed:
+    return Committed(offset.offset, offset.metadata or "", offset.leader_epoch if (offset.leader_epoch or -1) >= 0 else None)

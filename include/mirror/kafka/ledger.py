@@ -1,9 +1,9 @@
 """The ledger topic on the target: creating and checking it, and reading what it says."""
 
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Message
@@ -11,13 +11,14 @@ from confluent_kafka import Message
 from mirror.errors import LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
 from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.ledger_bytes import decode, decode_key
-from mirror.kafka import compacted
-from mirror.kafka.bootstrap import asking_on
+from mirror.formats.ledger_codec import decode, decode_key
+from mirror.kafka import create_topics
+from mirror.kafka.bootstrap_servers import asking_on
+from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.failures import without_leader
 from mirror.kafka.model import Topic
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.polling import until
+from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
@@ -71,7 +72,7 @@ class Ledger:
 
     def create(self, replication_factor: int) -> str:
         """Creates the topic and gives its id. Does nothing harmful if someone else is faster."""
-        topic = compacted.create(self._target, self.topic, self.lanes, replication_factor)
+        topic = create_topics.create_compacted(self._target, self.topic, self.lanes, replication_factor)
         self._check(topic)
         return topic.id
 
@@ -80,12 +81,13 @@ class Ledger:
         with Cluster(self._target.alias, self._settings, self._target.timeout) as reader:
             reader.topics([self.topic], operation="READ")
 
-    def read(self) -> LedgerView:
+    def read(self, since: Mapping[int, int] | None = None) -> LedgerView:
         """All lanes, as far as they are committed and stable: a copy that runs, or was killed, may be ahead of this.
 
-        A lane whose partition holds something unreadable is in `unreadable`, and none of its records are given.
+        A lane whose partition holds something unreadable is in `unreadable`, and none of its records are given. `since`: only what stands
+        there from these offsets on, by lane.
         """
-        return self._view(range(self.lanes), stable=True)
+        return self._view(range(self.lanes), stable=True, since=since or {})
 
     def read_lane(self, lane: int) -> dict[TopicPartition, LedgerRecord]:
         """The records of `read_fenced`."""
@@ -96,7 +98,7 @@ class Ledger:
 
         The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed. Raises
         LedgerHidden if it does so for more than a moment. A deposed leader may have answered: what is written next shows it, by where it
-        is delivered (`mirror.copy.log_end`).
+        is delivered (`mirror.kafka.compare_and_set`).
         """
         self._await_stable(TopicPartition(self.topic, lane))
         view = self._view([lane], stable=False)
@@ -107,22 +109,24 @@ class Ledger:
     # ------------------------------------------------------------ inside
 
     def _await_stable(self, lane: TopicPartition) -> None:
-        deadline = time.monotonic() + _STABLE_SECONDS
         with ThreadPoolExecutor(2) as threads:  # on a far network, the time of one question
-            asked = [threads.submit(self._target.offsets, [lane], "latest", committed) for committed in (True, False)]
-        stable, end = (answer.result().get(lane, 0) for answer in asked)
-        while stable < end:
-            if time.monotonic() > deadline:
-                raise LedgerHidden(self.topic, lane.partition, stable, end)
-            time.sleep(0.05)
-            stable = self._target.offsets([lane], "latest", committed=True).get(lane, 0)
+            answers = [threads.submit(self._target.offsets, [lane], "latest", committed) for committed in (True, False)]
+        stable, end = (answer.result().get(lane, 0) for answer in answers)
+        if stable < end:
+            stable = until(lambda: self._last_stable(lane), _STABLE_SECONDS, every=0.05, enough=lambda offset: offset >= end)
+        if stable < end:
+            raise LedgerHidden(self.topic, lane.partition, stable, end)
 
-    def _view(self, lanes: Iterable[int], stable: bool) -> LedgerView:
+    def _last_stable(self, lane: TopicPartition) -> int:
+        return self._target.offsets([lane], "latest", committed=True).get(lane, 0)
+
+    def _view(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]
         ends = self._target.offsets(partitions, "latest", committed=stable)
         # An end that nobody tells is not an empty ledger: taken for one, every partition of the lane would be copied again.
         unreadable: dict[int, MirrorError] = {tp.partition: self._without_leader(tp) for tp in partitions if tp not in ends}
-        newest, damaged_keys = asking_on(self._settings, lambda settings: self._newest(settings, ends))
+        ranges = {tp: (since.get(tp.partition, 0), end) for tp, end in ends.items()}
+        newest, damaged_keys = asking_on(self._settings, lambda settings: self._newest(settings, ranges))
         unreadable |= damaged_keys
         records: dict[TopicPartition, LedgerRecord] = {}
         for tp, (message, lane) in newest.items():
@@ -135,14 +139,14 @@ class Ledger:
         return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()}, notes)
 
     def _newest(
-        self, settings: Mapping[str, Any], ends: Mapping[TopicPartition, int]
+        self, settings: Mapping[str, Any], ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> tuple[dict[TopicPartition, tuple[Message, int]], dict[int, MirrorError]]:
         """The newest message of each source partition with its lane, in the order in which they were written, and by lane what could not be
         read."""
         newest: dict[TopicPartition, tuple[Message, int]] = {}
         unreadable: dict[int, MirrorError] = {}
         reader = BoundedReader(self._target.alias, settings)
-        for message in reader.read({tp: (0, end) for tp, end in ends.items()}, _READ_SECONDS):
+        for message in reader.read(ranges, _READ_SECONDS):
             lane = int(message.partition() or 0)
             try:
                 tp = decode_key(_bytes(message.key()), self._where(message))
@@ -171,7 +175,7 @@ class Ledger:
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != self.lanes:
             raise LanesChanged(self.topic, len(topic.partitions), self.lanes)
-        compacted.check(self._target, topic)
+        create_topics.check_compacted(self._target, topic)
 
 
 def _bytes(data: Any) -> bytes | None:

@@ -1,30 +1,39 @@
 """Reading the topics that MirrorMaker 2 keeps for itself and for others: offset syncs, checkpoints, heartbeats.
 
 As MirrorMaker 2 reads them: partition 0 alone, from its beginning to its end as of now, uncommitted records included.
+
+The checkpoints topic: MirrorMaker 2's records, and beside each of ours, as headers, the generation that it was made in and what is known
+of its place.
+
+Key and value are MirrorMaker 2's byte for byte; its readers do not look at headers.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from confluent_kafka import Message
 
 from mirror.errors import InternalRecordDamaged, MirrorError
-from mirror.formats import checkpoint, heartbeat, offset_sync
-from mirror.formats.checkpoint import Checkpoint
-from mirror.formats.heartbeat import Heartbeat
-from mirror.formats.offset_sync import OffsetSync
+from mirror.formats import mm2
+from mirror.formats.message_headers import headers_or_none
+from mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
+from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.failures import without_leader
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.reader import BoundedReader
+from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.sync_store import Pair
+from mirror.translation.group_rules import Candidate, StoredCheckpoint, key_of
+from mirror.translation.offset_sync_store import SyncPair
 
 READ_SECONDS = 60.0
 _LEAST_STEP = 2000
 
 Record = TypeVar("Record")
 Decode = Callable[[bytes | None, bytes | None], Record]
+
+GENERATION = "mirror.generation"
+PLACE = "mirror.place"
 
 
 @dataclass(frozen=True)
@@ -41,24 +50,24 @@ def read_offset_syncs(cluster: Cluster, settings: Mapping[str, Any], topic: str)
 
     Raises what concerns the cluster or the topic: KafkaFailure without a leader, AuthorizationRefused, DeadlineExceeded …
     """
-    return _read(cluster, settings, topic, offset_sync.decode)
+    return _read(cluster, settings, topic, mm2.decode_offset_sync)
 
 
 def read_checkpoints(cluster: Cluster, settings: Mapping[str, Any], topic: str) -> TopicContent[Checkpoint]:
     """All checkpoints of the topic; otherwise as `read_offset_syncs`."""
-    return _read(cluster, settings, topic, checkpoint.decode)
+    return _read(cluster, settings, topic, mm2.decode_checkpoint)
 
 
 def read_heartbeats(cluster: Cluster, settings: Mapping[str, Any], topic: str) -> TopicContent[Heartbeat]:
     """All heartbeats of the topic, a mirrored one or not; otherwise as `read_offset_syncs`."""
-    return _read(cluster, settings, topic, heartbeat.decode)
+    return _read(cluster, settings, topic, mm2.decode_heartbeat)
 
 
 @dataclass(frozen=True)
 class NewestSyncs:
     """The newest pair of each partition that was asked for and has one, the records that could not be read, and how many were read."""
 
-    pairs: Mapping[TopicPartition, Pair]
+    pairs: Mapping[TopicPartition, SyncPair]
     damaged: tuple[MirrorError, ...] = ()
     read: int = 0
 
@@ -74,15 +83,15 @@ def newest_offset_syncs(
     end = end_of(cluster, topic)
     if end is None:
         return None
-    wanted, pairs, read = set(partitions), dict[TopicPartition, Pair](), 0
+    wanted, pairs, read = set(partitions), dict[TopicPartition, SyncPair](), 0
     damaged: list[MirrorError] = []
     step = max(_LEAST_STEP, 4 * len(wanted))
     while wanted and end > 0:
         start = max(0, end - step)
-        content = read_between(cluster, settings, topic, start, end, offset_sync.decode)
-        found = {tp: Pair(sync.upstream, sync.downstream) for sync in content.records if (tp := _source_of(sync)) in wanted}
-        pairs |= found
-        wanted -= found.keys()
+        content = read_between(cluster, settings, topic, start, end, mm2.decode_offset_sync)
+        newer = {tp: SyncPair(sync.upstream, sync.downstream) for sync in content.records if (tp := _source_of(sync)) in wanted}
+        pairs |= newer
+        wanted -= newer.keys()
         damaged += content.damaged
         read += len(content.records)
         end, step = start, 8 * step
@@ -130,3 +139,37 @@ def _damaged(message: Message, failure: ValueError) -> InternalRecordDamaged:
 
 def _bytes(data: Any) -> bytes | None:
     return None if data is None else bytes(data)
+
+
+def read_stored(
+    target: Cluster, settings: Mapping[str, Any], topic: str
+) -> tuple[dict[tuple[str, TopicPartition], StoredCheckpoint], list[MirrorError]]:
+    """The newest checkpoint of each group and remote partition, and the records that are none; nothing if there is no such topic."""
+    end = end_of(target, topic)
+    checkpoints: dict[tuple[str, TopicPartition], StoredCheckpoint] = {}
+    damaged: list[MirrorError] = []
+    for message in BoundedReader(target.alias, settings, committed=False).read({TopicPartition(topic, 0): (0, end or 0)}, READ_SECONDS):
+        try:
+            read = mm2.decode_checkpoint(message.key(), message.value())
+        except ValueError as failure:
+            damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
+            continue
+        headers = headers_or_none(message)
+        checkpoints[key_of(read)] = StoredCheckpoint(read, _header(headers, GENERATION), _header(headers, PLACE) or "")
+    return checkpoints, damaged
+
+
+def write_checkpoints(alias: str, settings: Mapping[str, Any], topic: str, due: Iterable[Candidate], time_ms: int, seconds: float) -> None:
+    """Writes them, stamped with the time at which the groups were looked at; all of them are acknowledged, or it raises."""
+    RecordWriter(alias, settings, seconds).write((_outgoing(topic, candidate, time_ms) for candidate in due), "checkpoints")
+
+
+def _outgoing(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
+    notes = {GENERATION: candidate.generation, PLACE: candidate.place}
+    headers = [(name, text.encode()) for name, text in notes.items() if text and candidate.generation]
+    return Outgoing(topic, candidate.checkpoint.key, candidate.checkpoint.value, time_ms, headers=tuple(headers))
+
+
+def _header(headers: Any, wanted: str) -> str | None:
+    values = [value for name, value in headers or () if name == wanted]
+    return bytes(values[-1]).decode("ascii", "replace") if values and values[-1] is not None else None

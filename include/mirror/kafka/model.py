@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Partition:
+class Partition(NamedTuple):
     """One partition in the cluster's metadata; `leader` is None while there is none."""
 
     number: int
@@ -46,6 +45,12 @@ class ConfigEntry:
     def is_default(self) -> bool:
         """Whether nobody set this value, on no level."""
         return self.source == "DEFAULT_CONFIG"
+
+
+def is_compacted(configs: Mapping[str, ConfigEntry]) -> bool:
+    """Whether a topic with these configs loses older records of a key: `cleanup.policy` is `compact`, or `compact,delete`."""
+    policy = configs.get("cleanup.policy")
+    return policy is not None and "compact" in (policy.value or "")
 
 
 @dataclass(frozen=True)

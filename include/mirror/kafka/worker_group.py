@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from mirror.kafka.failures import Complaints, patiently, settings_with, translated
+from mirror.kafka.client_errors import ClientErrors, retry_until, settings_with, to_mirror_error
 
 _GONE = ("empty", "dead", "")
 
@@ -32,17 +32,17 @@ def worker_group(alias: str, settings: Mapping[str, Any], group: str, seconds: f
 
     Raises AuthorizationRefused if we may not see it, and what the brokers say.
     """
-    complaints = Complaints(alias, settings)
+    complaints = ClientErrors(alias, settings)
     admin = AdminClient(settings_with(settings, complaints))
     try:
-        listed = patiently(partial(_described, admin, group), seconds, complaints)
-        for found in listed:
-            if found.error is not None:
-                raise KafkaException(found.error)
-            return WorkerGroup(found.state or "", tuple(f"{member.client_id} on {member.client_host}" for member in found.members))
+        listed = retry_until(partial(_described, admin, group), seconds, complaints)
+        for described in listed:
+            if described.error is not None:
+                raise KafkaException(described.error)
+            return WorkerGroup(described.state or "", tuple(f"{member.client_id} on {member.client_host}" for member in described.members))
     except KafkaException as failure:
         step = f"looking at the worker group {group}"
-        raise translated(failure, complaints, step=step, seconds=seconds, operation="DESCRIBE") from failure
+        raise to_mirror_error(failure, complaints, step=step, seconds=seconds, operation="DESCRIBE") from failure
     return WorkerGroup("")
 
 

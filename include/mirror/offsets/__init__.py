@@ -1,1 +1,6 @@
-"""Ranges, lanes, the offset map and translation: pure arithmetic on offsets."""
+"""Reckons with offsets: partitions and their lanes, intervals, the offset map and its holes. Pure.
+
+`map` is the offset map, `thinning` makes it shorter, `map_bytes` writes it; `partition` has TopicPartition and its lane.
+
+`formats` and every room above it may import it.
+"""

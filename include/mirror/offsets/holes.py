@@ -95,7 +95,7 @@ class CountedHole:
         return self._target.offsets[theirs] if theirs < len(self._target) else self.hole.target_end
 
 
-def counted(hole: Hole, source: Records, target: Records, *, only_copies: bool) -> CountedHole | None:
+def count_hole(hole: Hole, source: Records, target: Records, *, only_copies: bool) -> CountedHole | None:
     """The hole with its places; None where the records of both sides are not the same, so that counting would prove nothing.
 
     `only_copies`: nothing stands on the target but one copy of each record, in the order of the source. Where nobody knows that, all that
@@ -122,7 +122,7 @@ UNPLACED = "unplaced"
 _UNCOUNTED = "uncounted"
 
 
-class Uncounted(NamedTuple):
+class UncountedHole(NamedTuple):
     """That a hole was read in vain. `bytes`: so many were not enough to read it; 0: both sides do not hold the same records."""
 
     hole: Hole
@@ -134,12 +134,12 @@ class Uncounted(NamedTuple):
         return " ".join(map(str, (_UNCOUNTED, *self.hole, self.bytes)))
 
 
-def read_uncounted(text: str) -> Uncounted | None:
+def read_uncounted(text: str) -> UncountedHole | None:
     """The opposite of `Uncounted.text`; None for any other text: it is a note for later readings, and nothing depends on it."""
     word, *numbers = text.split(" ")
-    if word != _UNCOUNTED or len(numbers) != len(Hole._fields) + 1 or not all(_is_number(each) for each in numbers):
+    if word != _UNCOUNTED or len(numbers) != len(Hole._fields) + 1 or not all(_is_number(number) for number in numbers):
         return None
-    return Uncounted(Hole(*map(int, numbers[:-1])), int(numbers[-1]))
+    return UncountedHole(Hole(*map(int, numbers[:-1])), int(numbers[-1]))
 
 
 def _is_number(text: str) -> bool:

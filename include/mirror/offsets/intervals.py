@@ -6,7 +6,7 @@ Interval = tuple[int, int]
 
 
 def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
-    """The same offsets with touching and overlapping intervals joined and empty ones dropped."""
+    """Joins touching and overlapping intervals and drops empty ones; the offsets stay the same."""
     result: list[Interval] = []
     for start, end in sorted(interval for interval in intervals if interval[0] < interval[1]):
         if result and start <= result[-1][1]:
@@ -34,13 +34,13 @@ def without(intervals: Iterable[Interval], taken: Interval) -> tuple[Interval, .
 
 
 def missing(wanted: Interval, written: Iterable[Interval]) -> tuple[Interval, ...]:
-    """What of the wanted offsets is not written yet, in order."""
-    left: list[Interval] = []
+    """Returns the wanted offsets that are not written yet, in order."""
+    remaining: list[Interval] = []
     position, end = wanted
     for first, behind in merged(written):
         if position < min(first, end):
-            left.append((position, min(first, end)))
+            remaining.append((position, min(first, end)))
         position = max(position, behind)
     if position < end:
-        left.append((position, end))
-    return tuple(left)
+        remaining.append((position, end))
+    return tuple(remaining)

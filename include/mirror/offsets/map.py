@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from mirror.offsets.map_bytes import NO_PAIRS, Pairs, Runs, read_texts, texts
 from mirror.offsets.run import Run, runs_of
-from mirror.offsets.thinning import split, thinned
+from mirror.offsets.thinning import split, thin
 
 __all__ = ["MAX_ENCODED_BYTES", "OffsetMap", "Run", "Translation", "decoded", "runs_of"]
 
@@ -55,32 +55,32 @@ class OffsetMap:
         self.thinned_behind = thinned_behind
 
     @classmethod
-    def of(cls, kept: Runs, pairs: Pairs, thinned_behind: bool) -> "OffsetMap":
+    def of(cls, long_runs: Runs, pairs: Pairs, thinned_behind: bool) -> "OffsetMap":
         """The map of both its parts."""
-        made = cls((), thinned_behind)
-        made._runs, made._parts = None, (kept, pairs)
-        return made
+        offset_map = cls((), thinned_behind)
+        offset_map._runs, offset_map._parts = None, (long_runs, pairs)
+        return offset_map
 
     def with_mark(self, thinned_behind: bool) -> "OffsetMap":
         """The same map, thinned behind its last run or not."""
-        made = OffsetMap(self._runs or (), thinned_behind)
-        made._runs, made._parts = self._runs, self._parts
-        return made
+        offset_map = OffsetMap(self._runs or (), thinned_behind)
+        offset_map._runs, offset_map._parts = self._runs, self._parts
+        return offset_map
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """All of them."""
         if self._runs is None:
-            kept, pairs = self.parts
-            self._runs = tuple(sorted((*kept.runs, *pairs.runs))) if pairs.data else kept.runs
+            long_runs, pairs = self.parts
+            self._runs = tuple(sorted((*long_runs.runs, *pairs.runs))) if pairs.data else long_runs.runs
         return self._runs
 
     @property
     def parts(self) -> tuple[Runs, Pairs]:
         """The runs of its own bytes, and the pairs in its holes if all of them together would be too long."""
         if self._parts is None:
-            kept = Runs(self.runs)
-            self._parts = (kept, NO_PAIRS) if kept.size <= MAX_ENCODED_BYTES else split(self.runs)
+            long_runs = Runs(self.runs)
+            self._parts = (long_runs, NO_PAIRS) if long_runs.size <= MAX_ENCODED_BYTES else split(self.runs)
         return self._parts
 
     @property
@@ -114,13 +114,13 @@ class OffsetMap:
 
     def extended(self, runs: Iterable[Run]) -> "OffsetMap":
         """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
-        (kept, pairs), more = self.parts, tuple(runs)
+        (long_runs, pairs), more = self.parts, tuple(runs)
         if not more:
             return self
-        kept = kept.extended(more, self.thinned_behind)
-        if kept.size + pairs.size > MAX_ENCODED_BYTES:
-            kept, pairs = thinned(sorted((*kept.runs, *pairs.runs)), MAX_ENCODED_BYTES)
-        return OffsetMap.of(kept, pairs, False)
+        long_runs = long_runs.extended(more, self.thinned_behind)
+        if long_runs.size + pairs.size > MAX_ENCODED_BYTES:
+            long_runs, pairs = thin(sorted((*long_runs.runs, *pairs.runs)), MAX_ENCODED_BYTES)
+        return OffsetMap.of(long_runs, pairs, False)
 
     def translate(self, source: int) -> Translation | None:
         """The target position of the first mirrored record at or behind a source offset; None for an empty map.
@@ -174,26 +174,26 @@ class OffsetMap:
 
     def before(self, source: int) -> "OffsetMap":
         """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned behind then."""
-        kept = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
-        in_front = kept[-1].source + kept[-1].length if kept else 0
-        return OffsetMap(kept, self._mark_of(len(kept)) and source > in_front)
+        cut = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
+        in_front = cut[-1].source + cut[-1].length if cut else 0
+        return OffsetMap(cut, self._mark_of(len(cut)) and source > in_front)
 
     def before_target(self, target: int) -> "OffsetMap":
         """The map of the records with smaller target offsets alone. What stands between its last one and the cut may be anything, such as
         copies from before a restart, so the map is thinned behind then."""
-        kept = tuple(run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
-        if len(kept) == len(self.runs) and kept == self.runs:
+        cut = tuple(run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
+        if len(cut) == len(self.runs) and cut == self.runs:
             return self
-        return OffsetMap(kept, target > (kept[-1].target + kept[-1].length if kept else 0))
+        return OffsetMap(cut, target > (cut[-1].target + cut[-1].length if cut else 0))
 
     def since(self, source: int) -> "OffsetMap":
         """The map of the records with source offsets from this one on alone."""
-        kept = []
+        cut = []
         for run in self.runs:
             ahead = source - run.source
             if ahead < run.length:
-                kept.append(run if ahead <= 0 else Run(source, run.target + ahead, run.length - ahead))
-        return OffsetMap(tuple(kept), self.thinned_behind)
+                cut.append(run if ahead <= 0 else Run(source, run.target + ahead, run.length - ahead))
+        return OffsetMap(tuple(cut), self.thinned_behind)
 
     def behind_others(self) -> "OffsetMap":
         """The same map, marked as one in front of whose first record others stand that it does not know."""

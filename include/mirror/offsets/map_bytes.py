@@ -120,12 +120,12 @@ def encode_runs(runs: Sequence[Run], before: Run | None = None) -> bytes:
 
 def decode_runs(data: bytes) -> tuple[Run, ...]:
     """The runs of bytes. Raises ValueError for bytes that are none."""
-    found = numbers(data)
-    if len(found) % 3:
+    decoded = numbers(data)
+    if len(decoded) % 3:
         raise ValueError("the offset map ends inside a run")
     runs: list[Run] = []
     source = target = 0
-    for ahead, target_ahead, length_and_mark in zip(found[0::3], found[1::3], found[2::3], strict=True):
+    for ahead, target_ahead, length_and_mark in zip(decoded[0::3], decoded[1::3], decoded[2::3], strict=True):
         run = Run(source + ahead, target + target_ahead, length_and_mark >> 1, bool(length_and_mark & 1))
         if run.length < 1:
             raise ValueError("the offset map has a run without offsets")

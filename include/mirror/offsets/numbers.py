@@ -11,19 +11,19 @@ def append_number(out: bytearray, number: int) -> None:
 
 def numbers(data: bytes) -> list[int]:
     """All numbers of the bytes. Raises ValueError where one is cut off, or longer than it must be: a number has one way to be written."""
-    found: list[int] = []
+    decoded: list[int] = []
     number = shift = 0
     for byte in data:
         if byte < 0x80 and not shift:
-            found.append(byte)
+            decoded.append(byte)
             continue
         number |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             if not byte:
                 raise ValueError("the offset map has a number that is longer than it must be")
-            found.append(number)
+            decoded.append(number)
             number = shift = 0
     if shift:
         raise ValueError("the offset map ends inside a number")
-    return found
+    return decoded

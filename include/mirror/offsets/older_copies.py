@@ -36,13 +36,13 @@ class OlderCopies:
     lacking: int = 0
     offset_map: OffsetMap | None = None
 
-    def again(self, group: int, known: int) -> int | None:
+    def again(self, group: int, copied: int) -> int | None:
         """How many records a group at a source offset reads again, at most, if the older copies answer for it: newer ones of what it may
-        have read stand behind them. None if the newer ones answer. `known` is the source offset of the record that the answer leads to, or,
-        where the map is thinned, of the one in front of it."""
-        if known < self.lacking:
+        have read stand behind them. None if the newer ones answer. `copied` is the source offset of the record that the answer leads to,
+        or, where the map is thinned, of the one in front of it."""
+        if copied < self.lacking:
             return max(group - self.start, 0)
-        waits = self.offset_map is not None and self.restarted <= max(group, known) and group < self.end
+        waits = self.offset_map is not None and self.restarted <= max(group, copied) and group < self.end
         return max(group - self.restarted, 0) if waits else None
 
 
@@ -57,22 +57,22 @@ class Restart:
     behind_others: bool = False
 
 
-def older_copies(known: OffsetMap, before: OlderCopies | None, restart: Restart) -> OlderCopies | None:
-    """What a restart leaves of the copies that answered until then: those of the map `known`, or, while an earlier restart has not caught
+def older_copies(former_map: OffsetMap, before: OlderCopies | None, restart: Restart) -> OlderCopies | None:
+    """What a restart leaves of the copies that answered until then: those of the `former_map`, or, while an earlier restart has not caught
     up, those that `before` it answered."""
     start, reached = restart.offset, restart.reached
     restarted = first = start
-    lacking, newest = 0, known
+    lacking, newest = 0, former_map
     waiting = before is not None and before.offset_map is not None
     if before is not None:
         first = min(start, before.start)
         lacking = before.lacking if start > before.start else 0
         if before.offset_map is not None:
-            known, reached, restarted = before.offset_map, max(reached, before.end), min(start, before.restarted)
-    cut = known
+            former_map, reached, restarted = before.offset_map, max(reached, before.end), min(start, before.restarted)
+    cut = former_map
     if restart.target_end is not None:
-        cut = _left(known, before, restart.target_end)
-        lost = (each.source_of(restart.target_end) for each in (known, newest))
+        cut = _remaining_map(former_map, before, restart.target_end)
+        lost = (offset_map.source_of(restart.target_end) for offset_map in (former_map, newest))
         if any(first_lost is not None and first_lost < start for first_lost in lost):
             lacking = max(lacking, start)
     if not cut.runs and not cut.thinned_behind and restart.target_end is not None:
@@ -87,34 +87,34 @@ def older_copies(known: OffsetMap, before: OlderCopies | None, restart: Restart)
     return before
 
 
-def settled(offset_map: OffsetMap, older: OlderCopies, watermark: int, skipped: Iterable[Interval]) -> tuple[OffsetMap, OlderCopies]:
+def settle(offset_map: OffsetMap, older: OlderCopies, watermark: int, skipped: Iterable[Interval]) -> tuple[OffsetMap, OlderCopies]:
     """The partition's map, and what is left of the older copies, once the watermark has passed them. `skipped` are the source offsets that
     were passed over without being copied."""
-    known = older.offset_map
-    if known is None or watermark < older.end:
+    former_map = older.offset_map
+    if former_map is None or watermark < older.end:
         return offset_map, older
     passed_over = (min(end, older.end) for start, end in skipped if end > older.restarted and start < older.end)
     lacking = max(older.lacking, *passed_over, 0)
-    kept = known.before(lacking)
-    if not kept.thinned_behind:
-        lacking = min(lacking, kept.source_end)  # of what lies behind it newer copies alone may stand there
+    before_gap = former_map.before(lacking)
+    if not before_gap.thinned_behind:
+        lacking = min(lacking, before_gap.source_end)  # of what lies behind it newer copies alone may stand there
     if lacking <= older.restarted:
         lacking = min(lacking, older.lacking)
-    left = replace(older, lacking=lacking, offset_map=None)
-    return (_joined(known.before(lacking), offset_map.since(lacking)) if lacking else offset_map), left
+    settled = replace(older, lacking=lacking, offset_map=None)
+    return (_join(former_map.before(lacking), offset_map.since(lacking)) if lacking else offset_map), settled
 
 
-def _left(known: OffsetMap, before: OlderCopies | None, target_end: int) -> OffsetMap:
+def _remaining_map(former_map: OffsetMap, before: OlderCopies | None, target_end: int) -> OffsetMap:
     """The map of what is left in front of a position of the target. Where newer copies are lost, older ones that no map has any more are
     left of the same records, so it is thinned behind those in front of them."""
-    lost = known.source_of(target_end)
+    lost = former_map.source_of(target_end)
     if before is None or lost is None or lost >= before.end:
-        return known.before_target(target_end)
-    kept = known.before(before.start).before_target(target_end)
-    return kept.with_mark(kept.target_end < target_end)
+        return former_map.before_target(target_end)
+    remaining = former_map.before(before.start).before_target(target_end)
+    return remaining.with_mark(remaining.target_end < target_end)
 
 
-def _joined(older: OffsetMap, newer: OffsetMap) -> OffsetMap:
+def _join(older: OffsetMap, newer: OffsetMap) -> OffsetMap:
     if not newer.runs:
         return older.with_mark(older.thinned_behind or newer.thinned_behind)
     joined = older.before_target(newer.runs[0].target).extended(newer.runs)

@@ -42,11 +42,11 @@ def encode_pairs(runs: Sequence[Run]) -> bytes:
 
 def decode_pairs(data: bytes) -> tuple[Run, ...]:
     """The runs of bytes, all marked as thinned. Raises ValueError for bytes that are none."""
-    found = iter(numbers(data))
+    decoded = iter(numbers(data))
     runs: list[Run] = []
     last = level = distance = change = target_end = 0
-    for number in found:
-        ahead, now, length = _more(found, level) if number & 1 else (0, level, 1)
+    for number in decoded:
+        ahead, now, length = _more(decoded, level) if number & 1 else (0, level, 1)
         source = (((last >> now) + 1) << now) + ahead
         surprise = -((number + 2) >> 2) if number & 2 else number >> 2
         before = distance
@@ -70,18 +70,18 @@ def _append_more(out: bytearray, ahead: int, level_and_length: tuple[int, ...]) 
         append_number(out, number)
 
 
-def _more(found: Iterator[int], level: int) -> tuple[int, int, int]:
-    ahead = _next(found)
+def _more(decoded: Iterator[int], level: int) -> tuple[int, int, int]:
+    ahead = _next(decoded)
     if not ahead & 1:
         return ahead >> 1, level, 1
-    level, length = _next(found), _next(found)
+    level, length = _next(decoded), _next(decoded)
     if level > _HIGHEST or length < 1:
         raise ValueError("the offset map has a pair that is none")
     return ahead >> 1, level, length
 
 
-def _next(found: Iterator[int]) -> int:
-    number = next(found, None)
+def _next(decoded: Iterator[int]) -> int:
+    number = next(decoded, None)
     if number is None:
         raise ValueError("the offset map ends inside a pair")
     return number

@@ -33,25 +33,25 @@ _SLACK = 8
 """A map that is too long gets shorter by this part of its length more, so that it is not thinned for every transaction."""
 
 
-def thinned(runs: Sequence[Run], most: int) -> tuple[Runs, Pairs]:
-    """What stays of a map's runs, in at most `most` bytes if more than the first and the last one are left."""
+def thin(runs: Sequence[Run], most: int) -> tuple[Runs, Pairs]:
+    """Returns the runs that a map keeps, in at most `most` bytes if more than the first and the last one are left."""
     newest = _newest(runs, most // 4)
     while True:
-        kept, pairs = _within(most - most // _SLACK, runs[0], runs[1:-newest], runs[-newest:])
-        if newest == 1 or kept.size + pairs.size <= most:
-            return kept, pairs
+        long_runs, pairs = _within(most - most // _SLACK, runs[0], runs[1:-newest], runs[-newest:])
+        if newest == 1 or long_runs.size + pairs.size <= most:
+            return long_runs, pairs
         newest //= 2
 
 
 def split(runs: Sequence[Run]) -> tuple[Runs, Pairs]:
     """Runs divided into those of the map's own bytes and the pairs in its holes: a run between two holes is one, but for the last of each
     doubling of the lag. So a mirror that does not know of the pairs sends a group back by what it lags behind at most."""
-    kept, end = list(runs[:1]), runs[-1].source + runs[-1].length
+    long_runs, end = list(runs[:1]), runs[-1].source + runs[-1].length
     pairs: list[Run] = []
     for run, behind in pairwise(runs[1:]):
         same = (end - run.source).bit_length() == (end - behind.source).bit_length()
-        (pairs if same and run.thinned and behind.thinned else kept).append(run)
-    return Runs((*kept, *runs[1:][-1:])), Pairs(tuple(pairs))
+        (pairs if same and run.thinned and behind.thinned else long_runs).append(run)
+    return Runs((*long_runs, *runs[1:][-1:])), Pairs(tuple(pairs))
 
 
 def _within(most: int, first: Run, old: Sequence[Run], newest: Sequence[Run]) -> tuple[Runs, Pairs]:
@@ -60,24 +60,24 @@ def _within(most: int, first: Run, old: Sequence[Run], newest: Sequence[Run]) ->
         newest = (newest[0]._replace(thinned=True), *newest[1:])
     end = newest[-1].source + newest[-1].length
     candidates = chosen = _first_of_cells(first, old, end)
-    kept, pairs = split((first, *chosen, *newest))
+    long_runs, pairs = split((first, *chosen, *newest))
     room = max(most - len(encode_runs((first, *newest))) - PAIRS_BESIDE, 0)
-    while chosen and kept.size + pairs.size > most:
-        taken = kept.size + pairs.size - most + room
+    while chosen and long_runs.size + pairs.size > most:
+        taken = long_runs.size + pairs.size - most + room
         chosen = _most_worth(candidates, first, end, min(len(chosen) - 1, room * len(chosen) // taken))
-        kept, pairs = split((first, *chosen, *newest))
-    return kept, pairs
+        long_runs, pairs = split((first, *chosen, *newest))
+    return long_runs, pairs
 
 
 def _first_of_cells(first: Run, old: Sequence[Run], end: int) -> list[Run]:
     """The first record of each cell, and runs that are long for their lag."""
-    kept, last = [], first.source + first.length - 1
+    first_runs, last = [], first.source + first.length - 1
     for run in _pieces(old, end):
         until = run.source + run.length - 1
         if CELLS << (last ^ until).bit_length() > end - until:
-            kept.append(run if run.thinned else run._replace(thinned=True))
+            first_runs.append(run if run.thinned else run._replace(thinned=True))
         last = until
-    return kept
+    return first_runs
 
 
 def _pieces(runs: Sequence[Run], end: int) -> Iterator[Run]:
@@ -102,7 +102,7 @@ def _most_worth(runs: Sequence[Run], first: Run, end: int, number: int) -> list[
         worth.append((1 << (last ^ until).bit_length()) / (end - until))
         last = until
     least = sorted(worth, reverse=True)[number]
-    return [run for run, each in zip(runs, worth, strict=True) if each > least]
+    return [run for run, value in zip(runs, worth, strict=True) if value > least]
 
 
 def _newest(runs: Sequence[Run], size: int) -> int:

@@ -1,1 +1,7 @@
-"""What to do: find topics, choose bounded ranges, notice gaps and recreated topics."""
+"""Plans one run: which topics and which bounded ranges of source offsets are owed, and which partitions cannot be copied.
+
+`run` makes the plan, `source_partitions` says which partitions there are, `ranges` decides about one of them. `target_checks` are the rules
+that lanes apply too.
+
+`copy` and every room above it may import it.
+"""

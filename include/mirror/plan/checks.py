@@ -3,15 +3,21 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from mirror.errors import ErrorReport, ForeignWriter, HandedBack, OtherCluster, TargetLostRecords
-from mirror.errors.next_step import Remedy
+from mirror.decisions.in_force import NO_DECISIONS, Decisions
+from mirror.errors import ErrorReport, ForeignWriter, HandedBack, LedgerMissing, OtherCluster, PlanMismatch, Remedy
 from mirror.formats.fields import moment_text
-from mirror.formats.ledger import Blocked, LedgerRecord
+from mirror.formats.ledger import LedgerRecord, loss_note
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.decisions import NO_DECISIONS, Decisions
 
 FOREIGN_WRITER_INTERVALS = 10
 """For how many copy intervals a record by another installation keeps a lane from being written."""
+
+
+def check_ledger(ledger: str, planned_id: str, topic_id: str | None) -> None:
+    """Raises LedgerMissing if the ledger (its topic id now, None: it does not exist) is not the one that was planned with ('': none was):
+    one that is new says that nothing was copied."""
+    if planned_id and topic_id != planned_id:
+        raise LedgerMissing(ledger, planned_id, topic_id)
 
 
 def check_clusters(
@@ -29,9 +35,9 @@ def check_clusters(
 
 def check_handed_back(decisions: Decisions) -> None:
     """Raises HandedBack if MirrorMaker 2 mirrors the flow again."""
-    found = decisions.handed_back
-    if found is not None:
-        raise HandedBack(found.who, moment_text(found.when))
+    decision = decisions.handed_back
+    if decision is not None:
+        raise HandedBack(decision.who, moment_text(decision.when))
 
 
 def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
@@ -42,22 +48,13 @@ def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
 
 
-def noted_loss(record: LedgerRecord) -> Blocked | None:
-    """The note that the remote partition was seen to have lost records of ours. It stays until somebody decides: aborted records stand
-    where they were, so nothing shows it any more."""
-    blocked = record.blocked
-    return blocked if blocked is not None and blocked.code == TargetLostRecords.__name__ else None
-
-
 def still_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:
     """Why a partition is left alone whose remote partition was seen to have lost records."""
-    noted = noted_loss(record)
+    noted = loss_note(record)
     if noted is None:
         return None
-    remedy = Remedy("restart", *tp)
-    return ErrorReport(
-        noted.code, f"{noted.message} Seen at {noted.since:%Y-%m-%d %H:%M:%S} UTC.", *tp, noted.offset, False, str(remedy), (remedy,)
-    )
+    report = ErrorReport(noted.code, f"{noted.message} Seen at {noted.since:%Y-%m-%d %H:%M:%S} UTC.", *tp, noted.offset)
+    return report.with_next(Remedy("restart", *tp))
 
 
 def check_writer(
@@ -87,3 +84,9 @@ def foreign(record: LedgerRecord, installation: str, interval_seconds: float, no
     """Whether a record was written by another installation just now."""
     age = (now - record.writer.time).total_seconds()
     return record.writer.installation not in ("", installation) and age < FOREIGN_WRITER_INTERVALS * interval_seconds
+
+
+def check_configuration(planned: str, configured: str) -> None:
+    """Raises PlanMismatch if the job has another configuration than whoever submitted it."""
+    if planned != configured:
+        raise PlanMismatch(planned, configured)

@@ -1,29 +1,61 @@
-"""A plan for one run of one flow: the ledger's watermarks beside the source's offsets."""
+"""A plan for one run of one flow: the ledger's watermarks beside the source's offsets.
 
-from collections.abc import Mapping
+Who comes first: the order of a plan's ranges, so that a budget that ends early leaves out another lane each time.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from mirror.config import Flow
-from mirror.config.readable import check_readable
+from mirror.config.validate import check_readable
+from mirror.decisions.in_force import NO_DECISIONS, Decisions
 from mirror.errors import named_with
+from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters, control_of
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
-from mirror.offsets.partition import TopicPartition
+from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.checks import check_clusters, check_handed_back
-from mirror.plan.choose import SourcePartition
-from mirror.plan.decisions import NO_DECISIONS, Decisions
-from mirror.plan.model import Plan
-from mirror.plan.order import in_order
-from mirror.plan.own_topics import read_decisions, read_ledger
-from mirror.plan.planning import Planning
+from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.plan.model import BLOCKED, Plan, Range
+from mirror.plan.planner import Planning
+from mirror.plan.ranges import SourceOffsets
+from mirror.sync.flow_clusters import clusters, control_of
 
 UNNAMED = (
     "mirror.installation is not set: a second installation that copies this flow would not be noticed, and the two would keep interrupting "
     "each other. Set it, to another name in each installation."
 )
 """Said while a flow has no ledger records yet."""
+
+
+def in_order(ranges: Iterable[Range], records: Mapping[TopicPartition, LedgerRecord], lanes: int, now: datetime) -> tuple[Range, ...]:
+    """Lane by lane: the least recently served lane first, then the one with most to do; a budget may not reach the last ones.
+
+    A time of service that is still to come is of a host whose clock is ahead: nobody knows how long ago it was, so the lane comes first and
+    gets another time. In a lane the partitions that are stuck come last, the least recently tried first; `records` has those of a lane in
+    the order in which they were written, which no clock can confuse.
+    """
+    served: dict[int, datetime] = {}
+    for tp, record in records.items():
+        lane = lane_of(*tp, lanes)
+        served[lane] = max(served.get(lane, record.writer.time), record.writer.time)
+    by_lane: dict[int, list[Range]] = {}
+    for planned in ranges:
+        by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)
+    never = datetime.min.replace(tzinfo=UTC)
+    written = {tp: number for number, tp in enumerate(records)}
+
+    def of_lane(lane: int) -> tuple[bool, datetime, int]:
+        time = served.get(lane, never)
+        return time <= now, time, -sum(planned.offsets for planned in by_lane[lane])
+
+    def in_lane(planned: Range) -> tuple[bool, int, TopicPartition]:
+        tp, is_stuck = planned.topic_partition, planned.reason == BLOCKED
+        return is_stuck, written.get(tp, -1) if is_stuck else 0, tp
+
+    return tuple(planned for lane in sorted(by_lane, key=of_lane) for planned in sorted(by_lane[lane], key=in_lane))
 
 
 def plan(flow: Flow, dry_run: bool = False, by_person: bool = False) -> Plan:
@@ -39,25 +71,27 @@ def plan(flow: Flow, dry_run: bool = False, by_person: bool = False) -> Plan:
 
 
 @dataclass(frozen=True)
-class Survey:
+class PlanContext:
     """A plan with what it was made from: the ledger, the source's mirrored topics, the offsets of all partitions that may be copied, the
     remote topics that exist (by source topic), and what people decided."""
 
     plan: Plan
     ledger: LedgerView
     topics: Mapping[str, Topic]
-    source: Mapping[TopicPartition, SourcePartition]
+    source: Mapping[TopicPartition, SourceOffsets]
     remotes: Mapping[str, Topic] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
 
-def survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False, by_person: bool = False) -> Survey:
+def survey(
+    flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False, by_person: bool = False
+) -> PlanContext:
     """As `plan`, for whoever needs more than the work that is owed. With `undecided` as if nobody had decided about any partition."""
     with named_with(flow.name):
         return _survey(flow, source, target, dry_run, undecided, by_person)
 
 
-def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool) -> Survey:
+def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool) -> PlanContext:
     source_id, target_id = source.cluster_id(), target.cluster_id()
     control = control_of(flow, target)
     decisions = read_decisions(flow, control, dry_run)
@@ -68,7 +102,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     planning.run()
     if not flow.value("mirror.installation") and not view.records:
         planning.notices.append(UNNAMED)
-    made = replace(
+    plan = replace(
         plan_without_work(flow, source_id, target_id, ledger_id, decisions),
         ranges=in_order(planning.ranges, view.records, flow.value("mirror.lanes"), planning.now),
         time=planning.now,
@@ -76,12 +110,12 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         notices=tuple(planning.notices),
         by_person=by_person,
     )
-    return Survey(made, view, planning.topics, planning.found, planning.remotes, decisions)
+    return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions)
 
 
 def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:
     """What every lane of the flow needs, whatever it is to do: the configuration, the clusters, the ledger, the decisions about them."""
-    found = (
+    flow_wide = (
         decisions.adopted(flow.source, source_id),
         decisions.adopted(flow.target, target_id),
         decisions.ownership(flow.value("mirror.installation")),
@@ -93,5 +127,5 @@ def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str
         source_cluster_id=source_id,
         target_cluster_id=target_id,
         ledger_id=ledger_id,
-        decisions=tuple(each for each in found if each is not None),
+        decisions=tuple(decision for decision in flow_wide if decision is not None),
     )

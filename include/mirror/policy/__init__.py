@@ -1,14 +1,11 @@
-"""What is mirrored and under which name: replication policies, filters, and the selection of topics that they make up. Pure."""
+"""Says what is mirrored and under which name: replication policies, filters, and the selection of topics. Pure.
 
-from mirror.policy.factories import (
-    check_class,
-    config_property_filter,
-    group_filter,
-    policy_of,
-    replication_policy,
-    topic_filter,
-    topic_selection,
-)
+`replication` names topics, `filters` takes or refuses them, `selection` does both for a flow; `java_regex` compiles Java's patterns.
+The classes below are public: users' own policies and filters derive from them. It knows no configuration.
+
+`config` and every room above it may import it.
+"""
+
 from mirror.policy.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from mirror.policy.replication import (
     DefaultReplicationPolicy,
@@ -27,13 +24,6 @@ __all__ = [
     "ReplicationPolicy",
     "TopicFilter",
     "TopicSelection",
-    "check_class",
-    "config_property_filter",
-    "group_filter",
     "is_ledger_of",
     "is_ledger_or_control_topic",
-    "policy_of",
-    "replication_policy",
-    "topic_filter",
-    "topic_selection",
 ]

@@ -77,10 +77,10 @@ def tokens(pattern: str) -> Iterator[Token]:
     ignores_case = [False]
     """Of each open group, the pattern itself first."""
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or (found.lastgroup == "count" and last not in ("one", "anchor", "close")):
+        match = _TOKEN.match(text, at)
+        if match is None or (match.lastgroup == "count" and last not in ("one", "anchor", "close")):
             raise _unsupported(text[at:])
-        at, last, token = found.end(), str(found.lastgroup), found[0]
+        at, last, token = match.end(), str(match.lastgroup), match[0]
         if last == "open":
             ignores_case.append(ignores_case[-1])
         if last == "close" and len(ignores_case) == 1:
@@ -117,8 +117,8 @@ def _members(inside: str, token: str) -> Ranges:
     return ranges
 
 
-def _unquoted(found: "regex.Match[str]") -> str:
-    return str(found[0]) if found["quoted"] is None else "".join(f"\\x{{{ord(character):x}}}" for character in found["quoted"])
+def _unquoted(match: "regex.Match[str]") -> str:
+    return str(match[0]) if match["quoted"] is None else "".join(f"\\x{{{ord(character):x}}}" for character in match["quoted"])
 
 
 def _ranges(text: str) -> Ranges:
@@ -132,12 +132,12 @@ def _ranges(text: str) -> Ranges:
 
 def _complement(ranges: Ranges) -> Ranges:
     """All other characters."""
-    found, start = [], 0
+    gaps, start = [], 0
     for low, high in sorted(ranges):
         if start < low:
-            found.append((start, low - 1))
+            gaps.append((start, low - 1))
         start = max(start, high + 1)
-    return [*found, (start, 0x10FFFF)] if start <= 0x10FFFF else found
+    return [*gaps, (start, 0x10FFFF)] if start <= 0x10FFFF else gaps
 
 
 def _code(token: str) -> int:

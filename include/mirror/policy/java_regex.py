@@ -63,7 +63,7 @@ class _Piece(NamedTuple):
 
 
 @dataclass
-class _Group:
+class _OpenGroup:
     """An open group."""
 
     looks: bool = False
@@ -81,7 +81,7 @@ class _Translation:
 
     def __init__(self, pattern: str) -> None:
         self._written: list[str] = []
-        self._groups = [_Group()]
+        self._groups = [_OpenGroup()]
         self._last = _Piece(consumes=False, consumed_before=False)
         """What a count that comes next repeats."""
         for token in tokens(pattern):
@@ -120,7 +120,7 @@ class _Translation:
     def _open(self, token: Token) -> None:
         if token.looks:
             self._not_behind()
-        self._groups.append(_Group(token.looks, self._groups[-1].behind or "<" in token.text))
+        self._groups.append(_OpenGroup(token.looks, self._groups[-1].behind or "<" in token.text))
         self._written.append(token.text if token.looks else "(?:")
 
     def _or(self, token: Token) -> None:

@@ -7,27 +7,27 @@ from mirror.policy.replication import ReplicationPolicy
 
 def sources(policy: ReplicationPolicy, topic: str) -> tuple[str, ...]:
     """The clusters that a topic came through, the nearest first; none for one that was not mirrored. A circle is followed once."""
-    found: list[str] = []
+    aliases: list[str] = []
     current: str | None = topic
     while current is not None:
         alias = policy.topic_source(current)
-        if alias is None or alias in found:
+        if alias is None or alias in aliases:
             break
-        found.append(alias)
+        aliases.append(alias)
         current = policy.upstream_topic(current)
-    return tuple(found)
+    return tuple(aliases)
 
 
 def hops(policy: ReplicationPolicy, topic: str, alias: str) -> int | None:
     """How many mirrors lie between the cluster `alias` and this topic: 1 if it was mirrored from there directly, None if never."""
-    found = sources(policy, topic)
-    return found.index(alias) + 1 if alias in found else None
+    aliases = sources(policy, topic)
+    return aliases.index(alias) + 1 if alias in aliases else None
 
 
 def fewest_hops(policy: ReplicationPolicy, topics: Iterable[str], alias: str) -> int | None:
     """The shortest way from the cluster `alias`, as the heartbeat topics among these show it; None if there is no way."""
-    found = [hops(policy, topic, alias) for topic in topics if policy.is_heartbeats_topic(topic)]
-    return min((count for count in found if count is not None), default=None)
+    counts = [hops(policy, topic, alias) for topic in topics if policy.is_heartbeats_topic(topic)]
+    return min((count for count in counts if count is not None), default=None)
 
 
 def upstream_clusters(policy: ReplicationPolicy, topics: Iterable[str]) -> frozenset[str]:
@@ -37,5 +37,5 @@ def upstream_clusters(policy: ReplicationPolicy, topics: Iterable[str]) -> froze
 
 def remote_topics(policy: ReplicationPolicy, topics: Iterable[str], source: str | None = None) -> frozenset[str]:
     """Those of the topics that were mirrored, from the cluster `source` directly if it is given."""
-    found = {topic: policy.topic_source(topic) for topic in topics if not policy.is_internal_topic(topic)}
-    return frozenset(topic for topic, alias in found.items() if alias is not None and source in (None, alias))
+    aliases = {topic: policy.topic_source(topic) for topic in topics if not policy.is_internal_topic(topic)}
+    return frozenset(topic for topic, alias in aliases.items() if alias is not None and source in (None, alias))

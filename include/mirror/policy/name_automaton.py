@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from mirror.policy import name_pattern
 from mirror.policy.java_regex import compile_java
-from mirror.policy.name_pattern import Alternatives, Letters, Part, Repeated
+from mirror.policy.name_pattern import Alternatives, Letters, Part, Repetition
 
 _MOST_WORK = 1_000_000
 """So many places are looked at, in whatever combinations; beyond them a name in common is taken for granted."""
@@ -30,26 +30,26 @@ class Automaton:
                 self.steps[begin].append((part.bits, end))
                 return end
             case Alternatives():
-                return self._joined([self.add(each, begin) for each in part.parts])
-            case Repeated():
+                return self._joined([self.add(inner, begin) for inner in part.parts])
+            case Repetition():
                 return self._repeat(part, begin)
-        for each in part.parts:
-            begin = self.add(each, begin)
+        for inner in part.parts:
+            begin = self.add(inner, begin)
         return begin
 
-    def reached(self, places: Iterable[int]) -> frozenset[int]:
-        """The places and all that are reached from them without a character."""
-        found = set(places)
-        waiting = list(found)
+    def closure(self, places: Iterable[int]) -> frozenset[int]:
+        """Returns the places and all that are reached from them without a character."""
+        reached = set(places)
+        waiting = list(reached)
         while waiting:
-            further = [each for each in self.free[waiting.pop()] if each not in found]
-            found.update(further)
+            further = [place for place in self.free[waiting.pop()] if place not in reached]
+            reached.update(further)
             waiting.extend(further)
-        return frozenset(found)
+        return frozenset(reached)
 
     def after(self, places: frozenset[int], letter: int) -> frozenset[int]:
         """Where a character leads; `letter` is its bit."""
-        return self.reached(further for place in places for letters, further in self.steps[place] if letters & letter)
+        return self.closure(further for place in places for letters, further in self.steps[place] if letters & letter)
 
     def _place(self) -> int:
         if len(self.steps) >= _MOST_PLACES:
@@ -60,11 +60,11 @@ class Automaton:
 
     def _joined(self, ends: Iterable[int]) -> int:
         behind = self._place()
-        for each in ends:
-            self.free[each].append(behind)
+        for end in ends:
+            self.free[end].append(behind)
         return behind
 
-    def _repeat(self, part: Repeated, begin: int) -> int:
+    def _repeat(self, part: Repetition, begin: int) -> int:
         for _ in range(part.least):
             begin = self.add(part.part, begin)
         if part.most is None:
@@ -82,36 +82,36 @@ def automaton(pattern: str, wide: bool) -> Automaton:
     """The automaton of a Java pattern, `wide` as in `name_pattern`. Raises ValueError for one that `compile_java` refuses."""
     compile_java(pattern)
     try:
-        return _laid_out(name_pattern.parsed(pattern, wide))
+        return _laid_out(name_pattern.parse(pattern, wide))
     except OverflowError:
         return _laid_out(name_pattern.ANYTHING if wide else name_pattern.NOTHING)
 
 
 def _laid_out(part: Part) -> Automaton:
-    made = Automaton()
-    made.free[made.add(part, _BEGIN)].append(_END)
-    return made
+    automaton = Automaton()
+    automaton.free[automaton.add(part, _BEGIN)].append(_END)
+    return automaton
 
 
 def has_common_name(included: Sequence[Automaton], excluded: Sequence[Automaton]) -> bool:
     """Whether there is a topic name that all of `included` accept and none of `excluded`."""
     automata, needed = [*included, *excluded], len(included)
     letters = _representatives(automata)
-    start = tuple(each.reached([_BEGIN]) for each in automata)
-    seen, waiting, work = {start}, [start], 0
+    start = tuple(automaton.closure([_BEGIN]) for automaton in automata)
+    reached, waiting, work = {start}, [start], 0
     while waiting:
         state = waiting.pop()
         for letter in letters:
-            following = tuple(each.after(places, letter) for each, places in zip(automata, state, strict=True))
+            following = tuple(automaton.after(places, letter) for automaton, places in zip(automata, state, strict=True))
             work += sum(map(len, following))
             if work > _MOST_WORK:
                 return True
-            if following in seen or not all(following[:needed]):
+            if following in reached or not all(following[:needed]):
                 continue
             accepting = [_END in places for places in following]
             if all(accepting[:needed]) and not any(accepting[needed:]):
                 return True
-            seen.add(following)
+            reached.add(following)
             waiting.append(following)
     return False
 
@@ -119,6 +119,6 @@ def has_common_name(included: Sequence[Automaton], excluded: Sequence[Automaton]
 def _representatives(automata: Iterable[Automaton]) -> list[int]:
     """One character (as its bit) of each set of characters that no automaton tells apart."""
     parts = [name_pattern.ANY.bits]
-    for letters in {letters for each in automata for steps in each.steps for letters, _ in steps}:
+    for letters in {letters for automaton in automata for steps in automaton.steps for letters, _ in steps}:
         parts = [part for whole in parts for part in (whole & letters, whole & ~letters) if part]
     return [part & -part for part in parts]

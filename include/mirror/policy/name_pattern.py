@@ -35,7 +35,7 @@ class Alternatives:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class Repetition:
     """The part at least and at most so often; None: without end."""
 
     part: "Part"
@@ -43,11 +43,11 @@ class Repeated:
     most: int | None
 
 
-Part = Letters | Sequence | Alternatives | Repeated
+Part = Letters | Sequence | Alternatives | Repetition
 
 ANY = Letters((1 << len(_LETTERS)) - 1)
 NOTHING = Letters(0)
-ANYTHING = Repeated(ANY, 0, None)
+ANYTHING = Repetition(ANY, 0, None)
 _EMPTY = Sequence(())
 
 
@@ -73,7 +73,7 @@ class _Group:
         return Alternatives(tuple(self.alternatives))
 
 
-def parsed(pattern: str, wide: bool) -> Part:
+def parse(pattern: str, wide: bool) -> Part:
     """The tree of a pattern that `compile_java` takes."""
     unknown = _EMPTY if wide else NOTHING
     groups = [_Group()]
@@ -85,7 +85,7 @@ def parsed(pattern: str, wide: bool) -> Part:
             case Token("anchor"):
                 group.parts.append(_EMPTY if len(groups) == 1 and _at_its_end(token, group, following) else unknown)
             case Token("count"):
-                group.parts[-1] = Repeated(group.parts[-1], *token.often)
+                group.parts[-1] = Repetition(group.parts[-1], *token.often)
             case Token("or"):
                 group.end_alternative()
             case Token("open"):

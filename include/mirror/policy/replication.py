@@ -35,9 +35,9 @@ class ReplicationPolicy(ABC):
 
     def original_topic(self, topic: str) -> str:
         """The name of a remote topic on the cluster where it began, through any number of mirrors."""
-        seen = {topic}
-        while (upstream := self.upstream_topic(topic)) is not None and upstream not in seen:
-            seen.add(upstream)
+        names = {topic}
+        while (upstream := self.upstream_topic(topic)) is not None and upstream not in names:
+            names.add(upstream)
             topic = upstream
         return topic
 
@@ -103,8 +103,8 @@ class DefaultReplicationPolicy(ReplicationPolicy):
 
     def topic_source(self, topic: str) -> str | None:
         """What stands before the first separator, unless nothing but separators follows."""
-        first, found, rest = topic.partition(self.separator)
-        return first if found and rest.replace(self.separator, "") else None
+        first, separator, rest = topic.partition(self.separator)
+        return first if separator and rest.replace(self.separator, "") else None
 
     def upstream_topic(self, topic: str) -> str | None:
         """What stands behind the first separator."""

@@ -46,9 +46,9 @@ class TopicSelection:
             raise named
         return named
 
-    def sharing(self, topics: Iterable[str], known: Container[str] = ()) -> dict[str, RemoteNameUnusable]:
-        """Those of the mirrored `topics` whose remote name another one has too: what they hold must not be mixed. A topic that is `known`,
-        for it was mirrored before, goes on."""
+    def with_shared_remote_name(self, topics: Iterable[str], in_ledger: Container[str] = ()) -> dict[str, RemoteNameUnusable]:
+        """Those of the mirrored `topics` whose remote name another one has too: what they hold must not be mixed. A topic that is
+        `in_ledger`, for it was mirrored before, goes on."""
         named: dict[str, list[str]] = {}
         for topic in sorted(topics):
             named.setdefault(self.remote(topic), []).append(topic)
@@ -57,10 +57,10 @@ class TopicSelection:
             for remote, sharing in named.items()
             if len(sharing) > 1
             for topic in sharing
-            if topic not in known
+            if topic not in in_ledger
         }
 
-    def shown(self, topic: str) -> str:
+    def display_name(self, topic: str) -> str:
         """The name on the target as people are told: also one that Kafka would not take. Empty where the policy fails."""
         named = self._named(topic)
         return named.remote if isinstance(named, RemoteNameUnusable) else named
@@ -118,21 +118,21 @@ class TopicSelection:
 
     def _came_from_target(self, topic: str) -> bool:
         """Whether the target is one of the clusters that the topic came through: mirroring it would close a circle."""
-        seen: set[str] = set()
+        names: set[str] = set()
         current: str | None = topic
-        while current is not None and current not in seen:
+        while current is not None and current not in names:
             alias = self.policy.topic_source(current)
             if alias is None:
                 return False
             if alias == self.target:
                 return True
-            seen.add(current)
+            names.add(current)
             current = self.policy.upstream_topic(current)
         return False
 
 
 def _others(topic: str, sharing: Iterable[str]) -> str:
-    others = [f"'{each}'" for each in sharing if each != topic]
+    others = [f"'{other}'" for other in sharing if other != topic]
     return ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
 
 

@@ -12,6 +12,6 @@ def unusable(name: str) -> str:
         return f"has {len(name)} characters, and Kafka takes {_LONGEST_NAME} at most"
     illegal = sorted(set(_ILLEGAL.findall(name)))
     if illegal:
-        shown = ", ".join(repr(character) for character in illegal)
-        return f"contains {shown}, and Kafka takes letters, digits, '.', '_' and '-' only"
+        characters = ", ".join(repr(character) for character in illegal)
+        return f"contains {characters}, and Kafka takes letters, digits, '.', '_' and '-' only"
     return "cannot be a topic's name" if name in ("", ".", "..") else ""

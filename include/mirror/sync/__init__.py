@@ -1,1 +1,6 @@
-"""What is kept the same on both clusters beside the records: one file for each thing."""
+"""Keeps the same on both clusters what goes beside the records: topics, configs, ACLs, heartbeats, offset syncs.
+
+One file for each, and `groups` for consumer groups; `step` is what DAG task and command line share.
+
+`plan` and every room above it may import it.
+"""

@@ -10,13 +10,13 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from mirror.config.heartbeats import seconds_between_beats
+from mirror.config.policies import replication_policy
 from mirror.errors import MirrorError
-from mirror.formats.heartbeat import Heartbeat
+from mirror.formats.mm2 import Heartbeat
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.internal_topics import ensure
-from mirror.kafka.writing import Outgoing, RecordWriter
-from mirror.policy import replication_policy
-from mirror.sync.step import Done
+from mirror.kafka.create_topics import ensure_internal_topic
+from mirror.kafka.writer import Outgoing, RecordWriter
+from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -28,7 +28,7 @@ class Heart:
     def __init__(self, flow: "Flow") -> None:
         self.topic = replication_policy(flow).heartbeats_topic()
         self._flow = flow
-        self._seconds = flow.value("admin.timeout.ms") / 1000
+        self._seconds = flow.request_seconds
         self._writer = RecordWriter(flow.target, flow.client("target", "producer"), self._seconds)
 
     def prepare(self, dry_run: bool = False) -> bool:
@@ -37,7 +37,7 @@ class Heart:
             refused: dict[str, MirrorError] = {}
             missing = self.topic not in target.topics([self.topic], refused) and self.topic not in refused
             if not dry_run:
-                ensure(target, self.topic, self._flow.value("heartbeats.topic.replication.factor"))
+                ensure_internal_topic(target, self.topic, self._flow.value("heartbeats.topic.replication.factor"))
         return missing
 
     def beat(self) -> Heartbeat:
@@ -47,7 +47,7 @@ class Heart:
         return beat
 
 
-def step(flow: "Flow", dry_run: bool = False) -> Done:
+def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """One beat."""
     heart = Heart(flow)
     created = heart.prepare(dry_run)
@@ -55,11 +55,11 @@ def step(flow: "Flow", dry_run: bool = False) -> Done:
     result = {"topic": heart.topic, "created": created, "timestamp": beat}
     new = f", {'which would be created' if dry_run else 'which was created'}" if created else ""
     said = "would beat" if beat is None else f"beat at {_iso(beat)}"
-    return Done(result, lines=(f"{flow.name} {said} in {heart.topic} of {flow.target}{new}",))
+    return StepResult(result, lines=(f"{flow.name} {said} in {heart.topic} of {flow.target}{new}",))
 
 
 @dataclass(frozen=True)
-class Beaten:
+class HeartbeatsResult:
     """What a series of beats amounts to; times in Unix milliseconds, None without a beat."""
 
     beats: int
@@ -72,7 +72,7 @@ _running: dict[str, Event] = {}
 _running_lock = Lock()
 
 
-def beat_until(flow: "Flow", end: float, stop: Event) -> Beaten:
+def beat_until(flow: "Flow", end: float, stop: Event) -> HeartbeatsResult:
     """Beats at the exact interval until `end` (Unix seconds), or until `stop` is set, or another series of the pair begins in this process.
 
     Beats fall on whole multiples of the interval since the epoch, so that the next series goes on in step with this one: without a gap and
@@ -93,7 +93,7 @@ def beat_until(flow: "Flow", end: float, stop: Event) -> Beaten:
         with _running_lock:
             if _running.get(flow.name) is stop:
                 del _running[flow.name]
-    return Beaten(len(times), times[0] if times else None, times[-1] if times else None)
+    return HeartbeatsResult(len(times), times[0] if times else None, times[-1] if times else None)
 
 
 def _take_over(pair: str, stop: Event) -> None:

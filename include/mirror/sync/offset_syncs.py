@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mirror.config.policies import replication_policy
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.control import TAKEN_OVER
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.offset_sync import OffsetSync
-from mirror.kafka.internal_topics import BY_THE_HOUR, ensure
+from mirror.formats.mm2 import OffsetSync
+from mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
 from mirror.kafka.mm2_topics import newest_offset_syncs
-from mirror.kafka.writing import Outgoing, RecordWriter
+from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.sync_pairs import pairs_to_write
-from mirror.offsets.sync_store import Pair
-from mirror.policy import replication_policy
+from mirror.translation.offset_sync_pairs import pairs_to_write
+from mirror.translation.offset_sync_store import SyncPair
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -29,7 +29,7 @@ MANY_READ = 500_000
 
 
 @dataclass(frozen=True)
-class Emitted:
+class OffsetSyncsResult:
     """How many pairs of how many partitions were written; what to tell people; and why some are not written, if so."""
 
     pairs: int = 0
@@ -38,7 +38,7 @@ class Emitted:
     errors: tuple[ErrorReport, ...] = ()
 
 
-NO_SYNCS = Emitted()
+NO_SYNCS = OffsetSyncsResult()
 
 
 def place(flow: "Flow") -> "tuple[Side, str]":
@@ -53,7 +53,7 @@ def emit(
     target: "Cluster",
     records: Mapping[TopicPartition, LedgerRecord],
     copied: Mapping[TopicPartition, int],
-) -> Emitted:
+) -> OffsetSyncsResult:
     """Writes the pairs that a run made due. `copied`: the partitions that it copied records of, with the source offset it began at.
 
     What an earlier run could not write of these partitions is written too. An error is in the answer and never raised, for the records are
@@ -65,7 +65,7 @@ def emit(
     try:
         return _emit(flow, side, source if side == "source" else target, topic, records, copied)
     except MirrorError as failure:
-        return Emitted(errors=(_explained(failure, side),))
+        return OffsetSyncsResult(errors=(_explained(failure, side),))
 
 
 def _emit(
@@ -75,26 +75,26 @@ def _emit(
     topic: str,
     records: Mapping[TopicPartition, LedgerRecord],
     copied: Mapping[TopicPartition, int],
-) -> Emitted:
-    found = newest_offset_syncs(cluster, flow.client(side, "consumer"), topic, copied.keys())
-    newest, lag_max = found.pairs if found else {}, flow.value("offset.lag.max")
+) -> OffsetSyncsResult:
+    newest_syncs = newest_offset_syncs(cluster, flow.client(side, "consumer"), topic, copied.keys())
+    newest, lag_max = newest_syncs.pairs if newest_syncs else {}, flow.value("offset.lag.max")
     due = {tp: due_pairs(records[tp], newest.get(tp), lag_max, start) for tp, start in sorted(copied.items())}
     syncs = [OffsetSync(*tp, *pair) for tp, pairs in due.items() for pair in pairs]
     if syncs:
-        if found is None:
-            ensure(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), BY_THE_HOUR)
+        if newest_syncs is None:
+            ensure_internal_topic(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), BY_THE_HOUR)
         writer = RecordWriter(cluster.alias, flow.client(side, "producer"), cluster.timeout)
         writer.write((Outgoing(topic, sync.key, sync.value) for sync in syncs), "the offset syncs")
-    notices = [str(each) for each in found.damaged] if found else []
-    if found and found.read >= MANY_READ:
+    notices = [str(error) for error in newest_syncs.damaged] if newest_syncs else []
+    if newest_syncs and newest_syncs.read >= MANY_READ:
         notices.append(
-            f"{found.read} records of {topic} on '{cluster.alias}' were read to find the newest pair of every partition. To have the "
-            f"topic compacted more often: kafka-configs.sh --alter --topic {topic} --add-config segment.ms={BY_THE_HOUR['segment.ms']}"
+            f"{newest_syncs.read} records of {topic} on '{cluster.alias}' were read to find the newest pair of every partition. To have "
+            f"the topic compacted more often: kafka-configs.sh --alter --topic {topic} --add-config segment.ms={BY_THE_HOUR['segment.ms']}"
         )
-    return Emitted(len(syncs), sum(map(bool, due.values())), tuple(notices))
+    return OffsetSyncsResult(len(syncs), sum(map(bool, due.values())), tuple(notices))
 
 
-def due_pairs(record: LedgerRecord, newest: Pair | None, lag_max: int, copied_from: int) -> tuple[Pair, ...]:
+def due_pairs(record: LedgerRecord, newest: SyncPair | None, lag_max: int, copied_from: int) -> tuple[SyncPair, ...]:
     """The pairs of a partition that a run which began to copy at `copied_from` writes behind the newest one. While a restart copies once
     more, readers go by the older copies, as our own translation does, whose pairs the topic has."""
     if record.older is not None and record.older.offset_map is not None:

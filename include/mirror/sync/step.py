@@ -10,20 +10,20 @@ from mirror.errors import ErrorReport
 if TYPE_CHECKING:
     from mirror.config import Configuration, Flow
 
-MODULES: Mapping[str, str] = {
-    "refresh-topics": "mirror.sync.topics",
-    "topic-configs": "mirror.sync.topic_configs",
-    "topic-acls": "mirror.sync.topic_acls",
-    "heartbeats": "mirror.sync.heartbeats",
-    "refresh-groups": "mirror.sync.groups",
-    "checkpoints": "mirror.sync.checkpoints",
-    "group-offsets": "mirror.sync.group_offsets",
+STEPS: Mapping[str, str] = {
+    "refresh-topics": "mirror.sync.topics.step",
+    "topic-configs": "mirror.sync.topic_configs.step",
+    "topic-acls": "mirror.sync.topic_acls.step",
+    "heartbeats": "mirror.sync.heartbeats.step",
+    "refresh-groups": "mirror.sync.groups.find.step",
+    "checkpoints": "mirror.sync.groups.job.checkpoints_step",
+    "group-offsets": "mirror.sync.groups.job.group_offsets_step",
 }
-"""The steps by name, with the module whose `step` runs them."""
+"""The steps by name, with the function that runs each; imported when it is wanted."""
 
 
 @dataclass(frozen=True)
-class Done:
+class StepResult:
     """What a step did, or would do in a dry run; complete even when some of it failed."""
 
     result: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Done:
 class Step(Protocol):
     """Runs a step of one flow; raises what concerns the whole of it."""
 
-    def __call__(self, flow: "Flow", dry_run: bool = False) -> Done:
+    def __call__(self, flow: "Flow", dry_run: bool = False) -> StepResult:
         """With `dry_run` nothing is written."""
 
 
@@ -47,7 +47,8 @@ def pairs_of(step: str, configuration: "Configuration") -> "Configuration":
     return configuration.for_heartbeats() if step == "heartbeats" else configuration
 
 
-def run_step(name: str, flow: "Flow", dry_run: bool = False) -> Done:
+def run_step(name: str, flow: "Flow", dry_run: bool = False) -> StepResult:
     """Runs the step of this name for a flow."""
-    step: Step = import_module(MODULES[name]).step
+    module, _, function = STEPS[name].rpartition(".")
+    step: Step = getattr(import_module(module), function)
     return step(flow, dry_run)

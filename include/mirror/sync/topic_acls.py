@@ -1,30 +1,82 @@
-"""Gives the remote topics of a flow the ACLs of their source topics, but for the right to write (`topic-acls`)."""
+"""Gives the remote topics of a flow the ACLs of their source topics, but for the right to write (`topic-acls`).
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+Which ACLs the remote topics are to have. Pure: it only compares.
+
+Whoever may read a topic may read its mirror, and nobody may write there but the mirror itself (KIP-382).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError
+from mirror.config.policies import topic_selection
+from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, RemoteNameUnusable
+from mirror.formats.columns import columns
 from mirror.kafka.acls import create_acls, topic_acls
-from mirror.kafka.connect import clusters
 from mirror.kafka.model import Acl
-from mirror.policy import topic_selection
-from mirror.sync.acl_changes import drifted_acls, remote_acls, unusable_names
-from mirror.sync.step import Done
+from mirror.kafka.polling import until
+from mirror.policy import TopicSelection
+from mirror.policy.topic_names import unusable
+from mirror.sync.flow_clusters import clusters
+from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.kafka.cluster import Cluster
+
 
 _VISIBLE_WITHIN_SECONDS = 5.0
 Seen = Callable[[], frozenset[Acl] | None]
 """Gives the target's bindings as they are now."""
 
 
+def remote_acls(acls: Iterable[Acl], selection: TopicSelection) -> dict[Acl, str]:
+    """The bindings that the remote topics are to have, each with the source topic it comes from.
+
+    As MirrorMaker 2's: ALLOW WRITE is left out and ALLOW ALL becomes ALLOW READ; everything else keeps its words, denials included.
+    """
+    acls = list(acls)
+    left_out = unusable_names(acls, selection)
+    return {
+        _of_remote(acl, selection): acl.topic for acl in acls if _carried(acl) and selection.takes(acl.topic) and acl.topic not in left_out
+    }
+
+
+def unusable_names(acls: Iterable[Acl], selection: TopicSelection) -> dict[str, RemoteNameUnusable]:
+    """The topics whose ACLs cannot be carried, for they have no remote topic. What no topic can be called, such as `*`, is none of them."""
+    names = sorted({acl.topic for acl in acls})
+    return {name: error for name in names if not unusable(name) and (error := selection.refusal(name)) is not None}
+
+
+def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
+    """Bindings of remote topics that the source does not have: taken away there, or given on the target alone.
+
+    Those by which somebody may write are not meant for the source's principals in the first place, so they are not listed. Under a policy
+    that keeps names only topics that the source has are remote topics.
+    """
+
+    def of_this_flow(remote: str) -> bool:
+        upstream = selection.upstream(remote)
+        return upstream is not None and (upstream != remote or upstream in source_names)
+
+    return sorted(acl for acl in there if acl not in wanted and _carried(acl) and not _all(acl) and of_this_flow(acl.topic))
+
+
+def _carried(acl: Acl) -> bool:
+    return (acl.permission, acl.operation) != ("ALLOW", "WRITE")
+
+
+def _all(acl: Acl) -> bool:
+    return (acl.permission, acl.operation) == ("ALLOW", "ALL")
+
+
+def _of_remote(acl: Acl, selection: TopicSelection) -> Acl:
+    return acl._replace(topic=selection.display_name(acl.topic), operation="READ" if _all(acl) else acl.operation)
+
+
 @dataclass(frozen=True)
-class AclsSynced:
+class TopicAclsResult:
     """What was done on the target (or would be, in a dry run)."""
 
     created: tuple[Acl, ...] = ()
@@ -38,50 +90,55 @@ class AclsSynced:
     errors: tuple[ErrorReport, ...] = ()
 
 
-def step(flow: "Flow", dry_run: bool = False) -> Done:
+def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`topic-acls` as a step. Raises as `sync_topic_acls`."""
     with clusters(flow) as (source, target):
         done = sync_topic_acls(flow, source, target, dry_run)
-    result = {"created": _columns(done.created), "present": done.present, "drift": _columns(done.drift), "skipped": done.skipped}
+    result = {
+        "created": columns(Acl._fields, done.created),
+        "present": done.present,
+        "drift": columns(Acl._fields, done.drift),
+        "skipped": done.skipped,
+    }
     totals = {**result, "created": len(done.created), "drift": len(done.drift)}
-    return Done(result, totals, tuple(_lines(done, dry_run)), done.errors)
+    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors)
 
 
-def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> AclsSynced:
+def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicAclsResult:
     """Creates the bindings that the remote topics lack; what concerns one of them is in `errors` and does not stop the others.
 
     Raises what concerns a whole cluster: AuthorizationRefused without the right to DESCRIBE the source's cluster or to ALTER the target's.
     """
     selection = topic_selection(flow)
-    seen = partial(topic_acls, target, flow.client("target", "admin"))
-    found = topic_acls(source, flow.client("source", "admin"))
-    if found is None:
-        return AclsSynced(skipped=f"the source '{source.alias}' has no authorizer, so its topics have no ACLs")
-    there, notice = _of_target(target, seen)
+    read_acls = partial(topic_acls, target, flow.client("target", "admin"))
+    source_acls = topic_acls(source, flow.client("source", "admin"))
+    if source_acls is None:
+        return TopicAclsResult(skipped=f"the source '{source.alias}' has no authorizer, so its topics have no ACLs")
+    there, notice = _of_target(target, read_acls)
     if there is None:
-        return AclsSynced(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
-    wanted = remote_acls(found, selection)
+        return TopicAclsResult(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
+    wanted = remote_acls(source_acls, selection)
     missing = sorted(set(wanted) - there)
     outcomes = {} if dry_run else _created(target, missing)
     created = tuple(acl for acl in missing if outcomes.get(acl) is None)
     if created and not dry_run and not notice:
-        _await_visible(seen, created)
-    return AclsSynced(
+        _await_visible(read_acls, created)
+    return TopicAclsResult(
         created=created,
         present=len(wanted) - len(missing),
         drift=tuple(drifted_acls(there, wanted, source.names() if there - set(wanted) else (), selection)),
         notice=notice,
         errors=(
             *(replace(error.report(), topic=wanted[acl]) for acl, error in outcomes.items() if error is not None),
-            *(error.report() for error in unusable_names(found, selection).values()),
+            *(error.report() for error in unusable_names(source_acls, selection).values()),
         ),
     )
 
 
-def _of_target(target: "Cluster", seen: Seen) -> tuple[frozenset[Acl] | None, str]:
+def _of_target(target: "Cluster", read_acls: Seen) -> tuple[frozenset[Acl] | None, str]:
     """The target's bindings. Who may not see them takes none to be there: to create one again changes nothing."""
     try:
-        return seen(), ""
+        return read_acls(), ""
     except AuthorizationRefused:
         return frozenset(), (
             f"The target '{target.alias}' does not let the mirror see its ACLs (DESCRIBE on the cluster). So all of them are created each "
@@ -98,18 +155,12 @@ def _created(target: "Cluster", acls: Collection[Acl]) -> Mapping[Acl, MirrorErr
     return outcomes
 
 
-def _await_visible(seen: Seen, acls: Collection[Acl]) -> None:
+def _await_visible(read_acls: Seen, acls: Collection[Acl]) -> None:
     """Waits until a broker shows what was created: the answer comes from the controller, which brokers follow."""
-    deadline = time.monotonic() + _VISIBLE_WITHIN_SECONDS
-    while not set(acls) <= (seen() or set()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: set(acls) <= (read_acls() or set()), _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
-def _columns(acls: Collection[Acl]) -> dict[str, Any]:
-    return {name: [getattr(acl, name) for acl in acls] for name in Acl._fields}
-
-
-def _lines(done: AclsSynced, dry_run: bool) -> Iterator[str]:
+def _lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:
     if done.skipped:
         yield f"Skipped: {done.skipped}."
         return

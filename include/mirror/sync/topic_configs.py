@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mirror.config.policies import config_property_filter, topic_selection
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteConfigRefused
-from mirror.kafka.connect import clusters
+from mirror.formats.columns import columns
 from mirror.kafka.model import Topic
-from mirror.plan.discover import discover
-from mirror.policy import config_property_filter, topic_selection
-from mirror.sync.config_changes import (
+from mirror.sync.config_diff import (
     MIN_INSYNC,
     ConfigChange,
     Entries,
@@ -18,8 +17,10 @@ from mirror.sync.config_changes import (
     configs_to_sync,
     kept_overrides,
 )
-from mirror.sync.remote_topics import compared
-from mirror.sync.step import Done
+from mirror.sync.flow_clusters import clusters
+from mirror.sync.step import StepResult
+from mirror.sync.topic_diff import compare_topics
+from mirror.sync.topics import discover
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -34,33 +35,37 @@ _REFUSALS = {
 
 
 @dataclass(frozen=True)
-class ConfigsSynced:
+class TopicConfigsResult:
     """What was done on the target (or would be, in a dry run), by remote topic."""
 
     changed: Mapping[str, tuple[ConfigChange, ...]]
-    kept: Mapping[str, tuple[KeptOverride, ...]]
+    overrides: Mapping[str, tuple[KeptOverride, ...]]
     """What was set for the remote topic alone and stays: reported, and never taken away."""
     unchanged: int
     """How many remote topics were as they should be."""
     errors: tuple[ErrorReport, ...]
 
 
-def step(flow: "Flow", dry_run: bool = False) -> Done:
+def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`topic-configs` as a step. Raises as `sync_topic_configs`."""
     with clusters(flow) as (source, target):
         done = sync_topic_configs(flow, source, target, dry_run)
     changed = [(remote, change.entry, change.old, change.new) for remote, changes in done.changed.items() for change in changes]
-    kept = [(remote, each.entry, each.target, each.source, each.why) for remote, found in done.kept.items() for each in found]
+    overrides = [
+        (remote, override.entry, override.target, override.source, override.why)
+        for remote, of_remote in done.overrides.items()
+        for override in of_remote
+    ]
     result = {
-        "changed": _columns(("topic", "entry", "old", "new"), changed),
-        "drift": _columns(("topic", "entry", "target", "source", "why"), kept),
+        "changed": columns(("topic", "entry", "old", "new"), changed),
+        "drift": columns(("topic", "entry", "target", "source", "why"), overrides),
         "unchanged": done.unchanged,
     }
-    totals = {**result, "changed": len(changed), "drift": len(kept)}
-    return Done(result, totals, tuple(_lines(done, dry_run)), done.errors)
+    totals = {**result, "changed": len(changed), "drift": len(overrides)}
+    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors)
 
 
-def sync_topic_configs(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> ConfigsSynced:
+def sync_topic_configs(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicConfigsResult:
     """Sets what differs; what concerns one topic is in `errors` and does not stop the others. A remote topic that does not exist yet is
     `refresh-topics`' business.
 
@@ -82,22 +87,22 @@ class _Sync:
         self._filter = config_property_filter(flow)
         self._errors: dict[str, MirrorError] = {}
 
-    def run(self) -> ConfigsSynced:
+    def run(self) -> TopicConfigsResult:
         """Looks at both clusters and writes."""
-        found = discover(self._selection, self._source)
-        both = compared(self._flow, self._selection, found.topics, self._target)
-        self._errors |= {**found.errors, **both.changes.errors}
+        source_topics = discover(self._selection, self._source)
+        both = compare_topics(self._flow, self._selection, source_topics.topics, self._target)
+        self._errors |= {**source_topics.errors, **both.changes.errors}
         sources, targets = self._entries(both.existing)
         changes = {
             name: config_changes(self._wanted(name, both.existing[name], sources[name]), targets[name])
             for name in both.existing
             if name in sources and name in targets
         }
-        made = self._altered({name: entries for name, entries in changes.items() if entries}, both.existing)
-        kept = {name: kept_overrides(sources[name], targets[name], self._filter) for name in changes}
-        return ConfigsSynced(
-            changed={both.existing[name].name: entries for name, entries in sorted(made.items())},
-            kept={both.existing[name].name: overrides for name, overrides in sorted(kept.items()) if overrides},
+        altered = self._altered({name: entries for name, entries in changes.items() if entries}, both.existing)
+        overrides_of = {name: kept_overrides(sources[name], targets[name], self._filter) for name in changes}
+        return TopicConfigsResult(
+            changed={both.existing[name].name: entries for name, entries in sorted(altered.items())},
+            overrides={both.existing[name].name: overrides for name, overrides in sorted(overrides_of.items()) if overrides},
             unchanged=sum(not entries for entries in changes.values()),
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
         )
@@ -133,31 +138,27 @@ class _Sync:
         self, changes: Mapping[str, tuple[ConfigChange, ...]], existing: Mapping[str, Topic]
     ) -> dict[str, tuple[ConfigChange, ...]]:
         """Writes the changes of all topics in one request; gives those that were made, and keeps the errors of the others."""
-        entries = {existing[name].name: {change.entry: change.new for change in found} for name, found in changes.items()}
+        entries = {existing[name].name: {change.entry: change.new for change in changed} for name, changed in changes.items()}
         outcomes = self._target.alter_configs(entries, self._dry_run)
-        made = {}
-        for name, found in changes.items():
+        altered = {}
+        for name, changed in changes.items():
             remote = existing[name].name
             error = outcomes[remote]
             reason = error.reason if isinstance(error, KafkaFailure) else ""
             if error is None:
-                made[name] = found
+                altered[name] = changed
             elif reason in _REFUSALS:
                 detail = f"{error.message} None of its entries was changed."
                 self._errors[name] = RemoteConfigRefused(name, remote, detail, _REFUSALS[reason])
             else:
                 self._errors[name] = error
-        return made
+        return altered
 
 
-def _columns(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _lines(done: ConfigsSynced, dry_run: bool) -> Iterator[str]:
+def _lines(done: TopicConfigsResult, dry_run: bool) -> Iterator[str]:
     for remote, changes in done.changed.items():
         yield f"{remote}: {'would be ' if dry_run else ''}changed: {', '.join(map(str, changes))}"
-    for remote, kept in done.kept.items():
-        yield f"{remote}: stays as it was set on the target: {', '.join(map(str, kept))}"
+    for remote, overrides in done.overrides.items():
+        yield f"{remote}: stays as it was set on the target: {', '.join(map(str, overrides))}"
     if not done.changed:
         yield f"Nothing to change; the configs of {done.unchanged} remote topics are as they should be."

@@ -1,24 +1,27 @@
-"""Brings the remote topics of a flow up to date: creates them, adds partitions, reports what was deleted (`refresh-topics`)."""
+"""Brings the remote topics of a flow up to date: creates them, adds partitions, reports what was deleted (`refresh-topics`).
 
-import time
+Which topics of the source a flow mirrors, as found now.
+"""
+
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mirror.config.policies import config_property_filter, topic_selection
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
-from mirror.kafka.connect import clusters
-from mirror.kafka.model import NewTopic
+from mirror.kafka.model import NewTopic, Topic
+from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.discover import SourceTopics, discover
-from mirror.policy import config_property_filter, topic_selection
-from mirror.sync.config_changes import configs_to_create
-from mirror.sync.remote_topics import compared
-from mirror.sync.step import Done
-from mirror.sync.topic_changes import TopicChange, orphans
+from mirror.policy import TopicSelection
+from mirror.sync.config_diff import configs_to_create
+from mirror.sync.flow_clusters import clusters
+from mirror.sync.step import StepResult
+from mirror.sync.topic_diff import TopicChange, compare_topics, orphans
 
 if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.kafka.cluster import Cluster
+
 
 # What a broker calls it when another run was faster.
 _OVERTAKEN = {"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS"}
@@ -37,7 +40,30 @@ _VISIBLE_WITHIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class TopicsRefreshed:
+class SourceTopics:
+    """The selected topics by name, the names of all that the source shows us, and what it refuses to tell of single topics."""
+
+    topics: Mapping[str, Topic]
+    names: frozenset[str]
+    errors: Mapping[str, MirrorError] = field(default_factory=dict)
+
+
+def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
+    """Lists the source, applies the selection, and describes what is left.
+
+    A cluster leaves out of its list what we may not see. So topics that the configuration spells out are asked for by name: then a
+    missing permission is an error that names the topic, instead of a topic that is silently not mirrored.
+    """
+    names = frozenset(source.names())
+    names_asked = names | set(selection.topic_filter.literal_names)
+    wanted = {name for name in names_asked if selection.should_replicate(name)}
+    refused: dict[str, MirrorError] = {name: error for name in names_asked if (error := selection.refusal(name)) is not None}
+    topics = source.topics(wanted, refused)
+    return SourceTopics(topics, names, refused)
+
+
+@dataclass(frozen=True)
+class RefreshTopicsResult:
     """What was done on the target (or would be, in a dry run). All names are remote names."""
 
     created: Mapping[str, int]
@@ -50,16 +76,16 @@ class TopicsRefreshed:
     errors: tuple[ErrorReport, ...]
 
 
-def step(flow: "Flow", dry_run: bool = False) -> Done:
+def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`refresh-topics` as a step. Raises as `refresh_topics`."""
     with clusters(flow) as (source, target):
         done = refresh_topics(flow, source, target, dry_run)
     changed = {"created": dict(done.created), "extended": dict(done.extended), "deleted_at_source": list(done.deleted_at_source)}
     totals = {what: len(topics) for what, topics in changed.items()}
-    return Done({**changed, "unchanged": len(done.unchanged)}, totals, tuple(_lines(done, dry_run)), done.errors)
+    return StepResult({**changed, "unchanged": len(done.unchanged)}, totals, tuple(_lines(done, dry_run)), done.errors)
 
 
-def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicsRefreshed:
+def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> RefreshTopicsResult:
     """Creates missing remote topics and adds missing partitions; what concerns one topic is in `errors` and does not stop the others.
 
     With `dry_run` nothing is written: the target's brokers check the requests and the answer is the same. May run twice at once. Raises
@@ -79,17 +105,17 @@ class _Refresh:
         self._selection = topic_selection(flow)
         self._errors: dict[str, MirrorError] = {}
 
-    def run(self) -> TopicsRefreshed:
+    def run(self) -> RefreshTopicsResult:
         """Looks at both clusters, writes, and looks again where another run was faster."""
-        found = discover(self._selection, self._source)
-        changes = compared(self._flow, self._selection, found.topics, self._target).changes
-        self._errors |= {**found.errors, **changes.errors}
-        deleted = self._deleted(found)
+        source_topics = discover(self._selection, self._source)
+        changes = compare_topics(self._flow, self._selection, source_topics.topics, self._target).changes
+        self._errors |= {**source_topics.errors, **changes.errors}
+        deleted = self._deleted(source_topics)
         created, overtaken = self._settled(changes.create, self._create(changes.create))
         extended, also_overtaken = self._settled(changes.extend, self._extend(changes.extend))
         caught_up = self._look_again((*created, *extended), {**overtaken, **also_overtaken})
         self._await_leaders((*created, *extended))
-        return TopicsRefreshed(
+        return RefreshTopicsResult(
             created={change.remote: change.partitions for change in created},
             extended={change.remote: change.partitions for change in extended},
             deleted_at_source=deleted,
@@ -97,9 +123,9 @@ class _Refresh:
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
         )
 
-    def _deleted(self, found: SourceTopics) -> tuple[str, ...]:
+    def _deleted(self, topics: SourceTopics) -> tuple[str, ...]:
         """Remote topics without upstream. The source does not list what it hides either, so it is asked for each of them by name."""
-        candidates = orphans(self._selection, found.names, self._target.names())
+        candidates = orphans(self._selection, topics.names, self._target.names())
         refused: dict[str, MirrorError] = {}
         hidden_or_new = self._source.topics(candidates.values(), refused)
         self._errors |= refused
@@ -127,7 +153,7 @@ class _Refresh:
         self, changes: Iterable[TopicChange], outcomes: Mapping[str, MirrorError | None]
     ) -> tuple[list[TopicChange], dict[TopicChange, MirrorError]]:
         """The changes that were made, and those in which another run was faster; what failed is kept as an error."""
-        made: list[TopicChange] = []
+        created: list[TopicChange] = []
         overtaken: dict[TopicChange, MirrorError] = {}
         for change in changes:
             if change.remote not in outcomes:
@@ -135,43 +161,49 @@ class _Refresh:
             error = outcomes[change.remote]
             reason = error.reason if isinstance(error, KafkaFailure) else ""
             if error is None:
-                made.append(change)
+                created.append(change)
             elif reason in _OVERTAKEN:
                 overtaken[change] = error
             elif reason in _REFUSALS:
                 self._errors[change.topic] = RemoteTopicRefused(change.topic, change.remote, error.message, _REFUSALS[reason])
             else:
                 self._errors[change.topic] = error
-        return made, overtaken
+        return created, overtaken
 
-    def _look_again(self, made: Iterable[TopicChange], overtaken: Mapping[TopicChange, MirrorError]) -> list[str]:
+    def _look_again(self, created: Iterable[TopicChange], overtaken: Mapping[TopicChange, MirrorError]) -> list[str]:
         """Waits until the brokers show what was written, so that a copy may follow at once; gives what another run made as it should be."""
-        waiting = {*overtaken} if self._dry_run else {*made, *overtaken}
-        deadline = time.monotonic() + _VISIBLE_WITHIN_SECONDS
-        while waiting:
-            seen = self._target.topics([change.remote for change in waiting], {})
-            waiting = {change for change in waiting if change.remote not in seen or len(seen[change.remote].partitions) < change.partitions}
-            if not waiting or time.monotonic() > deadline:
-                break
-            time.sleep(0.1)
+        waiting = {*overtaken} if self._dry_run else {*created, *overtaken}
+
+        def all_shown() -> bool:
+            shown_topics = self._target.topics([change.remote for change in waiting], {})
+            waiting.difference_update(
+                change
+                for change in [*waiting]
+                if change.remote in shown_topics and len(shown_topics[change.remote].partitions) >= change.partitions
+            )
+            return not waiting
+
+        if waiting:
+            until(all_shown, _VISIBLE_WITHIN_SECONDS, every=0.1)
         self._errors |= {change.topic: error for change, error in overtaken.items() if change in waiting}
         return [change.remote for change in overtaken if change not in waiting]
 
-    def _await_leaders(self, made: Iterable[TopicChange]) -> None:
+    def _await_leaders(self, created: Iterable[TopicChange]) -> None:
         """Waits until the brokers lead what was written: metadata names a leader before that broker knows of it.
 
         With thousands of new partitions this takes seconds. What is not led by then is the copy's to say, partition by partition.
         """
-        waiting = [] if self._dry_run else [TopicPartition(change.remote, number) for change in made for number in range(change.partitions)]
-        deadline = time.monotonic() + _LED_WITHIN_SECONDS
-        while waiting and time.monotonic() < deadline:
-            led = self._target.offsets(waiting, "latest", errors={})
-            waiting = [tp for tp in waiting if tp not in led]
-            if waiting:
-                time.sleep(0.05)
+        waiting = set() if self._dry_run else {TopicPartition(change.remote, n) for change in created for n in range(change.partitions)}
+
+        def all_led() -> bool:
+            waiting.difference_update(self._target.offsets(sorted(waiting), "latest", errors={}))
+            return not waiting
+
+        if waiting:
+            until(all_led, _LED_WITHIN_SECONDS, every=0.05)
 
 
-def _lines(done: TopicsRefreshed, dry_run: bool) -> Iterator[str]:
+def _lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
     verb = "would be " if dry_run else ""
     for name, count in sorted(done.created.items()):
         yield f"{name}: {verb}created with {_partitions(count)}"

@@ -9,16 +9,15 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException as AnyHttpException
 
 from mirror.web import decision_routes, json_routes, page_routes
-from mirror.web.access import person
-from mirror.web.guard import HEADERS, SafeHeaders
-from mirror.web.site import Site
-from mirror.web.templating import PREFIX, html
+from mirror.web.auth import HEADERS, SafeHeaders, person
+from mirror.web.context import Site
+from mirror.web.rendering import PREFIX, html
 
 __all__ = ["PREFIX", "airflow_app", "create_app"]
 
 
 def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
-    """The application. Every route wants somebody who is logged in, but those of `open_routers`, which guard themselves."""
+    """The application. Every route requires a login, but those of `open_routers`, which check access themselves."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -37,12 +36,12 @@ def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
 
 def airflow_app() -> FastAPI:
     """The application inside Airflow's api-server."""
-    from mirror.report.snapshot_cache import shared
-    from mirror.web.airflow_access import AirflowAccess
-    from mirror.web.deciding import Decider
+    from mirror.status.snapshot_cache import shared_cache
+    from mirror.web.airflow_view import AirflowAccess
+    from mirror.web.decisions import Decider
     from mirror.web.metrics import metrics_router
 
-    return create_app(Site(AirflowAccess(), shared(), Decider()), [metrics_router(shared())])
+    return create_app(Site(AirflowAccess(), shared_cache(), Decider()), [metrics_router(shared_cache())])
 
 
 _nothing = APIRouter(dependencies=[Depends(person)])
@@ -50,7 +49,7 @@ _nothing = APIRouter(dependencies=[Depends(person)])
 
 @_nothing.get("/{rest:path}")
 def nothing(rest: str) -> Response:
-    """Any other address: nobody learns without a login which ones there are."""
+    """Any other URL: without a login nobody learns which ones exist."""
     raise HTTPException(404, f"There is nothing at {rest!r}.")
 
 
@@ -68,7 +67,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Something unexpected, which the log of the api-server has whole."""
+    """An unexpected error; the log of the api-server has its traceback."""
     response = await _refused(request, error)
     response.headers.update(HEADERS)
     return response

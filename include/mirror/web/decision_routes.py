@@ -1,4 +1,4 @@
-"""The one route that changes something: a decision of a person, shown first, then taken."""
+"""The one route that changes something. It shows what a decision would do, and takes it when the person confirms."""
 
 import logging
 from typing import Annotated, Any
@@ -8,24 +8,23 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from mirror.config.names import FlowName
+from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport, MirrorError
-from mirror.web.access import Person, Signed, person, require
-from mirror.web.answers import title
-from mirror.web.deciding import Asked, Changed, Shown, status_of
-from mirror.web.guard import same_origin
-from mirror.web.site import Site, name_of, site_of, snapshot_by_id
+from mirror.web.auth import Person, Signed, person, require, same_origin
+from mirror.web.context import Site, name_of, site_of, snapshot_by_id
+from mirror.web.decisions import DecisionEffects, DecisionInput, SituationChanged, status_of
+from mirror.web.error_actions import title
 
 router = APIRouter(dependencies=[Depends(person), Depends(same_origin)])
 
 EVENT, FAILED_EVENT = "mirror_decide", "mirror_decide_failed"
-"""What stands in Airflow's audit log: before a decision is written, and again if that fails."""
+"""Events in Airflow's audit log: the first before a decision is written, the second if writing it failed."""
 
 log = logging.getLogger(__name__)
 
 
 class Form(BaseModel):
-    """A decision as the page sends it. Without `seen` it is only shown what would happen; with what was shown then, it is taken."""
+    """A decision as the page sends it. Without `seen` the response says what it would do; with the `seen` of that response it is taken."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,45 +37,45 @@ class Form(BaseModel):
     bytes_per_second: int | str | None = None
     seen: str | None = Field(default=None, max_length=64)
 
-    def asked(self, flow: FlowName, who: Person) -> Asked:
-        """The same about a flow, by a person."""
-        return Asked(flow.name, who.name, why=self.reason, **self.model_dump(exclude={"reason", "seen"}))
+    def to_decision(self, flow: FlowName, user: Person) -> DecisionInput:
+        """The decision about a flow, by a person."""
+        return DecisionInput(flow.name, user.name, why=self.reason, **self.model_dump(exclude={"reason", "seen"}))
 
 
 @router.post("/flows/{flow_id}/decisions")
-async def decide(flow_id: str, form: Form, site: Annotated[Site, Depends(site_of)], who: Signed) -> JSONResponse:
-    """Shows what a decision would do, or takes it. Errors of ours are answered with their message and the next step."""
+async def decide(flow_id: str, form: Form, site: Annotated[Site, Depends(site_of)], user: Signed) -> JSONResponse:
+    """Shows what a decision would do, or takes it. The response to a MirrorError has its message and the next step."""
     flow = name_of(snapshot_by_id(site.cache.get(), flow_id))
-    await run_in_threadpool(require, site.airflow, who, "GET", flow)
-    await run_in_threadpool(require, site.airflow, who, "PUT", flow)
-    asked = form.asked(flow, who)
+    await run_in_threadpool(require, site.airflow, user, "GET", flow)
+    await run_in_threadpool(require, site.airflow, user, "PUT", flow)
+    decision = form.to_decision(flow, user)
     try:
         if form.seen is None:
-            return _answer("would", await site.decider.show(asked), asked)
-        return await _decided(site, who, flow, asked, form.seen)
-    except Changed as changed:
-        return JSONResponse({"message": str(changed), "next": "", "would": changed.shown.effects, "seen": changed.shown.seen}, 409)
+            return _answer("would", await site.decider.show(decision), decision)
+        return await _take(site, user, flow, decision, form.seen)
+    except SituationChanged as changed:
+        return JSONResponse({"message": str(changed), "next": "", "would": changed.current.effects, "seen": changed.current.seen}, 409)
     except MirrorError as error:
-        return JSONResponse(_told(error.report().of_flow(flow.name)), status_of(error))
+        return JSONResponse(_error_body(error.report().of_flow(flow.name)), status_of(error))
 
 
-async def _decided(site: Site, who: Person, flow: FlowName, asked: Asked, seen: str) -> JSONResponse:
-    """Nothing is decided that the audit log does not have: its entry comes first."""
-    facts = {name: value for name, value in vars(asked).items() if value is not None and name != "who"}
-    await run_in_threadpool(site.airflow.note, who, EVENT, flow, facts)
+async def _take(site: Site, user: Person, flow: FlowName, decision: DecisionInput, seen: str) -> JSONResponse:
+    """Takes a decision. Its entry in the audit log comes first, so that no decision is without one."""
+    facts = {name: value for name, value in vars(decision).items() if value is not None and name != "who"}
+    await run_in_threadpool(site.airflow.note, user, EVENT, flow, facts)
     try:
-        shown = await site.decider.decide(asked, seen)
-    except (MirrorError, Changed) as error:
-        await run_in_threadpool(site.airflow.note, who, FAILED_EVENT, flow, {**facts, "error": str(error)})
+        effects = await site.decider.decide(decision, seen)
+    except (MirrorError, SituationChanged) as error:
+        await run_in_threadpool(site.airflow.note, user, FAILED_EVENT, flow, {**facts, "error": str(error)})
         raise
-    log.info("%s decided about %s: %s", who.name, flow.name, "; ".join(shown.effects))
+    log.info("%s decided about %s: %s", user.name, flow.name, "; ".join(effects.effects))
     site.cache.refresh(flow.name)
-    return _answer("decided", shown, asked)
+    return _answer("decided", effects, decision)
 
 
-def _answer(word: str, shown: Shown, asked: Asked) -> JSONResponse:
-    return JSONResponse({word: shown.effects, "seen": shown.seen, "title": title(asked.decision)})
+def _answer(key: str, effects: DecisionEffects, decision: DecisionInput) -> JSONResponse:
+    return JSONResponse({key: effects.effects, "seen": effects.seen, "title": title(decision.decision)})
 
 
-def _told(report: ErrorReport) -> dict[str, Any]:
+def _error_body(report: ErrorReport) -> dict[str, Any]:
     return {"code": report.code, "message": report.message, "next": report.next}

@@ -1,4 +1,4 @@
-"""The same as JSON, for scripts of people on call."""
+"""The routes of the page's content as JSON, for scripts of people on call."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from mirror.report.snapshot import PartitionSnapshot, TopicSnapshot
-from mirror.web.access import Signed, person, require
-from mirror.web.listing import Page
-from mirror.web.page import Summary, flow_page, summaries
-from mirror.web.site import Site, name_of, site_of, snapshot_by_id
+from mirror.status.snapshot import PartitionSnapshot, TopicSnapshot
+from mirror.web.auth import Signed, person, require
+from mirror.web.context import Site, name_of, site_of, snapshot_by_id
+from mirror.web.page import FlowSummary, flow_page, summaries
+from mirror.web.pagination import Page
 from mirror.web.topics import TopicTable, records_of
 
 router = APIRouter(prefix="/api", dependencies=[Depends(person)])
@@ -20,51 +20,51 @@ OfSite = Annotated[Site, Depends(site_of)]
 
 
 @router.get("/flows")
-def flows(site: OfSite, who: Signed) -> dict[str, Any]:
+def flows(site: OfSite, user: Signed) -> dict[str, Any]:
     """Every flow that the person may read, in short."""
-    return {"flows": [_short(each) for each in summaries(site, who)]}
+    return {"flows": [_short(summary) for summary in summaries(site, user)]}
 
 
 @router.get("/flows/{flow_id}")
-def flow(request: Request, flow_id: str, site: OfSite, who: Signed) -> dict[str, Any]:
+def flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> dict[str, Any]:
     """One flow; its topics as the page's address asks for them (`t.q`, `t.sort`, `t.page`, `t.open` …)."""
     snapshot = snapshot_by_id(site.snapshots(), flow_id)
-    require(site.airflow, who, "GET", name_of(snapshot))
-    page = flow_page(site, who, snapshot, request.query_params)
+    require(site.airflow, user, "GET", name_of(snapshot))
+    page = flow_page(site, user, snapshot, request.query_params)
     return {
         **_short(page.flow),
-        "errors": [each.as_dict() for each in snapshot.errors],
-        "alerts": [each.as_document() for each in page.alerts],
+        "errors": [error.as_dict() for error in snapshot.errors],
+        "alerts": [alert.as_document() for alert in page.alerts],
         "causes": [cause.what for cause in page.causes],
-        "groups": _page(page.groups.page, [{**asdict(each), "exact_now": each.is_exact} for each in page.groups.page.rows]),
+        "groups": _page(page.groups.page, [{**asdict(group), "exact_now": group.is_exact} for group in page.groups.page.rows]),
         "topics": _topics(page.topics),
     }
 
 
-def _short(flow: Summary) -> dict[str, Any]:
-    shown, now = flow.shown, datetime.now(UTC)
-    seconds = shown.catch_up.seconds
+def _short(flow: FlowSummary) -> dict[str, Any]:
+    observed, now = flow.shown, datetime.now(UTC)
+    seconds = observed.catch_up.seconds
     return {
         "flow": flow.snapshot.flow,
         "state": flow.state.level,
         "sentence": f"{flow.state.verdict}: {flow.state.because}",
-        "next": flow.state.next,
+        "next": flow.state.next.text,
         "taken": flow.snapshot.taken,
         "age_seconds": flow.snapshot.age_seconds(now),
-        "lag_records": shown.status.lag if shown.status else None,
-        "lag_seconds": shown.status.oldest_seconds if shown.status else None,
-        "lag_bytes": shown.bytes_behind,
-        "records_per_second": shown.throughput.records,
-        "bytes_per_second": shown.throughput.bytes,
+        "lag_records": observed.status.lag if observed.status else None,
+        "lag_seconds": observed.status.oldest_seconds if observed.status else None,
+        "lag_bytes": observed.bytes_behind,
+        "records_per_second": observed.throughput.records,
+        "bytes_per_second": observed.throughput.bytes,
         "catch_up_seconds": seconds if seconds is not None and isfinite(seconds) else None,
-        "partitions": len(shown.status.partitions) if shown.status else 0,
-        "states": shown.status.states if shown.status else {},
+        "partitions": len(observed.status.partitions) if observed.status else 0,
+        "states": observed.status.states if observed.status else {},
     }
 
 
 def _topics(table: TopicTable) -> dict[str, Any]:
-    opened = None if table.partitions is None else _page(table.partitions, [_partition(each) for each in table.partitions.rows])
-    return {**_page(table.page, [_topic(each) for each in table.page.rows]), "open": table.asked.open or None, "partitions": opened}
+    partitions = None if table.partitions is None else _page(table.partitions, [_partition(row) for row in table.partitions.rows])
+    return {**_page(table.page, [_topic(row) for row in table.page.rows]), "open": table.listing.open or None, "partitions": partitions}
 
 
 def _page(page: Page[Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -85,12 +85,12 @@ def _topic(topic: TopicSnapshot) -> dict[str, Any]:
     }
 
 
-def _partition(each: PartitionSnapshot) -> dict[str, Any]:
-    status = each.status
+def _partition(partition: PartitionSnapshot) -> dict[str, Any]:
+    status = partition.status
     return {
-        "partition": each.partition,
+        "partition": partition.partition,
         "state": status.state,
-        "lane": each.lane,
+        "lane": partition.lane,
         "watermark": status.watermark,
         "end": status.end,
         "lag": status.lag,

@@ -26,6 +26,8 @@ class Metric:
         return f"{self.name}_total" if self.type == "counter" else self.name
 
 
+_LIMIT = "; the property of this name, or its default for the flow; +Inf: any"
+
 _TOPIC, _PARTITION = ("topic",), ("topic", "partition")
 
 RECORD_COUNT = Metric(
@@ -43,6 +45,10 @@ REPLICATION_LATENCY = Metric(
 
 LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet, where that is known: at most so many records")
 LAG_SECONDS = Metric("mirror_lag_seconds", "Age of the oldest record that is not copied yet; 0: nothing is missing")
+SERVED_LAG_RECORDS = Metric("mirror_served_lag_records", "Of mirror_lag_records, those of partitions that the next run serves")
+SERVED_LAG_SECONDS = Metric(
+    "mirror_served_lag_seconds", "As mirror_lag_seconds, of partitions that the next run serves: not of those that are stuck or paused"
+)
 LAG_BYTES = Metric(
     "mirror_lag_bytes", "About how many bytes of keys, values and headers are not copied yet, by the mean size of those that are"
 )
@@ -63,6 +69,13 @@ WAITING = Metric("mirror_partitions_waiting", "Partitions that no run will serve
 PROBLEMS = Metric("mirror_problems", "Problems for a person, by their code in the runbook", ("code",))
 THROTTLE = Metric("mirror_throttle_bytes_per_second", "How fast the flow may copy; absent without a throttle")
 HEARTBEAT_AGE = Metric("mirror_heartbeat_age_seconds", "Age of the newest heartbeat that reached the target on this way", ("path",))
+
+LIMIT_LAG = Metric("mirror_deadline_lag_seconds", f"For how long a record may wait{_LIMIT}")
+LIMIT_LAG_RECORDS = Metric("mirror_deadline_lag_records", f"How many records the flow may be behind{_LIMIT}")
+LIMIT_PROGRESS = Metric("mirror_deadline_progress_seconds", f"For how long a partition with work may stand still{_LIMIT}")
+LIMIT_COPY = Metric("mirror_deadline_copy_seconds", f"For how long nothing may be copied while there is work{_LIMIT}")
+LIMIT_HEARTBEATS = Metric("mirror_deadline_heartbeats_seconds", f"How old the newest heartbeat of a path may be{_LIMIT}")
+LIMIT_UNREACHABLE = Metric("mirror_deadline_unreachable_seconds", f"For how long a cluster may not answer{_LIMIT}")
 
 TOPIC_LAG = Metric("mirror_topic_lag_records", "Offsets of a topic that are not copied yet", _TOPIC)
 TOPIC_LAG_SECONDS = Metric("mirror_topic_lag_seconds", "Age of the oldest record of a topic that is not copied yet", _TOPIC)
@@ -85,17 +98,17 @@ GROUP_OVER_BUDGET = Metric(
 )
 GROUP_UNANSWERED = Metric("mirror_group_partitions_unanswered", "Partitions of the group without any position on the target", ("group",))
 
-UP = Metric("mirror_up", "1 if both clusters could be looked at and compared, else 0; then all but this, problems and age is absent")
+UP = Metric("mirror_up", "1 if both clusters could be looked at and compared, else 0: then only this, problems, age and limits are there")
 SNAPSHOT_AGE = Metric("mirror_snapshot_age_seconds", "How old the newest snapshot is in which both clusters could be compared")
 SNAPSHOT_SECONDS = Metric("mirror_snapshot_duration_seconds", "How long it took to take the snapshot")
 CONFIGURATION_ERRORS = Metric("mirror_configuration_errors", "Configuration files that cannot be read; this one has no source and target")
 LEFT_OUT = Metric("mirror_series_left_out", "Partitions, topics or groups without series of their own: more than allowed", ("kind",))
 
-METRICS: tuple[Metric, ...] = tuple(each for each in list(vars().values()) if isinstance(each, Metric))
+METRICS: tuple[Metric, ...] = tuple(metric for metric in list(vars().values()) if isinstance(metric, Metric))
 """All of them, in this order."""
 
 
 def markdown_metrics() -> str:
-    """The README's table of metrics."""
-    rows = [f"| `{each.sample}` | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |" for each in METRICS]
+    """The handbook's table of metrics."""
+    rows = [f"| `{metric.sample}` | {', '.join(f'`{label}`' for label in metric.labels)} | {metric.help} |" for metric in METRICS]
     return "\n".join(["| metric | labels | says |", "|---|---|---|", *rows]) + "\n"

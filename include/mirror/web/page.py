@@ -1,32 +1,95 @@
-"""What the pages show, gathered: one flow, or all of them in a row each."""
+"""The content of the pages: one flow with its newest audit, or all flows with a row each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from mirror.alerts.model import Alert
-from mirror.config.names import FlowName
+from mirror.audit.model import DIFFERENT, EQUAL, AuditResult
+from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport
-from mirror.report.snapshot import FlowSnapshot, StandingDecision
-from mirror.web.access import Airflow, AirflowView, Person
-from mirror.web.answers import Problem, problems
-from mirror.web.causes import Cause, alerts_of, causes
+from mirror.errors.next_step import NextStep
+from mirror.status.snapshot import FlowSnapshot, StandingDecision
+from mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
+from mirror.web.auth import Airflow, AirflowView, Person
+from mirror.web.context import Site, name_of
+from mirror.web.error_actions import ErrorGroup, problems
+from mirror.web.formatting import number, plural
 from mirror.web.groups import GroupTable, group_table
-from mirror.web.history import Seen
-from mirror.web.last_audit import LastAudit, last_audit
-from mirror.web.site import Site, name_of
-from mirror.web.sparkline import Sparkline, sparkline
-from mirror.web.state import State, state_of
+from mirror.web.history import LagSample, Sparkline, sparkline
+from mirror.web.state import FlowState, state_of
 from mirror.web.topics import TopicTable, topic_table
+
+_MAX_LISTED = 10
+_MAX_CARDS = 20
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One flow as every page has it: its name, its snapshot, its state, and curves of how far it was behind."""
+class LastAudit:
+    """The newest audit of a flow. `level` as in FlowState; `differences` are sentences, of at most ten of the `different` partitions."""
+
+    level: str
+    words: str
+    time: datetime | None = None
+    run: tuple[str, str] | None = None
+    different: int = 0
+    differences: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+def last_audit(view: AirflowView) -> LastAudit | None:
+    """The newest audit; None if there was none yet."""
+    if view.audit is None:
+        return None
+    try:
+        if "columns" in view.audit:
+            return _from_result(AuditResult.from_document(view.audit), view)
+        return _from_totals(view.audit, view)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return LastAudit("unknown", "The newest audit left a document that this version cannot read.", run=view.audit_run)
+
+
+def _from_result(result: AuditResult, view: AirflowView) -> LastAudit:
+    base = _from_totals(result.totals, view)
+    return LastAudit(
+        base.level,
+        base.words,
+        result.time,
+        view.audit_run,
+        base.different,
+        tuple(str(difference) for difference in result.differences[:_MAX_LISTED]),
+        tuple(str(error) for error in result.errors[:_MAX_LISTED]),
+        base.left_out,
+    )
+
+
+def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
+    state, different = totals["state"], int(totals["different"])
+    records, partitions = number(totals["source_records"]), plural(int(totals["partitions"]), "partition")
+    if state == EQUAL:
+        words = f"Equal: {records} records of {partitions}, record by record on both sides."
+    elif state == DIFFERENT:
+        words = (
+            f"Different in {plural(different, 'partition')} of {int(totals['partitions']):,}; {records} records of the source were read."
+        )
+    else:
+        words = f"Nothing could be compared in {partitions}."
+    unproven = int(totals["unproven"])
+    if state == EQUAL and unproven:
+        words += f" Of {plural(unproven, 'partition')} nothing could be compared."
+    level = {EQUAL: "fine" if not unproven else "behind", DIFFERENT: "stuck"}.get(state, "unknown")
+    return LastAudit(level, words, run=view.audit_run, different=different, left_out=int(totals["left_out"]))
+
+
+@dataclass(frozen=True)
+class FlowSummary:
+    """One flow as every page has it: its name, its snapshot, its state, and the curves of its lag."""
 
     name: FlowName
     snapshot: FlowSnapshot
-    state: State
+    state: FlowState
     view: AirflowView
     records: Sparkline | None
     seconds: Sparkline | None
@@ -34,23 +97,23 @@ class Summary:
 
     @property
     def id(self) -> str:
-        """What stands in addresses."""
+        """The flow's name in URLs."""
         return self.name.airflow_name
 
     @property
     def shown(self) -> FlowSnapshot:
-        """The snapshot whose figures are shown: an older one, if not everything could be seen in the newest."""
-        return self.snapshot.shown
+        """The snapshot whose figures the page shows: an older one if the newest is not complete."""
+        return self.snapshot.with_figures
 
 
 @dataclass(frozen=True)
 class FlowPage:
-    """One flow, whole. `causes` are those that the sentence does not tell already."""
+    """One flow, whole. `causes` are the issues that the sentence of its state does not name already."""
 
-    flow: Summary
+    flow: FlowSummary
     may_edit: bool
-    problems: Sequence[Problem]
-    causes: Sequence[Cause]
+    problems: Sequence[ErrorGroup]
+    causes: Sequence[AirflowIssue]
     alerts: Sequence[Alert]
     topics: TopicTable
     groups: GroupTable
@@ -58,25 +121,38 @@ class FlowPage:
     decisions: Sequence[StandingDecision]
     schema_topics: int
 
+    @property
+    def cards(self) -> Sequence[ErrorGroup]:
+        """The problems that the page lists one by one."""
+        return self.problems[:_MAX_CARDS]
 
-def summaries(site: Site, person: Person) -> list[Summary]:
-    """The flows that the person may read, those first that need somebody soonest."""
+    def is_listed(self, step: NextStep) -> bool:
+        """Whether a card or an alert has this next step, so that the sentence above them need not repeat it."""
+        listed = (*(problem.error.step for problem in self.cards), *(alert.step for alert in self.alerts))
+        return bool(step) and step in listed
+
+
+def summaries(site: Site, person: Person) -> list[FlowSummary]:
+    """The flows that the person may read, the most urgent first."""
     now = datetime.now(UTC)
-    readable = [each for each in site.snapshots().flows if site.airflow.may(person, "GET", name_of(each))]
-    return sorted((summary(site, each, now) for each in readable), key=lambda each: -each.state.rank)
+    readable = [snapshot for snapshot in site.snapshots().flows if site.airflow.may(person, "GET", name_of(snapshot))]
+    return sorted((summary(site, snapshot, now) for snapshot in readable), key=lambda flow: -flow.state.rank)
 
 
-def summary(site: Site, snapshot: FlowSnapshot, now: datetime) -> Summary:
+def summary(site: Site, snapshot: FlowSnapshot, now: datetime) -> FlowSummary:
     """One flow in short."""
     name = name_of(snapshot)
     view = site.airflow.view(name)
-    seen = site.history.of(snapshot.flow, view.freshness)
-    return Summary(
+    samples = site.history.samples(snapshot.flow, view.freshness)
+    return FlowSummary(
         name,
         snapshot,
         state_of(snapshot, view, now),
         view,
-        *(_curve(seen, figure) for figure in (lambda each: each.records, lambda each: each.seconds, lambda each: each.bytes)),
+        *(
+            _curve(samples, figure)
+            for figure in (lambda sample: sample.records, lambda sample: sample.seconds, lambda sample: sample.bytes)
+        ),
     )
 
 
@@ -84,18 +160,18 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
     """One flow whole, its tables as the address asks for them."""
     now = datetime.now(UTC)
     flow = summary(site, snapshot, now)
-    shown = snapshot.shown
+    observed = snapshot.with_figures
     return FlowPage(
         flow=flow,
         may_edit=may_edit(site.airflow, person, flow.name),
         problems=problems(_unique(snapshot)),
-        causes=[each for each in causes(snapshot.flow, flow.view, now) if each != flow.state.cause],
+        causes=[issue for issue in airflow_issues(snapshot.flow, flow.view, now) if issue != flow.state.cause],
         alerts=alerts_of(flow.view, now),
-        topics=topic_table(shown, parameters),
-        groups=group_table(shown.groups, parameters),
+        topics=topic_table(observed, parameters),
+        groups=group_table(observed.groups, parameters),
         audit=last_audit(flow.view),
-        decisions=[each for each in shown.decisions if each.in_force],
-        schema_topics=sum(topic.schema_ids is not None for topic in shown.topics),
+        decisions=[decision for decision in observed.decisions if decision.in_force],
+        schema_topics=sum(topic.schema_ids is not None for topic in observed.topics),
     )
 
 
@@ -104,8 +180,8 @@ def may_edit(airflow: Airflow, person: Person, flow: FlowName) -> bool:
     return airflow.may(person, "PUT", flow)
 
 
-def _curve(seen: Iterable[Seen], figure: Callable[[Seen], float | None]) -> Sparkline | None:
-    return sparkline((each.time, figure(each)) for each in seen)
+def _curve(samples: Iterable[LagSample], figure: Callable[[LagSample], float | None]) -> Sparkline | None:
+    return sparkline((sample.time, figure(sample)) for sample in samples)
 
 
 def _unique(snapshot: FlowSnapshot) -> list[ErrorReport]:

@@ -7,11 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from mirror.web.access import Signed, person, require
+from mirror.errors.runbook import sections
+from mirror.web.auth import Signed, person, require
+from mirror.web.context import Site, name_of, site_of, snapshot_by_id
 from mirror.web.page import flow_page, summaries
-from mirror.web.site import Site, name_of, site_of, snapshot_by_id
+from mirror.web.rendering import REFRESH_SECONDS, WAITING_SECONDS, html
 from mirror.web.state import is_old
-from mirror.web.templating import REFRESH_SECONDS, WAITING_SECONDS, html
 
 router = APIRouter(dependencies=[Depends(person)])
 
@@ -22,44 +23,50 @@ OfSite = Annotated[Site, Depends(site_of)]
 
 
 @router.get("/", response_class=HTMLResponse)
-def overview(request: Request, site: OfSite, who: Signed) -> Response:
+def overview(request: Request, site: OfSite, user: Signed) -> Response:
     """All flows that the person may read; where there is only one, that one."""
-    flows = summaries(site, who)
-    found = site.snapshots()
-    if len(flows) == 1 and not found.errors:
+    flows = summaries(site, user)
+    snapshots = site.snapshots()
+    if len(flows) == 1 and not snapshots.errors:
         return RedirectResponse(f"{request.scope.get('root_path', '').rstrip('/')}/flows/{flows[0].id}", 307)
     now = datetime.now(UTC)
-    taken = [each.snapshot.taken for each in flows if each.snapshot.taken is not None]
-    waiting = len(taken) < len(flows) or any(is_old(each.snapshot, now) for each in flows)
+    times = [summary.snapshot.taken for summary in flows if summary.snapshot.taken is not None]
+    waiting = len(times) < len(flows) or any(is_old(summary.snapshot, now) for summary in flows)
     return html(
         request,
         "overview.html",
         flows=flows,
-        errors=found.errors,
-        hidden=len(found.flows) - len(flows),
-        who=who,
+        errors=snapshots.errors,
+        hidden=len(snapshots.flows) - len(flows),
+        who=user,
         now=now,
-        oldest=min(taken, default=None),
+        oldest=min(times, default=None),
         refresh=WAITING_SECONDS if waiting else REFRESH_SECONDS,
     )
 
 
 @router.get("/flows/{flow_id}", response_class=HTMLResponse)
-def flow(request: Request, flow_id: str, site: OfSite, who: Signed) -> Response:
+def flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> Response:
     """One flow."""
     snapshot = snapshot_by_id(site.snapshots(), flow_id)
-    require(site.airflow, who, "GET", name_of(snapshot))
-    page, now = flow_page(site, who, snapshot, request.query_params), datetime.now(UTC)
+    require(site.airflow, user, "GET", name_of(snapshot))
+    page, now = flow_page(site, user, snapshot, request.query_params), datetime.now(UTC)
     return html(
         request,
         "flow.html",
         page=page,
         flow=page.flow,
-        flows=summaries(site, who),
-        who=who,
+        flows=summaries(site, user),
+        who=user,
         now=now,
         refresh=REFRESH_SECONDS if snapshot.is_taken and not is_old(snapshot, now) else WAITING_SECONDS,
     )
+
+
+@router.get("/runbook", response_class=HTMLResponse)
+def runbook(request: Request, site: OfSite, who: Signed) -> Response:
+    """What each error and each alert means, and what to do about it; `#sourcegap` leads to one."""
+    return html(request, "runbook.html", flows=summaries(site, who), entries=sections(), who=who, now=datetime.now(UTC))
 
 
 @router.get("/static/{name}")

@@ -1,157 +1,158 @@
-"""How a flow stands, in one sentence for somebody who was woken up: fine, behind and catching up, or stuck, why, and what to do."""
+"""The state of a flow in one sentence, for a person on call: fine, behind and catching up, or stuck, why, and what to do."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mirror.errors import ErrorReport
-from mirror.report.snapshot import FlowSnapshot
-from mirror.report.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, PartitionStatus, Status
-from mirror.report.throughput import CatchUp
-from mirror.web.access import AirflowView
-from mirror.web.causes import Cause, alerts_of, causes
-from mirror.web.words import NOT_KNOWN, clock, number, plural, seconds, size
+from mirror.errors import ErrorReport, NextStep
+from mirror.errors.next_step import NOTHING
+from mirror.status.snapshot import FlowSnapshot
+from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, PartitionStatus, Status
+from mirror.status.throughput import CatchUp
+from mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
+from mirror.web.auth import AirflowView
+from mirror.web.formatting import NOT_KNOWN, clock, number, plural, seconds, size
 
 TOO_OLD_SECONDS = 300.0
-"""Figures of an older snapshot are not shown as those of now."""
+"""The page does not show the figures of an older snapshot as those of now."""
 
 FINE, BEHIND, STUCK, UNKNOWN = "fine", "behind", "stuck", "unknown"
-_WORST = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
+_RANKS = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
 
 
 @dataclass(frozen=True)
-class State:
-    """`verdict` is the word or two that count, `because` the rest of the sentence, `next` what to do (empty: nothing), and `cause` what in
-    Airflow it comes from, if it does."""
+class FlowState:
+    """The sentence: `verdict` is its first words, `because` the rest, `next` what to do (empty: nothing), and `cause` the issue in Airflow
+    that it comes from, if any."""
 
     level: str
     verdict: str
     because: str
-    next: str = ""
-    cause: Cause | None = None
+    next: NextStep = NOTHING
+    cause: AirflowIssue | None = None
 
     @property
     def rank(self) -> int:
-        """The higher, the sooner somebody has to look."""
-        return _WORST[self.level]
+        """The higher, the more urgent."""
+        return _RANKS[self.level]
 
 
-def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
-    """The one sentence. Of several things that are wrong it tells the one that has to be mended first."""
-    stopped = next((cause for cause in causes(snapshot.flow, view, now) if cause.stops), None)
+def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
+    """The state of a flow. Of several things that are wrong it names the one to mend first."""
+    issue = next((issue for issue in airflow_issues(snapshot.flow, view, now) if issue.stops), None)
     if is_old(snapshot, now):
         age = seconds(snapshot.age_seconds(now))
         because = f"what was seen last is {age} old; both clusters are asked anew, which takes some seconds."
-        return State(UNKNOWN, "Being looked at again", because)
+        return FlowState(UNKNOWN, "Being looked at again", because)
     if snapshot.error is not None:
-        return State(STUCK, "Stuck", snapshot.error.message, snapshot.error.next)
+        return FlowState(STUCK, "Stuck", snapshot.error.message, snapshot.error.step)
     if not snapshot.is_taken:
-        return State(UNKNOWN, "Being looked at", "both clusters are asked for the first time; that takes some seconds.")
-    if (whole := _of_the_flow(snapshot)) is not None:
-        return whole
-    if stopped is not None:
+        return FlowState(UNKNOWN, "Being looked at", "both clusters are asked for the first time; that takes some seconds.")
+    if (flow_state := _whole_flow(snapshot)) is not None:
+        return flow_state
+    if issue is not None:
         behind = _distance(snapshot)
-        return State(STUCK, "Not running", f"{stopped.what} {behind[0].upper()}{behind[1:]}.", stopped.next, stopped)
-    return _of_partitions(snapshot) or _moving(snapshot, view, now)
+        return FlowState(STUCK, "Not running", f"{issue.what} {behind[0].upper()}{behind[1:]}.", issue.next, issue)
+    return _some_partitions(snapshot) or _not_stuck(snapshot, view, now)
 
 
 def is_old(snapshot: FlowSnapshot, now: datetime) -> bool:
-    """Whether it was taken so long ago that it does not say how things stand now: nobody had asked for some time, or a look hangs."""
+    """Whether a snapshot is too old to describe the flow: nobody opened the page for some time, or the look at a cluster hangs."""
     age = snapshot.age_seconds(now)
     return age is not None and age > TOO_OLD_SECONDS
 
 
-def _of_the_flow(snapshot: FlowSnapshot) -> State | None:
-    """What keeps the whole flow from being copied: an error of no topic, or any one for which no run could plan."""
-    found = snapshot.status.errors if snapshot.status else ()
-    error = next((each for each in found if each.topic is None), found[0] if found and not snapshot.comparable else None)
+def _whole_flow(snapshot: FlowSnapshot) -> FlowState | None:
+    """What keeps the whole flow from being copied: an error without a topic, or any error that keeps every run from planning."""
+    errors = snapshot.status.errors if snapshot.status else ()
+    error = next((candidate for candidate in errors if candidate.topic is None), errors[0] if errors and not snapshot.comparable else None)
     if error is None:
         return None
     again = " Every run tries again by itself." if error.retriable else ""
-    return State(STUCK, "Stuck", f"{error.message}{again}", error.next)
+    return FlowState(STUCK, "Stuck", f"{error.message}{again}", error.step)
 
 
-def _of_partitions(snapshot: FlowSnapshot) -> State | None:
-    """What keeps some partitions from being copied, while the others are."""
+def _some_partitions(snapshot: FlowSnapshot) -> FlowState | None:
+    """What keeps some partitions from being copied, while the others are copied."""
     status = snapshot.status
     if status is None or not status.errors:
         return None
-    first = next((each for each in status.errors if not each.retriable), status.errors[0])
-    stuck = sum(each.error is not None for each in status.partitions)
-    of = f"{number(stuck)} of {plural(len(status.partitions), 'partition')}" if stuck else "partly"
+    first = next((candidate for candidate in status.errors if not candidate.retriable), status.errors[0])
+    stuck = sum(partition.error is not None for partition in status.partitions)
+    share = f"{number(stuck)} of {plural(len(status.partitions), 'partition')}" if stuck else "partly"
     more = len(status.errors) - 1
-    others = f" {plural(more, 'other error')} below." if more else ""
-    return State(STUCK, "Stuck in part", f"{of}: {first.message}{others} The rest is {_rest(snapshot)}.", first.next)
+    other_errors = f" {plural(more, 'other error')} below." if more else ""
+    return FlowState(STUCK, "Stuck in part", f"{share}: {first.message}{other_errors} The rest is {_rest(snapshot)}.", first.step)
 
 
-def _moving(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> State:
-    """Nothing is wrong with it."""
+def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
+    """The state of a flow of which no partition is stuck."""
     alerts = alerts_of(view, now)
     behind = _distance(snapshot)
     if not snapshot.status or not snapshot.status.partitions:
-        return State(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
+        return FlowState(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
     if snapshot.status.lag is None:
-        return State(UNKNOWN, "Not known", "how far it is behind could not be seen.")
+        return FlowState(UNKNOWN, "Not known", "how far it is behind could not be seen.")
     if alerts:
-        return State(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].next)
-    if beside := (*snapshot.partial, *snapshot.groups.errors):
-        return _seen_in_part(beside[0], behind)
-    if (apart := _apart(snapshot.status)) is not None:
-        return apart
+        return FlowState(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].step)
+    if errors := (*snapshot.partial, *snapshot.groups.errors):
+        return _partly_observed(errors[0], behind)
+    if (idle := _idle_partitions(snapshot.status)) is not None:
+        return idle
     if not snapshot.status.lag:
         return _copied(snapshot.status)
     if snapshot.catch_up.seconds == 0:
-        return State(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
+        return FlowState(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
     return _catching_up(snapshot.catch_up, behind, now)
 
 
-def _copied(status: Status) -> State:
-    """Nothing is behind, as far as it could be seen."""
+def _copied(status: Status) -> FlowState:
+    """The state of a flow that is not known to be behind anywhere."""
     count = plural(len(status.partitions), "partition")
     if status.unknown:
-        return State(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(len(status.unknown))} of {count}.")
-    return State(FINE, "Fine", f"everything is copied, in all {count}.")
+        return FlowState(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(len(status.unknown))} of {count}.")
+    return FlowState(FINE, "Fine", f"everything is copied, in all {count}.")
 
 
-def _seen_in_part(error: ErrorReport, behind: str) -> State:
-    """Records are copied, but something beside them could not be looked at: groups, heartbeats, schema ids."""
-    return State(BEHIND, "Needs a look", f"{error.message} Records are copied: {behind}.", error.next)
+def _partly_observed(error: ErrorReport, behind: str) -> FlowState:
+    """Records are copied, but something else could not be read: groups, heartbeats, schema ids."""
+    return FlowState(BEHIND, "Needs a look", f"{error.message} Records are copied: {behind}.", error.step)
 
 
-def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> State:
-    """Behind: until when."""
+def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> FlowState:
+    """The state of a flow that is behind, and when it will have caught up."""
     if catch_up.seconds is None:
-        return State(BEHIND, "Behind", f"{behind}; when it will have caught up is {catch_up.reason}.")
+        return FlowState(BEHIND, "Behind", f"{behind}; when it will have caught up is {catch_up.reason}.")
     if math.isinf(catch_up.seconds):
-        return State(BEHIND, "Behind, and not catching up", f"{behind}: {catch_up.reason}.", _FASTER)
-    return State(
+        return FlowState(BEHIND, "Behind, and not catching up", f"{behind}: {catch_up.reason}.", NextStep(_FASTER))
+    return FlowState(
         BEHIND,
         "Behind, and catching up",
         f"{behind}; done in about {seconds(catch_up.seconds)}, at {clock(now + timedelta(seconds=catch_up.seconds), now)}.",
     )
 
 
-def _apart(status: Status) -> State | None:
-    """Partitions that no run copies just now though nothing is wrong with them, if all the others are up to date: paused ones, gone ones,
-    and those that wait for a producer, a broker or `refresh-topics`."""
-    apart = {state: count for state, count in status.states.items() if state not in PROGRESSING}
-    if not apart or any(each.lag != 0 for each in status.partitions if each.state in PROGRESSING):
+def _idle_partitions(status: Status) -> FlowState | None:
+    """The state of a flow whose only partitions behind are idle without an error: paused, gone, or waiting for a producer, a broker or
+    `refresh-topics`. None if others are behind too."""
+    counts = {state: count for state, count in status.states.items() if state not in PROGRESSING}
+    if not counts or any(partition.lag != 0 for partition in status.partitions if partition.state in PROGRESSING):
         return None
-    counted = sorted(apart.items(), key=lambda pair: -pair[1])
-    words = ", ".join(f"{number(count)} {state}" for state, count in counted) if len(counted) > 1 else counted[0][0]
-    missing = f"; {number(status.lag)} records are behind there" if status.lag else ""
-    others = len(status.partitions) - sum(apart.values())
-    return State(
-        FINE if set(apart) <= _MEANT else BEHIND,
-        f"Fine, but for {plural(sum(apart.values()), 'partition')}",
-        f"{words}{missing}. Everything is copied in the other {number(others)}." if others else f"{words}{missing}.",
-        " ".join(_IF_IT_STAYS[state] for state, _ in counted if state in _IF_IT_STAYS),
+    by_count = sorted(counts.items(), key=lambda pair: -pair[1])
+    words = ", ".join(f"{number(count)} {state}" for state, count in by_count) if len(by_count) > 1 else by_count[0][0]
+    lag = f"; {number(status.lag)} records are behind there" if status.lag else ""
+    rest = len(status.partitions) - sum(counts.values())
+    return FlowState(
+        FINE if set(counts) <= _INTENDED else BEHIND,
+        f"Fine, but for {plural(sum(counts.values()), 'partition')}",
+        f"{words}{lag}. Everything is copied in the other {number(rest)}." if rest else f"{words}{lag}.",
+        NextStep(" ".join(_NEXT_STEPS[state] for state, _ in by_count if state in _NEXT_STEPS)),
     )
 
 
-_MEANT = {PAUSED, GONE}
-_IF_IT_STAYS = {
+_INTENDED = {PAUSED, GONE}
+_NEXT_STEPS = {
     NO_REMOTE: "The next run of refresh-topics creates the remote partition; if it does not, its log says why.",
     NO_LEADER: "A broker of the source is down, or the partition has no leader there: look at the cluster.",
     OPEN_TRANSACTION: "A producer has a transaction open; if that lasts, it is an error here that names it.",
@@ -163,12 +164,12 @@ _FASTER = (
 
 
 def _distance(snapshot: FlowSnapshot) -> str:
-    """How far it is behind, in records, bytes and time."""
+    """The lag in records, bytes and time."""
     status = snapshot.status
     if status is None or status.lag is None:
         return "how far it is behind is not known"
     if not status.lag:
-        return "nothing is known to be behind" if _is_unknown_of_any(status.partitions) else "nothing is behind"
+        return "nothing is known to be behind" if _any_unknown(status.partitions) else "nothing is behind"
     size_of = f" ({size(snapshot.bytes_behind)})" if snapshot.bytes_behind else ""
     oldest = f", the oldest {seconds(status.oldest_seconds)} old" if status.oldest_seconds is not None else ""
     noun = "record is" if status.lag == 1 else "records are"
@@ -176,17 +177,17 @@ def _distance(snapshot: FlowSnapshot) -> str:
 
 
 def _rest(snapshot: FlowSnapshot) -> str:
-    """How the partitions stand that are not stuck."""
+    """The state of the partitions that are not stuck."""
     status = snapshot.status
-    moving = [each for each in status.partitions if each.error is None] if status else []
-    lag = sum(each.lag or 0 for each in moving)
+    moving = [partition for partition in status.partitions if partition.error is None] if status else []
+    lag = sum(partition.lag or 0 for partition in moving)
     if not moving:
         return NOT_KNOWN
     if lag:
         return f"behind by at most {number(lag)} records"
-    return "not known to be behind" if _is_unknown_of_any(moving) else "up to date"
+    return "not known to be behind" if _any_unknown(moving) else "up to date"
 
 
-def _is_unknown_of_any(partitions: Iterable[PartitionStatus]) -> bool:
-    """Whether any of them may be behind without anybody having seen it."""
-    return any(each.lag is None and each.state not in _MEANT for each in partitions)
+def _any_unknown(partitions: Iterable[PartitionStatus]) -> bool:
+    """Whether the lag of any of them is unknown."""
+    return any(partition.lag is None and partition.state not in _INTENDED for partition in partitions)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mirror.report.snapshot import FlowSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror.report.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
-from mirror.web.listing import Key, Listing, Page, ordered, paged
+from mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, TopicSnapshot
+from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
+from mirror.web.pagination import Key, Listing, Page, ordered, paged
 
 PREFIX = "t."
 PROBLEMS, BEHIND, SCHEMAS = "problems", "behind", "schemas"
@@ -19,59 +19,61 @@ SHOWS = (PROBLEMS, BEHIND, SCHEMAS)
 class TopicTable:
     """A page of topics; `partitions` is a page of those of the unfolded one."""
 
-    asked: Listing
+    listing: Listing
     page: Page[TopicSnapshot]
     partitions: Page[PartitionSnapshot] | None = None
 
 
 def topic_table(snapshot: FlowSnapshot, parameters: Mapping[str, str]) -> TopicTable:
-    """The topics that the address asks for."""
-    asked = Listing.of(PREFIX, parameters, _TOPICS, SHOWS)
-    found = [topic for topic in snapshot.topics if _wanted(topic, asked)]
-    page = paged(ordered(ordered(found, _TOPICS["name"], False), _TOPICS[asked.sort], asked.descending), asked.page, len(snapshot.topics))
-    opened = next((topic for topic in page.rows if topic.topic == asked.open), None)
-    return TopicTable(asked, page, None if opened is None else _partitions(opened, asked))
+    """The topics that the URL asks for."""
+    listing = Listing.from_parameters(PREFIX, parameters, _TOPICS, SHOWS)
+    matching = [topic for topic in snapshot.topics if _matches(topic, listing)]
+    page = paged(
+        ordered(ordered(matching, _TOPICS["name"], False), _TOPICS[listing.sort], listing.descending), listing.page, len(snapshot.topics)
+    )
+    unfolded = next((topic for topic in page.rows if topic.topic == listing.open), None)
+    return TopicTable(listing, page, None if unfolded is None else _partitions(unfolded, listing))
 
 
 def state_of(topic: TopicSnapshot) -> str:
-    """The state of its partitions in a word or two: that of all, or how many need somebody."""
+    """The state of a topic's partitions in a few words: the one of all, or how many are in which."""
     states = topic.states
     if len(states) == 1:
         return next(iter(states))
     stuck = {state: count for state, count in states.items() if state not in PROGRESSING}
-    shown = stuck or {state: count for state, count in states.items() if state != UP_TO_DATE}
-    return ", ".join(f"{count} {state}" for state, count in sorted(shown.items(), key=lambda pair: -pair[1]))
+    relevant = stuck or {state: count for state, count in states.items() if state != UP_TO_DATE}
+    return ", ".join(f"{count} {state}" for state, count in sorted(relevant.items(), key=lambda pair: -pair[1]))
 
 
 def level(states: Mapping[str, int]) -> str:
     """How a set of states is marked: `fine`, `behind`, `stuck`, or `unknown`."""
-    known = set(states) - _NOT_COPIED
-    if not known:
+    relevant = set(states) - _NOT_COPIED
+    if not relevant:
         return "unknown"
-    if known - PROGRESSING - _WAITING:
+    if relevant - PROGRESSING - _WAITING:
         return "stuck"
-    return "fine" if known <= {UP_TO_DATE} else "behind"
+    return "fine" if relevant <= {UP_TO_DATE} else "behind"
 
 
 def records_of(topic: TopicSnapshot) -> int | None:
     """How many records of the topic were copied in all."""
-    known = [each.status.records for each in topic.partitions if each.status.records is not None]
-    return sum(known) if known else None
+    counts = [partition.status.records for partition in topic.partitions if partition.status.records is not None]
+    return sum(counts) if counts else None
 
 
-def _wanted(topic: TopicSnapshot, asked: Listing) -> bool:
-    if asked.search and asked.search.lower() not in topic.topic.lower() and asked.search.lower() not in topic.remote.lower():
+def _matches(topic: TopicSnapshot, listing: Listing) -> bool:
+    if listing.search and listing.search.lower() not in topic.topic.lower() and listing.search.lower() not in topic.remote.lower():
         return False
-    if asked.show == PROBLEMS:
+    if listing.show == PROBLEMS:
         return topic.problems > 0
-    if asked.show == BEHIND:
+    if listing.show == BEHIND:
         return bool(topic.lag)
-    return asked.show != SCHEMAS or topic.schema_ids is not None
+    return listing.show != SCHEMAS or topic.schema_ids is not None
 
 
-def _partitions(topic: TopicSnapshot, asked: Listing) -> Page[PartitionSnapshot]:
-    key = _PARTITIONS.get(asked.sort, _PARTITIONS["name"])
-    return paged(ordered(topic.partitions, key, asked.descending and asked.sort in _PARTITIONS), asked.open_page)
+def _partitions(topic: TopicSnapshot, listing: Listing) -> Page[PartitionSnapshot]:
+    key = _PARTITIONS.get(listing.sort, _PARTITIONS["name"])
+    return paged(ordered(topic.partitions, key, listing.descending and listing.sort in _PARTITIONS), listing.open_page)
 
 
 _TOPICS: Mapping[str, Key[TopicSnapshot]] = {
@@ -86,12 +88,12 @@ _TOPICS: Mapping[str, Key[TopicSnapshot]] = {
     "written": lambda topic: topic.written.time if topic.written else None,
 }
 _PARTITIONS: Mapping[str, Key[PartitionSnapshot]] = {
-    "state": lambda each: (each.status.state not in PROGRESSING, each.status.lag or 0),
-    "name": lambda each: each.partition,
-    "lag": lambda each: each.status.lag,
-    "oldest": lambda each: each.status.oldest_seconds,
-    "bytes": lambda each: each.bytes_behind,
-    "rate": lambda each: each.throughput.records,
-    "copied": lambda each: each.status.records,
-    "written": lambda each: each.status.written.time if each.status.written else None,
+    "state": lambda partition: (partition.status.state not in PROGRESSING, partition.status.lag or 0),
+    "name": lambda partition: partition.partition,
+    "lag": lambda partition: partition.status.lag,
+    "oldest": lambda partition: partition.status.oldest_seconds,
+    "bytes": lambda partition: partition.bytes_behind,
+    "rate": lambda partition: partition.throughput.records,
+    "copied": lambda partition: partition.status.records,
+    "written": lambda partition: partition.status.written.time if partition.status.written else None,
 }

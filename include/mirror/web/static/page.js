@@ -161,6 +161,26 @@ document.addEventListener("click", (event) => {
   there.remove();
 });
 
+// ------------------------------------------------------------ commands: a button copies each
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest && event.target.closest("button.copy");
+  if (!button) return;
+  button.textContent = (await copied(button)) ? "Copied" : "Press Ctrl-C";
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+});
+
+// A page without TLS has no clipboard: there the line is selected, and copied as the keyboard does it.
+async function copied(button) {
+  try {
+    await navigator.clipboard.writeText(button.dataset.line);
+    return true;
+  } catch (_) {
+    getSelection().selectAllChildren(button.previousElementSibling);
+    return document.execCommand("copy");
+  }
+}
+
 // ------------------------------------------------------------ decisions: shown first, then confirmed
 
 const dialog = document.getElementById("deciding");

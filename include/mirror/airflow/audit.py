@@ -1,0 +1,126 @@
+"""The tasks that audit a flow, or the interval of a backfill: they read little by themselves, and much by a Spark job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from mirror.airflow.alert_store import remember_audit
+from mirror.airflow.backfill_runs import previous_run
+from mirror.airflow.backfill_xcom import resolution_of
+from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, pull, push_return_value, raise_errors, skip, to_xcom
+from mirror.backfill.model import Resolution
+from mirror.config import load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Context
+
+    from mirror.airflow.spark_hook import JobHook
+    from mirror.audit.context import AuditContext
+    from mirror.audit.range import AuditRange, Outcome
+    from mirror.config import Flow
+    from mirror.offsets.intervals import Interval
+    from mirror.offsets.partition import TopicPartition
+
+
+class AuditOperator(BaseOperator):
+    """Audits what the run's params ask for, and returns the result. It fails with the first difference of each partition."""
+
+    template_fields: Sequence[str] = ()
+
+    def __init__(self, *, flow: str, **options: Any) -> None:
+        super().__init__(task_id="audit", **options)
+        self.flow = flow
+        self._hook: JobHook | None = None
+
+    def execute(self, context: Context) -> Any:
+        """The whole task. Spark is started only for what is more than mirror.audit.spark.threshold."""
+        from mirror.audit.job import by_size
+        from mirror.audit.report import errors_of, lines_of
+        from mirror.audit.run import audit
+
+        with as_airflow_errors():
+            flow = load().flow(self.flow)
+            arguments = self.audit_arguments(flow, context)
+            result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._submit(flow, *work)))
+            for line in lines_of(result):
+                self.log.info("%s", line)
+            document = result.as_document()
+            remember_audit(flow, f"{context['dag_run'].dag_id}/{context['dag_run'].run_id}", document)
+            value, errors = to_xcom(document, result.totals), errors_of(result, arguments.get("topics", ()))
+            if errors:
+                push_return_value(value)
+            raise_errors(f"{self.flow}: source and target are not proven to be the same", errors)
+        return value
+
+    def audit_arguments(self, flow: Flow, context: Context) -> dict[str, Any]:  # noqa: ARG002 — subclasses need the flow
+        """The topics and times that the run's params name, as arguments of `audit`."""
+        from mirror.audit.run import names, times
+
+        params = context["params"]
+        return {"topics": names(params.get("topics")), "times": times(params.get("from"), params.get("to"))}
+
+    def on_kill(self) -> None:
+        """Ends the Spark job, if there is one; it has written nothing."""
+        if self._hook is not None:
+            self._hook.on_kill()
+
+    def _submit(self, flow: Flow, audited: AuditContext, ranges: Sequence[AuditRange]) -> list[Outcome]:
+        from airflow.sdk.exceptions import AirflowException
+
+        from mirror.airflow.spark_hook import job_hook
+        from mirror.audit.job import JOB, audit_job, read_outcomes
+
+        with audit_job(flow, audited, ranges) as (files, job):
+            self._hook = job_hook(flow, files, job)
+            failure = ""
+            try:
+                self._hook.submit(str(JOB))
+            except AirflowException as error:
+                failure = str(error)
+            return read_outcomes(files.result, failure)
+
+
+class IntervalAuditOperator(AuditOperator):
+    """Compares the run's interval on both sides, live part and history.
+
+    It compares again what the previous run could only compare provisionally, because its interval reached the end of the source.
+    """
+
+    def audit_arguments(self, flow: Flow, context: Context) -> dict[str, Any]:
+        """The intervals of the run's partitions."""
+        if is_dry_run():
+            skip("A dry run copies nothing, so there is nothing to compare.")
+        if pull("resolve") is None:
+            skip("The times have no offsets; the log of the task resolve says why.")
+        offsets = _offsets(resolution_of(flow), context)
+        if not offsets:
+            skip("The interval has no offsets in any partition, so there is nothing to compare.")
+        return {"source_offsets": offsets}
+
+
+def _offsets(resolution: Resolution, context: Context) -> dict[TopicPartition, Interval]:
+    """The intervals to compare; an interval that was provisional in the previous run begins where it began there."""
+    offsets = {interval.topic_partition: (interval.start, interval.end) for interval in resolution.intervals}
+    for tp, start in _provisional_before(context).items():
+        if tp in offsets:
+            offsets[tp] = (min(start, offsets[tp][0]), offsets[tp][1])
+    return {tp: (start, end) for tp, (start, end) in offsets.items() if start < end}
+
+
+def _provisional_before(context: Context) -> dict[TopicPartition, int]:
+    """The starts of the previous run's intervals that reached the end of the source."""
+    run: Any = context["dag_run"]
+    previous = previous_run(run)
+    if previous is None:
+        return {}
+    value = context["ti"].xcom_pull(dag_id=run.dag_id, task_ids="resolve", run_id=previous.run_id)
+    document = from_xcom(value) if value is not None else None
+    if document is None:
+        return {}
+    return {
+        interval.topic_partition: interval.start for interval in Resolution.from_document(document).intervals if interval.is_provisional
+    }

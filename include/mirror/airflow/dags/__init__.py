@@ -1,0 +1,90 @@
+"""All DAGs of the mirror, for a DAG file of two lines: `from mirror.airflow.dags import mirror_dags`, `globals().update(mirror_dags())`.
+
+One file for each kind of DAG; `factory` makes the DAGs of the flows from it.
+"""
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+
+from airflow.sdk import DAG, get_parsing_context
+
+from mirror.airflow.dags.factory import FlowDag
+from mirror.config import Configuration, Flow, InvalidFlow, load
+from mirror.config.unknown_keys import nearest
+from mirror.errors import ConfigurationError, Problem, UsageError
+
+ALARM = "configuration"
+OF_EACH_FLOW = (
+    *("copy", "backfill", "audit", "freshness", "heartbeats", "refresh-topics", "topic-configs", "topic-acls"),
+    *("refresh-groups", "checkpoints", "group-offsets"),
+)
+KINDS = (*OF_EACH_FLOW, ALARM)
+"""What `mirror_dags(kinds=…)` takes: `<flow>.<kind>`, and `mirror.configuration`."""
+
+
+def mirror_dags(*, flows: str | Iterable[str] = (), kinds: str | Iterable[str] = ()) -> dict[str, DAG]:
+    """The DAGs by their ids, for the globals of a DAG file: of all flows of the configuration, and of all kinds.
+
+    `flows` chooses flows ('east->west'), `kinds` the kinds of DAGs (`KINDS`): one name or several. A flow that is chosen and not configured
+    is one more reason for the DAG `mirror.configuration`, as everything else that is wrong with the configuration. Raises UsageError
+    for an unknown kind. Where Airflow parses the file to run a task, only the DAG of this task is made, and only its kind imported: each
+    task pays for it.
+    """
+    chosen, wanted, only = _names(flows), _kinds(kinds), get_parsing_context().dag_id
+    if only is not None:
+        wanted = tuple(kind for kind in wanted if only.endswith(f".{kind}"))
+    try:
+        configuration = load()
+    except ConfigurationError as error:
+        dags, wrong = [], [error]
+    else:
+        dags = [
+            kind.of(flow)
+            for kind in (_kind(name) for name in OF_EACH_FLOW if name in wanted)
+            for flow in _flows(kind.flows(configuration), chosen)
+            if only in (None, flow.dag_id(kind.what))
+        ]
+        wrong = [*_all_errors(configuration), *_unknown(configuration, chosen)]
+    if wrong and ALARM in wanted:
+        from mirror.airflow.dags.configuration import alarm
+
+        dags.append(alarm(wrong))
+    return {dag.dag_id: dag for dag in dags if dag}
+
+
+def _kind(name: str) -> FlowDag:
+    kind: FlowDag = import_module(f"mirror.airflow.dags.{name.replace('-', '_')}").KIND
+    return kind
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
+    wanted = _names(kinds) or KINDS
+    for kind in wanted:
+        if kind not in KINDS:
+            near = nearest(kind, KINDS)
+            hint = f"Did you mean '{near}'? " if near else ""
+            raise UsageError(f"mirror_dags: there is no kind of DAG '{kind}'.", next=f"{hint}The kinds are: {', '.join(KINDS)}.")
+    return wanted
+
+
+def _flows(configuration: Configuration, chosen: Sequence[str]) -> list[Flow | InvalidFlow]:
+    flows: list[Flow | InvalidFlow] = [*configuration.flows, *configuration.invalid]
+    return [flow for flow in flows if not chosen or flow.name in chosen]
+
+
+def _all_errors(configuration: Configuration) -> list[ConfigurationError]:
+    return [*configuration.unreadable, *(invalid.error for invalid in (*configuration.invalid, *configuration.invalid_beating))]
+
+
+def _unknown(configuration: Configuration, chosen: Sequence[str]) -> list[ConfigurationError]:
+    """An error of each flow that was chosen and is nowhere. While a file cannot be read it may stand there, and that is told already."""
+    pairs = (*configuration.flows, *configuration.invalid, *configuration.only_beating, *configuration.invalid_beating)
+    names = [pair.name for pair in pairs]
+    if configuration.unreadable:
+        return []
+    message = f"no flow of this name is enabled; there are: {', '.join(names) or 'none'}"
+    return [ConfigurationError([Problem("mirror_dags(flows=…)", message, name)]) for name in chosen if name not in names]

@@ -1,0 +1,35 @@
+"""`<flow>.audit`: proves that the copy is complete, or names the first difference."""
+
+from airflow.sdk import Param
+
+from mirror.airflow.audit import AuditOperator
+from mirror.airflow.dags.factory import FlowDag
+from mirror.config import Flow
+
+DOC = """
+Compares source and target record by record and in order (key, value, headers, timestamp): everything that the ledger calls copied and that
+both sides still have. It writes nothing, and the copy may go on: an audit ignores what is copied after it began.
+
+**When not to use it.** Each minute: it reads all records again, on both clusters. Give it topics or a time interval where that is too much.
+The daily `backfill` audits its own interval.
+
+**When it is red**, read its log: it shows the first difference of each partition, with both records side by side, and names what it could
+not compare, with the reason. XCom has the result. Airflow retries what is retriable (a broker is down); a difference is not.
+
+In the trigger form, `topics` are names of source topics, separated by commas; `from` and `to` are times in ISO 8601, in UTC unless they
+name another zone. The interval is `[from, to)`.
+"""
+
+PARAMS = {
+    "topics": Param("", type=["string", "null"], title="Topics", description="Only these source topics; empty: all of the flow."),
+    "from": Param("", type=["string", "null"], title="From", description="ISO 8601, such as 2026-11-20; needs «To». Empty: everything."),
+    "to": Param("", type=["string", "null"], title="To", description="The interval ends in front of it."),
+}
+
+
+def tasks(flow: Flow) -> None:
+    """One task."""
+    AuditOperator(flow=flow.name)
+
+
+KIND = FlowDag("audit", tasks, timetable=lambda _flow: None, deadline=lambda _flow: [], doc=DOC, params=PARAMS)

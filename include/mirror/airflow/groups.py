@@ -1,0 +1,78 @@
+"""The task that runs a step for the groups that `refresh-groups` found."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, to_xcom
+from mirror.config import load
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from airflow.sdk import Context
+
+    from mirror.airflow.spark_hook import JobHook
+    from mirror.config import Flow
+    from mirror.sync.groups.find import KnownGroups
+    from mirror.sync.step import StepResult
+
+REFRESH = "refresh-groups"
+REFRESH_TASK = "refresh_groups"
+_MAX_AGE_INTERVALS = 3
+"""A list of groups that is older than so many intervals of refresh-groups is not used."""
+
+
+class GroupOperator(BaseOperator):
+    """Runs `checkpoints` or `group-offsets` of a flow, and fails with what failed."""
+
+    template_fields: Sequence[str] = ()
+
+    def __init__(self, *, flow: str, step: str, **options: Any) -> None:
+        super().__init__(task_id=step.replace("-", "_"), **options)
+        self.flow = flow
+        self.step = step
+        self._hook: JobHook | None = None
+
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 — the name that Airflow calls
+        """The whole task."""
+        from mirror.sync.groups.job import run_group_step
+
+        with as_airflow_errors():
+            flow = load().flow(self.flow)
+            groups = self._fresh_groups(flow)
+            if groups is None:
+                self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
+            result = run_group_step(self.step, flow, groups, is_dry_run(), self._submit)
+            for line in result.lines:
+                self.log.info("%s", line)
+            value = to_xcom(result.result, result.totals)
+            if result.errors:
+                push_return_value(value)
+            raise_errors(f"{self.flow}: {self.step} failed in part", result.errors)
+        return value
+
+    def on_kill(self) -> None:
+        """Ends the Spark job, if there is one. The next run does the rest."""
+        if self._hook is not None:
+            self._hook.on_kill()
+
+    def _submit(self, flow: Flow, step: str, names: Collection[str], dry_run: bool) -> StepResult:
+        from mirror.airflow.spark_hook import job_hook
+        from mirror.sync.groups.job import group_job, read_result
+
+        with group_job(flow, step, names, dry_run) as (files, job):
+            self._hook = job_hook(flow, files, job)
+            return read_result(files.result, self._hook.run(job))
+
+    def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
+        """The newest list of groups; None if it is too old, or of another configuration."""
+        from mirror.sync.groups.find import known_groups
+
+        value = newest_xcom(flow.dag_id(REFRESH), REFRESH_TASK)
+        document = from_xcom(value) if value is not None else None
+        max_age_seconds = _MAX_AGE_INTERVALS * flow.value("refresh.groups.interval.seconds")
+        return known_groups(document, flow.config_hash, datetime.now(UTC), max_age_seconds) if document is not None else None

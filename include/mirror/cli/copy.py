@@ -1,0 +1,103 @@
+"""`copy`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from mirror.cli import plan as plan_command
+from mirror.cli.answer import Answer, Piece, table
+from mirror.cli.progress import progress
+from mirror.config import Flow
+from mirror.config.flow import handed_over
+from mirror.copy.engine_text import engines_text
+from mirror.copy.job import watermarks_to_columns
+from mirror.copy.ledger_progress import positions
+from mirror.copy.model import LaneResult
+from mirror.copy.publish import Published, publish
+from mirror.copy.verdict import Verdict, other_runs_text, verdict
+from mirror.plan.model import Plan
+from mirror.plan.run import plan
+
+_LOOK_SECONDS = 2.0
+"""How often the ledger is asked how far the copy is."""
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """One run of the copy; with `--dry-run` what `plan` says."""
+    if options.dry_run:
+        return plan_command.run(flow, options)
+    planned = plan(flow, by_person=True)
+    run_name = by_hand("copy")
+    results = copier(flow, options, run_name)(planned) if planned.has_work else []
+    published = publish(flow, planned, results, run=run_name) if planned.has_work else Published()
+    judged = verdict(planned, results, published)
+    result = {
+        "records": judged.records,
+        "bytes": judged.bytes,
+        "owed": judged.owed,
+        "watermarks": watermarks_to_columns(published.watermarks),
+        "offset_syncs": published.syncs.pairs,
+        "notices": list(judged.notices),
+        "engines": [asdict(share) for share in judged.engines],
+        "encoded_anew": [asdict(why) for why in judged.encoded_anew],
+    }
+    return Answer(judged.state, result, judged.errors, _text(judged, published))
+
+
+def by_hand(command: str) -> str:
+    """The name of a run by hand in the ledger: which command, and since when."""
+    return f"{command} by hand / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:
+    """Returns the copy to use: a Spark job, or this process with `--without-spark`."""
+
+    def copy(planned: Plan) -> list[LaneResult]:
+        offsets = sum(part.offsets for part in planned.ranges)
+        with progress(_begins(planned, offsets), offsets, lambda: positions(flow, planned, run_name), _LOOK_SECONDS):
+            return _in_process(flow, planned, run_name) if options.without_spark else _with_spark(flow, planned, options, run_name)
+
+    return copy
+
+
+def _begins(planned: Plan, offsets: int) -> str:
+    history = " of history" if planned.into else ""
+    return f"{planned.flow}: copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
+
+
+def _in_process(flow: Flow, planned: Plan, run_name: str) -> list[LaneResult]:
+    from mirror.copy.run import copy_in_process
+
+    return copy_in_process(flow, planned, run_name)
+
+
+def _with_spark(flow: Flow, planned: Plan, options: argparse.Namespace, run_name: str) -> list[LaneResult]:
+    from mirror.copy.job import copy_with_spark
+    from mirror.spark.connect_url import is_connect
+    from mirror.spark.start import LOCAL_MASTER, master_of
+
+    connection = flow.value("mirror.spark.connection")
+    master = options.master or (master_of(connection) if connection else LOCAL_MASTER)
+    if is_connect(master):
+        from mirror.copy.connect import copy_in_session, copy_session
+
+        with copy_session(flow, planned, master) as session:
+            return copy_in_session(session, flow, planned, run_name)
+    return copy_with_spark(
+        planned,
+        run=run_name,
+        master=master,
+        properties=flow.value("mirror.spark.properties.file"),
+        config=options.config or "",
+        connections=handed_over(flow),
+    )
+
+
+def _text(judged: Verdict, published: Published) -> list[Piece]:
+    rows = sorted((m.topic, m.partition, m.source_offset, m.target_offset, m.records) for m in published.watermarks if m.records)
+    owed = f"; {judged.owed} offsets are left for the next run" if judged.owed else ""
+    copied = table(("topic", "partition", "watermark", "target", "records"), rows)
+    summary = f"{judged.records} records ({judged.bytes} bytes) copied{owed}"
+    by_engine = engines_text(judged.engines, judged.encoded_anew)
+    return [*copied, *judged.notices, *other_runs_text(judged.copied_elsewhere), *by_engine, summary]

@@ -1,0 +1,69 @@
+"""The engine that carries record batches as they are, over connections of its own to both clusters."""
+
+import time
+from collections.abc import Sequence
+
+from mirror.copy.batches.source import BatchSource
+from mirror.copy.batches.target import BatchProducer
+from mirror.copy.engine import NothingRead, PartitionAssignment, PartitionProgress, TransactionLimits
+from mirror.copy.model import LaneTask
+from mirror.kafka.broker_pool import receive
+
+_POLL_SECONDS = 0.02
+_WAITING_BYTES = 4 * 1024 * 1024
+
+
+class BatchEngine:
+    """Copies batch by batch. Opening it fences the lane; the source is connected with the first work.
+
+    Offsets that it cannot carry stand in its progress as `reencoding`; a batch that the target refuses raises BatchNotTaken.
+    """
+
+    def __init__(self, task: LaneTask, max_batch_bytes: int, source: BatchSource | None = None) -> None:
+        """`source`: one that has fetched already, which is closed with the engine."""
+        self._source = source or BatchSource(task)
+        try:
+            self._target = BatchProducer(task, max_batch_bytes)
+        except BaseException:
+            self._source.close()
+            raise
+        self._pools = (self._target.pool, self._source.pool)
+        self._silence_seconds = task.request_seconds
+
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
+        """See `Engine.copy`."""
+        started = time.monotonic()
+        partitions = self._source.assign(work)
+        self._target.begin(partitions)
+        taken = 0
+        while self._source.has_work() and taken < limits.bytes and not self._time_is_up(limits, started):
+            # What waits to be sent is bounded: a slow target makes nothing pile up here.
+            if taken - self._target.bytes <= _WAITING_BYTES // 2:
+                taken += self._source.hand_over(min(limits.bytes - taken, _WAITING_BYTES - (taken - self._target.bytes)))
+            self._source.fetch()
+            self._target.send(partitions)
+            if taken < limits.bytes and self._source.has_work():
+                receive(self._pools, _POLL_SECONDS)
+        while not all(partition.is_done for partition in partitions):
+            self._target.send(partitions)
+            receive(self._pools, _POLL_SECONDS)
+        if not any(partition.moved() for partition in partitions):
+            raise NothingRead([partition.work.source for partition in partitions], time.monotonic() - started)
+        return [partition.progress() for partition in partitions if partition.moved()]
+
+    def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
+        age = self._target.age if self._target.bytes else None
+        return limits.time_is_up(age, time.monotonic() - max(started, self._source.heard_at), self._silence_seconds)
+
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
+        """See `Engine.record`."""
+        return self._target.record(topic, partition, entries)
+
+    def commit(self) -> None:
+        """See `Engine.commit`."""
+        self._target.commit()
+
+    def close(self) -> None:
+        """See `Engine.close`."""
+        self._source.close()
+        self._target.close()

@@ -1,0 +1,117 @@
+"""One partition on its way through the engine: batches that were read and wait, that are sent, that stand on the target."""
+
+import time
+from collections import deque
+
+from mirror.copy.engine import PartitionAssignment, PartitionProgress, Reencoding
+from mirror.formats.ledger import LastRecord
+from mirror.formats.record_batch import RecordBatch
+from mirror.offsets.map import Run
+from mirror.offsets.partition import TopicPartition
+
+
+class InFlightBatches:
+    """The share of one partition in the open transaction.
+
+    What is read goes through two queues; the answers come in the order of the requests:
+
+        taken       │ waiting │ sent, not acknowledged │ on the target
+        next_offset ┘         └ one batch a request    └ runs
+    """
+
+    def __init__(self, work: PartitionAssignment) -> None:
+        self.work = work
+        self.remote = TopicPartition(work.remote, work.source.partition)
+        self.next_offset = work.start
+        """Where the source goes on behind all that was taken, dropped batches and markers included."""
+        self.leader_epoch: int | None = None
+        self.waiting: deque[RecordBatch] = deque()
+        self.sent: deque[RecordBatch] = deque()
+        self.not_before = 0.0
+        """When (time.monotonic) the first batch may be sent again, which the target did not take yet."""
+        self.is_added = False
+        """Whether a batch of it is acknowledged: then the partition belongs to the transaction, and the next batches may follow each other
+        without waiting."""
+        self.runs: list[Run] = []
+        self.records = 0
+        self.bytes = 0
+        self.reencoding: Reencoding | None = None
+        self.stopped = work.start >= work.end
+        self._max_timestamp = -1
+        self._read = 0.0
+
+    def take(self, batch: RecordBatch) -> None:
+        """Takes a batch that is to be sent."""
+        self.waiting.append(batch)
+        self.leader_epoch = batch.leader_epoch
+        self.next_offset = batch.next_offset
+        self.bytes += len(batch.data)
+        self._max_timestamp = batch.max_timestamp
+        self._read = time.time()
+
+    def pass_over(self, offset: int, leader_epoch: int) -> None:
+        """Goes on at an offset behind batches that are not copied."""
+        self.next_offset = min(offset, self.work.end)
+        self.leader_epoch = leader_epoch
+
+    def stop(self, reencoding: Reencoding | None = None) -> None:
+        """Takes no more in this transaction."""
+        self.stopped = True
+        self.reencoding = reencoding
+
+    def next_batch(self) -> RecordBatch:
+        """The next batch that waits, which is sent now."""
+        batch = self.waiting.popleft()
+        self.sent.append(batch)
+        return batch
+
+    def delivered(self, base_offset: int) -> None:
+        """Takes the target offset of the oldest batch that was sent. Those that lie side by side on both clusters are one run."""
+        sent = self.sent.popleft()
+        self.is_added = True
+        self.records += sent.record_count
+        last = self.runs[-1] if self.runs else None
+        if last and (last.source + last.length, last.target + last.length) == (sent.base_offset, base_offset):
+            self.runs[-1] = Run(last.source, last.target, last.length + sent.record_count)
+        else:
+            self.runs.append(Run(sent.base_offset, base_offset, sent.record_count))
+
+    def send_again(self, not_before: float) -> RecordBatch:
+        """The target did not take the first batch yet, and nothing was written: it waits again, until then (time.monotonic)."""
+        batch = self.sent.popleft()
+        self.waiting.appendleft(batch)
+        self.not_before = not_before
+        return batch
+
+    def may_send(self, now: float) -> bool:
+        """Whether its next batch may go out now (time.monotonic)."""
+        return bool(self.waiting) and (self.is_added or not self.sent) and now >= self.not_before
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that was taken is acknowledged."""
+        return not self.waiting and not self.sent
+
+    def moved(self) -> bool:
+        """Whether this transaction changed or found anything for the partition."""
+        return self.next_offset > self.work.start or self.reencoding is not None
+
+    def progress(self) -> PartitionProgress:
+        """What the transaction did to this partition."""
+        return PartitionProgress(
+            source=self.work.source,
+            next_offset=self.next_offset,
+            leader_epoch=self.leader_epoch,
+            runs=tuple(self.runs),
+            records=self.records,
+            bytes=self.bytes,
+            target_next=self.runs[-1].target + self.runs[-1].length if self.runs else None,
+            last=self._last(),
+            reencoding=self.reencoding,
+        )
+
+    def _last(self) -> LastRecord | None:
+        """The newest timestamp of the last batch, for its last record's own stays closed; None if it has none."""
+        if not self.runs or self._max_timestamp < 0:
+            return None
+        return LastRecord(self._max_timestamp, int(self._read * 1000), int(time.time() * 1000))

@@ -1,0 +1,218 @@
+"""The source side of the engine: fetches the lane's partitions from their leaders and hands whole batches over.
+
+What is read ahead stays closed and small, so it may wait for the next transaction of its partition.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import kafka.errors as errors
+
+from mirror.copy.batches.partition import InFlightBatches
+from mirror.copy.engine import BatchSample, PartitionAssignment, Reencoding
+from mirror.copy.model import LaneTask
+from mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
+from mirror.formats.record_batch import RecordBatch
+from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, diverged_at, fetch_request
+from mirror.kafka.broker_pool import BrokerPool, name_of
+from mirror.offsets.partition import TopicPartition
+
+_FETCH_BYTES = 8 * 1024 * 1024
+_AHEAD_BYTES = _FETCH_BYTES
+"""As long as so much waits in memory, nothing more is fetched; a fetch that is under way comes on top."""
+
+
+class BatchSource:
+    """Reads between two offsets, partition by partition; one fetch at a time is under way at each leader."""
+
+    def __init__(self, task: LaneTask) -> None:
+        settings = task.clients.source_consumer
+        self.limits = FetchLimits.of(settings, task.fetch_bytes or _FETCH_BYTES, task.read_committed)
+        """How much is fetched at a time."""
+        self.pool = BrokerPool(task.source, settings, task.request_seconds)
+        """The connections to the source."""
+        self._fetched: dict[TopicPartition, FetchedPartition] = {}
+        self._in_flight: dict[TopicPartition, InFlightBatches] = {}
+        self.heard_at = 0.0
+        """When (time.monotonic) the source was last heard of, though by no record; while it holds us back, until when."""
+
+    def assign(self, work: Sequence[PartitionAssignment]) -> list[InFlightBatches]:
+        """Makes the given work what is read, each partition at its start, and returns the partitions in the same order."""
+        self._in_flight = {assignment.source: InFlightBatches(assignment) for assignment in work}
+        if self._waiting(self._fetched) >= _AHEAD_BYTES:
+            self._fetched = {tp: fetched for tp, fetched in self._fetched.items() if tp in self._in_flight}
+        new = {assignment.source: assignment for assignment in work if not self._is_at(assignment)}
+        for tp, leader in self.pool.leaders(new).items():
+            self._fetched[tp] = FetchedPartition(new[tp].start, new[tp].leader_epoch, leader)
+        return list(self._in_flight.values())
+
+    def has_work(self) -> bool:
+        """Whether any partition has not reached its end."""
+        return any(not in_flight.stopped for in_flight in self._in_flight.values())
+
+    def fetch(self) -> None:
+        """Asks each leader that is not asked for what is wanted of it and not there."""
+        going_on = self._going_on()
+        if self._waiting(going_on) >= _AHEAD_BYTES:
+            return
+        by_node: dict[int, list[TopicPartition]] = {}
+        for tp in going_on:
+            fetched = self._fetched[tp]
+            if fetched.old is None and fetched.position < self._in_flight[tp].work.end:
+                by_node.setdefault(fetched.leader.node, []).append(tp)
+        for node, wanted in by_node.items():
+            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
+            if not connection.in_flight:
+                # Brokers fill an answer in the order of the question: what is needed first comes first.
+                wanted.sort(key=lambda tp: self._fetched[tp].bytes)
+                questions = {tp: self._fetched[tp] for tp in wanted}
+                self.pool.guarded(
+                    "fetching", partial(connection.send, fetch_request(questions, self.limits), partial(self._answered, questions))
+                )
+
+    def hand_over(self, room: int) -> int:
+        """Lets partitions take what is there, at most about `room` bytes; gives how many they took."""
+        taken = 0
+        for tp in self._going_on():
+            in_flight, fetched = self._in_flight[tp], self._fetched[tp]
+            while fetched.batches and not in_flight.stopped and taken < room:
+                before = in_flight.bytes
+                self._hand_over_one(in_flight, fetched)
+                taken += in_flight.bytes - before
+            if not in_flight.stopped and not fetched.batches:
+                _end_of_fetched(in_flight, fetched)
+            if in_flight.stopped:
+                del self._fetched[tp]  # what was fetched behind its end is not needed
+        return taken
+
+    def sample(self, tp: TopicPartition) -> BatchSample | None:
+        """What was fetched of an assigned partition, which stays where it is; None: nothing that says anything."""
+        work, fetched = self._in_flight[tp].work, self._fetched[tp]
+        if fetched.old is not None:
+            return BatchSample(0, 0, 0, f"{fetched.old}")
+        batches = [batch for batch, is_copied in fetched.batches if is_copied]
+        if fetched.cut_off is not None and not fetched.cut_off.is_control:
+            batches.append(fetched.cut_off)
+        if not batches:
+            return BatchSample(0, 0, 0, "what was looked at has no records to be copied") if fetched.batches else None
+        obstacle = next((why for batch in batches if (why := obstacle_of(batch, work))), "")
+        return BatchSample(len(batches), sum(batch.size for batch in batches), sum(batch.record_count for batch in batches), obstacle)
+
+    def close(self) -> None:
+        """Lets go of the connections."""
+        self.pool.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _going_on(self) -> list[TopicPartition]:
+        return [tp for tp, in_flight in self._in_flight.items() if not in_flight.stopped]
+
+    def _waiting(self, partitions: Iterable[TopicPartition]) -> int:
+        return sum(self._fetched[tp].bytes for tp in partitions)
+
+    def _is_at(self, work: PartitionAssignment) -> bool:
+        there = self._fetched.get(work.source)
+        return there is not None and there.next_offset == work.start
+
+    def _answered(self, questions: dict[TopicPartition, FetchedPartition], answer: Any) -> None:
+        if answer.error_code:
+            raise self.pool.refused(answer.error_code, "fetching")
+        if answer.throttle_time_ms:
+            self.heard_at = max(self.heard_at, time.monotonic() + answer.throttle_time_ms / 1000)
+        for topic in answer.responses:
+            for partition_answer in topic.partitions:
+                tp = TopicPartition(topic.topic, partition_answer.partition_index)
+                fetched = questions[tp]
+                if self._fetched.get(tp) is not fetched or tp not in self._in_flight:
+                    continue  # its work was given up, or begins elsewhere, since the question
+                if partition_answer.error_code or diverged_at(partition_answer) is not None:
+                    raise self._refusal(self._in_flight[tp], fetched, partition_answer)
+                before = fetched.position
+                try:
+                    fetched.add(partition_answer)
+                except ValueError as failure:
+                    raise _unreadable(tp, fetched.position, f"the source sent no record batch: {failure}") from failure
+                if fetched.position > before:
+                    self.heard_at = max(self.heard_at, time.monotonic())
+
+    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
+        batch, is_copied = fetched.batches[0]
+        work = in_flight.work
+        if batch.base_offset >= work.end:
+            in_flight.pass_over(work.end, batch.leader_epoch)
+            in_flight.stop()
+            return
+        if is_copied:
+            reencoding = _reencoding(batch, in_flight)
+            if reencoding is not None:
+                in_flight.stop(reencoding)
+                return
+            if not batch.is_intact:
+                raise _unreadable(work.source, batch.base_offset, "the checksum of a batch is not that of its bytes")
+            in_flight.take(batch)
+        else:
+            in_flight.pass_over(batch.next_offset, batch.leader_epoch)
+        fetched.pop()
+        if in_flight.next_offset >= work.end:
+            in_flight.stop()
+
+    def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, partition_answer: Any) -> MirrorError:
+        work, tp = in_flight.work, in_flight.work.source
+        if (diverged := diverged_at(partition_answer)) is not None and not partition_answer.error_code:
+            if diverged < work.start:
+                return SourceTruncated(tp.topic, tp.partition, work.start, work.end, diverged)
+            return _unreadable(tp, fetched.position, f"the source's log was cut off at {diverged} while it was read")
+        if partition_answer.error_code == errors.OffsetOutOfRangeError.errno:
+            return _unreadable(tp, fetched.position, "the source no longer has this offset")
+        if partition_answer.error_code == errors.TopicAuthorizationFailedError.errno:
+            return AuthorizationRefused(self.pool.alias, "READ", f"topic {tp.topic}", topic=tp.topic)
+        if partition_answer.error_code == errors.CorruptRecordError.errno:
+            return _unreadable(tp, fetched.position, f"the source cannot read its own log: {name_of(partition_answer.error_code)}")
+        return self.pool.refused(partition_answer.error_code, f"reading {tp}@{fetched.position}")
+
+
+def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
+    if fetched.old is not None:
+        in_flight.stop(Reencoding(None, f"{fetched.old}"))
+    elif fetched.position >= in_flight.work.end:
+        in_flight.pass_over(in_flight.work.end, fetched.epoch)
+        in_flight.stop()
+
+
+def _reencoding(batch: RecordBatch, in_flight: InFlightBatches) -> Reencoding | None:
+    """Why a batch cannot be carried as it is, here and to this target; None: it can. Raises SourceRepeated."""
+    work = in_flight.work
+    if batch.next_offset <= in_flight.next_offset:
+        raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
+    if batch.base_offset < in_flight.next_offset:
+        if in_flight.next_offset > work.start:
+            raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
+        return Reencoding(min(batch.next_offset, work.end), "its range begins inside a batch")
+    if batch.next_offset > work.end:
+        return Reencoding(work.end, "its range ends inside a batch")
+    if obstacle := obstacle_of(batch, work):
+        return Reencoding(min(batch.next_offset, work.end) if work.batch_by_batch else None, obstacle)
+    return None
+
+
+def obstacle_of(batch: RecordBatch, work: PartitionAssignment) -> str:
+    """What of a batch itself keeps it from being handed on as it is to this target; '' if nothing does."""
+    if (obstacle := batch.obstacle()) is not None:
+        return obstacle
+    if batch.size > work.limits.max_message_bytes:
+        return f"a batch is larger than the remote topic's max.message.bytes={work.limits.max_message_bytes}"
+    if work.limits.compression not in ("producer", batch.codec) and not work.batch_by_batch:
+        return f"the remote topic's compression.type is {work.limits.compression}, and a batch is {batch.codec}"
+    return ""
+
+
+def _unreadable(tp: TopicPartition, offset: int, why: str) -> SourceUnreadable:
+    return SourceUnreadable(
+        f"{tp}@{offset}: {why}.",
+        topic=tp.topic,
+        partition=tp.partition,
+        offset=offset,
+        next="The next run compares it with the log's start and end, and says which.",
+    )

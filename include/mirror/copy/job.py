@@ -1,0 +1,152 @@
+"""The copy as a Spark job: its plan goes in, its lanes' results come out.
+
+Both are JSON, the results as columns, in the job's files and in XCom alike.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
+from mirror.errors import ErrorReport
+from mirror.formats.columns import columns, columns_of, rows_of
+from mirror.plan.model import Plan, from_columns, to_columns
+from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
+from mirror.spark.start import JOBS, LOCAL_MASTER
+from mirror.spark.submit import Job, submit
+
+_WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
+_SKIPPED = ("topic", "partition", "offset", "records", "reason")
+_ELSEWHERE = ("lane", "topic", "partition", "records", "bytes", "run")
+_SHARE = ("lane", "engine", "partitions", "records", "bytes")
+_ANEW = ("lane", "reason", "partitions", "topic", "partition")
+_LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
+
+Row = TypeVar("Row")
+
+
+def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
+    """The watermarks as one list a field, all of one length: far smaller than a list of objects."""
+    return columns_of(_WATERMARK, watermarks)
+
+
+def watermarks_from_columns(columns: Mapping[str, list[Any]]) -> tuple[Watermark, ...]:
+    """The opposite of `watermarks_to_columns`."""
+    return tuple(Watermark(*row) for row in rows_of(_WATERMARK, columns))
+
+
+def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
+    """All lanes' watermarks in one table, all errors in one list, and so on, in the lanes' order; `lanes` says how many are whose."""
+    results = list(results)
+    rows = [
+        (
+            result.lane,
+            len(result.watermarks),
+            len(result.errors),
+            result.transactions,
+            round(result.seconds, 3),
+            len(result.skipped),
+            result.ledger_end,
+        )
+        for result in results
+    ]
+    optional = {
+        "copied_elsewhere": (_ELSEWHERE, [(result.lane, *astuple(copied)) for result in results for copied in result.copied_elsewhere]),
+        "engines": (_SHARE, [(result.lane, *astuple(share)) for result in results for share in result.engines]),
+        "encoded_anew": (_ANEW, [(result.lane, *astuple(anew)) for result in results for anew in result.encoded_anew]),
+    }
+    document: dict[str, Any] = {
+        "watermarks": watermarks_to_columns(mark for result in results for mark in result.watermarks),
+        "errors": [error.as_dict() for result in results for error in result.errors],
+        "skipped": columns_of(_SKIPPED, (skipped for result in results for skipped in result.skipped)),
+        "lanes": columns(_LANE, rows),
+    }
+    return document | {name: columns(names, rows) for name, (names, rows) in optional.items() if rows}
+
+
+def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
+    """The opposite of `results_to_columns`."""
+    marks = iter(watermarks_from_columns(document["watermarks"]))
+    errors = iter([ErrorReport.from_dict(error) for error in document["errors"]])
+    skipped = iter([SkippedRecords(*row) for row in rows_of(_SKIPPED, document["skipped"])])
+    # What no lane has, and an older mirror's workers do not tell, is left out.
+    elsewhere = _by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
+    shares = _by_lane(EngineShare, _SHARE, document.get("engines"))
+    anew = _by_lane(EncodedAnew, _ANEW, document.get("encoded_anew"))
+    lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
+    return [
+        LaneResult(
+            lane,
+            tuple(next(marks) for _ in range(reached)),
+            tuple(next(errors) for _ in range(failed)),
+            transactions,
+            seconds,
+            tuple(next(skipped) for _ in range(passed_over)),
+            ledger_end,
+            tuple(elsewhere.get(lane, ())),
+            tuple(shares.get(lane, ())),
+            tuple(anew.get(lane, ())),
+        )
+        for lane, reached, failed, transactions, seconds, passed_over, ledger_end in rows_of(_LANE, lanes)
+    ]
+
+
+def _by_lane(row_type: Callable[..., Row], names: Sequence[str], document: Mapping[str, list[Any]] | None) -> dict[int, list[Row]]:
+    """The rows of a table whose first column is the lane."""
+    by_lane: dict[int, list[Row]] = {}
+    for lane, *row in rows_of(names, document) if document else ():
+        by_lane.setdefault(lane, []).append(row_type(*row))
+    return by_lane
+
+
+@contextmanager
+def job_files(plan: Plan) -> Iterator[JobFiles]:
+    """`job_directory` with a plan."""
+    with job_directory(to_columns(plan)) as files:
+        yield files
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan that the submitter wrote."""
+    return from_columns(json.loads(path.read_text(encoding="utf-8")))
+
+
+def write_results(path: Path, results: Iterable[LaneResult]) -> None:
+    """Hands the lanes' results back to the submitter."""
+    write_private(path, {"results": results_to_columns(results)})
+
+
+def read_results(path: Path, detail: str = "") -> list[LaneResult]:
+    """What the lanes did. Raises as `read_answer`."""
+    return results_from_columns(read_answer(path, detail)["results"])
+
+
+JOB = JOBS / "copy_ranges.py"
+
+
+def arguments(files: JobFiles, flow: str, run: str) -> list[str]:
+    """The job's own arguments. `run` names the run in the ledger."""
+    return [str(files.plan), str(files.result), flow, run]
+
+
+def copy_with_spark(
+    plan: Plan,
+    *,
+    master: str = LOCAL_MASTER,
+    run: str = "",
+    properties: str = "",
+    config: str = "",
+    connections: Mapping[str, str] | None = None,
+) -> list[LaneResult]:
+    """Copies the plan's ranges through a Spark job whose driver is on this host, and returns what each lane did.
+
+    `master` is the Spark cluster, `properties` mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we
+    have there), `connections` what it needs of Airflow's connections (`handed_over`). The job's output goes to our standard error. Raises
+    what the job reports, and JobFailed when it ends without a result.
+    """
+    with job_files(plan) as files:
+        job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run))
+        return read_results(files.result, submit(job, files, master, properties, config, connections))

@@ -1,0 +1,179 @@
+"""Errors of talking to a cluster, of the topics that MirrorMaker 2 and this mirror write for each other, and of consumer groups."""
+
+from collections.abc import Sequence
+
+from mirror.errors.base import MirrorError, Runbook
+from mirror.errors.next_step import Command, Part
+
+
+class ClusterUnreachable(MirrorError):
+    """Raised when no broker of a cluster answered within the deadline."""
+
+    retriable = True
+    runbook = Runbook(
+        "No broker of a cluster answered within `admin.timeout.ms`.",
+        "No, records are only late.",
+        "Check the brokers, the network, and the addresses that the brokers advertise.",
+    )
+
+    def __init__(self, cluster: str, bootstrap: str, seconds: float, detail: str = "") -> None:
+        super().__init__(
+            f"Cluster '{cluster}' did not answer at {bootstrap} within {seconds:g} s{': ' + detail if detail else ''}.",
+            next="Check that the brokers run and that this host reaches the addresses they advertise; the next run goes on by itself.",
+        )
+        self.cluster = cluster
+        self.bootstrap = bootstrap
+
+
+class AuthenticationFailed(MirrorError):
+    """Raised when a cluster refuses our credentials, or its certificate cannot be trusted."""
+
+    runbook = Runbook(
+        "The password or the mechanism is wrong; or a certificate (the broker's or ours) is expired, unknown, missing or for another host.",
+        "No, records are only late.",
+        "Correct what the message names: `<alias>.sasl.*`, `ssl.truststore.*`, `ssl.keystore.*`, or the broker.",
+        more="The message says which and whose.",
+    )
+
+    def __init__(self, cluster: str, bootstrap: str, detail: str) -> None:
+        super().__init__(
+            f"Cluster '{cluster}' at {bootstrap} refused the connection: {detail}.",
+            next=f"Check {cluster}.security.protocol, {cluster}.sasl.* and {cluster}.ssl.*; the next run goes on where the ledger ends.",
+        )
+        self.cluster = cluster
+
+
+class AuthorizationRefused(MirrorError):
+    """Raised when the cluster knows us but does not let us do this."""
+
+    runbook = Runbook(
+        "An ACL is missing.",
+        "No, records are only late.",
+        "Grant the operation to the mirror's principal. The page on permissions has the whole list.",
+        more="The message names operation and resource.",
+    )
+
+    def __init__(self, cluster: str, operation: str, resource: str, *, topic: str | None = None) -> None:
+        super().__init__(
+            f"Cluster '{cluster}' refuses {operation} on {resource}.",
+            topic=topic,
+            next=f"Grant the mirror's principal {operation} on {resource} of '{cluster}'; the next run goes on where the ledger ends.",
+        )
+        self.cluster = cluster
+        self.operation = operation
+        self.resource = resource
+
+
+class DeadlineExceeded(MirrorError):
+    """Raised when a step did not end in the time it may take."""
+
+    retriable = True
+    runbook = Runbook(
+        "A step did not end in its time; or a flow's own heartbeat lies too far back to be looked for.",
+        "No, records are only late.",
+        "If it stays, look at the brokers' load and the network; for heartbeats, at their DAG.",
+    )
+
+
+class KafkaFailure(MirrorError):
+    """Raised when a broker or the client failed in a way that a new attempt may mend. `reason` is Kafka's name for it, if it has one."""
+
+    retriable = True
+    runbook = Runbook(
+        "A broker or the client failed in another way.",
+        "No, records are only late.",
+        "If it stays it is not temporary: look up Kafka's name for it.",
+        more="The reason is Kafka's own name for it.",
+    )
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        next: str | Sequence[Part] = "",
+    ) -> None:
+        super().__init__(message, topic=topic, partition=partition, offset=offset, next=next)
+        self.reason = reason
+
+
+class InternalRecordDamaged(MirrorError):
+    """Raised, or only reported, for a record among offset syncs, checkpoints or heartbeats that is none."""
+
+    runbook = Runbook(
+        "A topic of offset syncs, checkpoints or heartbeats holds a record that is none of these.",
+        "No.",
+        "Find out who else writes to the topic: MirrorMaker 2's own readers may fail at the record.",
+        more="The mirror passes over it.",
+    )
+
+    def __init__(self, topic: str, offset: int, detail: str) -> None:
+        super().__init__(
+            f"The record at {topic}-0@{offset} cannot be read: {detail}. The mirror left it out; MirrorMaker 2's own readers may fail at "
+            "it.",
+            topic=topic,
+            partition=0,
+            offset=offset,
+            next=f"Find out who else writes to {topic}. kafka-delete-records.sh removes the record, with all that is older.",
+        )
+
+
+class CheckpointUnwritable(MirrorError):
+    """Raised when MirrorMaker 2's record has no room for what a group committed."""
+
+    runbook = Runbook(
+        "A group committed more metadata than MirrorMaker 2's record has room for.",
+        "No. That checkpoint is not written; the others are.",
+        "Let the group commit less metadata, or put it into `groups.exclude`.",
+    )
+
+    def __init__(self, group: str, topic: str, partition: int, offset: int, detail: str) -> None:
+        super().__init__(
+            f"The checkpoint of the group {group} at {topic}-{partition}@{offset} cannot be written: {detail}. The others are.",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            next="Let the group commit less metadata, or put it into groups.exclude.",
+        )
+        self.group = group
+
+
+class GroupOffsetsRefused(MirrorError):
+    """Raised when the target refuses a translated offset of an idle group, and not because the group came to life."""
+
+    runbook = Runbook(
+        "The target refuses a translated offset of an idle group.",
+        "No. That partition of the group is not committed.",
+        "Do what the message says. Most often the target has a smaller `offset.metadata.max.bytes`.",
+    )
+
+    def __init__(self, group: str, topic: str, partition: int, reason: str) -> None:
+        super().__init__(
+            f"The target refuses the offset of the group {group} in {topic}-{partition}: {reason}. Its other partitions were committed.",
+            topic=topic,
+            partition=partition,
+            next="For OFFSET_METADATA_TOO_LARGE raise the target's offset.metadata.max.bytes; otherwise look at the target's brokers.",
+        )
+        self.group = group
+        self.reason = reason
+
+
+class NoGroupOffsets(MirrorError):
+    """Raised when a group that was asked for has committed nothing on the source."""
+
+    runbook = Runbook(
+        "`translate` was asked about a group that has committed nothing on the source.",
+        "No.",
+        "Check the group's name.",
+    )
+
+    def __init__(self, group: str, cluster: str) -> None:
+        super().__init__(
+            f"The group {group} has committed nothing on '{cluster}'.",
+            next=("Look for its name: ", Command(f"kafka-consumer-groups.sh --bootstrap-server <{cluster}> --list"), "."),
+        )
+        self.group = group
+        self.cluster = cluster

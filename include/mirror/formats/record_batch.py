@@ -1,0 +1,189 @@
+"""Record batches of magic 2, as brokers store and send them: their header, and what may be done to a batch without opening it.
+
+    0         8       12      16    17    21     23               57        61
+    ├─────────┼───────┼───────┼─────┼─────┼──────┼───── … ────────┼─────────┼── records, perhaps compressed ──┤
+    base      length  leader  magic CRC   attri- last offset      number of
+    offset            epoch               butes  delta, times,    records
+                                          ╰───────── producer ──────────────── the CRC covers this ──────────╯
+
+A producer may set what stands in front of the records anew; the records stay the bytes that they were.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+MAGIC = 2
+CODECS = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
+"""By their number in a batch, called as the topic's property compression.type calls them."""
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_UNCOVERED, _COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
+"""The header in front of the first byte that the CRC covers, and from it on."""
+_START = struct.Struct(">qi")
+_MAGIC_AT = 16
+_CRC_FROM = 21
+_LARGEST_SEQUENCE = 0x7FFFFFFF
+
+
+class Attribute(IntEnum):
+    """The bits of a batch's attributes above its codec."""
+
+    LOG_APPEND_TIME = 0x08
+    TRANSACTIONAL = 0x10
+    CONTROL = 0x20
+    DELETE_HORIZON = 0x40
+
+
+_CODEC_BITS = 0x07
+_KNOWN_BITS = _CODEC_BITS | sum(Attribute)
+_TRANSACTIONAL = int(Attribute.TRANSACTIONAL)
+_UNOBSTRUCTED = frozenset(codec | bits for codec in range(len(CODECS)) for bits in (0, _TRANSACTIONAL))
+"""The attributes of nearly every batch: of one that a producer could send as it is."""
+
+
+class OldMagic(ValueError):
+    """Raised for messages that were written before magic 2, whose first has this offset: they have no header to be set anew."""
+
+    def __init__(self, offset: int, magic: int) -> None:
+        super().__init__(f"the message at {offset} has the old format of magic {magic}")
+        self.offset = offset
+        self.magic = magic
+
+
+class RecordBatch(NamedTuple):
+    """A whole batch: its bytes, and its header's fields in their order."""
+
+    data: memoryview
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def next_offset(self) -> int:
+        """The offset behind the batch, which a compacted one covers though its last record is gone."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has in all, also where it was cut off."""
+        return _START.size + self.length
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is the marker of a transaction's end."""
+        return bool(self.attributes & Attribute.CONTROL)
+
+    @property
+    def codec(self) -> str:
+        """How its records are compressed, in the words of compression.type."""
+        number = self.attributes & _CODEC_BITS
+        return CODECS[number] if number < len(CODECS) else f"codec {number}"
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether its bytes are those of which the checksum was made."""
+        return crc32c(self.data[_CRC_FROM:]) == self.crc
+
+    def has_records_of(self, other: "RecordBatch") -> bool:
+        """Whether it holds the same records as another batch, as far as that can be told of closed batches: the same bytes behind the
+        header, to be read in the same way. Not where an offset is missing or the broker stamped the records. Both have to be intact."""
+        return (
+            self.length == other.length
+            and self.record_count == other.record_count
+            and self.last_offset_delta == other.last_offset_delta
+            and self.base_timestamp == other.base_timestamp
+            and self.max_timestamp == other.max_timestamp
+            and not (self.attributes ^ other.attributes) & ~Attribute.TRANSACTIONAL
+            and self.obstacle() is None
+            # Two views are compared byte by byte in Python; this is one call of the C library.
+            and bytes(self.data[_HEADER.size :]).startswith(other.data[_HEADER.size :])
+        )
+
+    def obstacle(self) -> str | None:
+        """Why a producer could not send the batch as it is; None: it could."""
+        if self.record_count != self.last_offset_delta + 1:
+            return "compaction left holes in a batch"
+        if self.attributes in _UNOBSTRUCTED:
+            return None
+        if self.attributes & Attribute.LOG_APPEND_TIME:
+            return "the source stamped a batch when it was appended (LogAppendTime)"
+        if self.attributes & Attribute.DELETE_HORIZON:
+            return "compaction has marked a batch with the time at which its tombstones go"
+        if self.attributes & ~_KNOWN_BITS or self.attributes & _CODEC_BITS >= len(CODECS):
+            return f"a batch has the attributes {self.attributes:#06x}, which nobody knows"
+        return None
+
+    def by_producer(self, producer_id: int, epoch: int, sequence: int) -> tuple[bytes, memoryview]:
+        """The batch as a transactional producer sends it: a header of its own under a new checksum, and the records as they are.
+
+        Raises ValueError for a batch with an obstacle: it would be another batch on the target than it says it is.
+        """
+        if obstacle := self.obstacle():
+            raise ValueError(obstacle)
+        times = (self.last_offset_delta, self.base_timestamp, self.max_timestamp)
+        covered = _COVERED.pack(self.attributes | _TRANSACTIONAL, *times, producer_id, epoch, sequence, self.record_count)
+        records = self.data[_HEADER.size :]
+        return _UNCOVERED.pack(0, self.length, -1, MAGIC, crc32c(records, crc32c(covered))) + covered, records
+
+
+def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -> Iterator[RecordBatch]:
+    """The whole batches of what a broker sent, in order; one that is cut off at the end is left out, or with `cut_off` only if its header
+    is cut off too.
+
+    Raises OldMagic where messages of an older format begin, and ValueError for bytes that are no batch.
+    """
+    view = memoryview(records)
+    at, end = 0, len(view)
+    while end - at > _MAGIC_AT:
+        base_offset, length = _START.unpack_from(view, at)
+        behind = at + _START.size + length
+        if view[at + _MAGIC_AT] < MAGIC:
+            raise OldMagic(base_offset, view[at + _MAGIC_AT])
+        if behind - at < _HEADER.size:
+            raise ValueError(f"the batch at {base_offset} says that it has {length} bytes")
+        if behind > end and not (cut_off and end - at >= _HEADER.size):
+            return
+        yield RecordBatch(view[at:behind], *_HEADER.unpack_from(view, at))
+        at = behind
+
+
+class AbortedTransactions:
+    """Tells which batches of one answer of a broker belong to transactions that were aborted; asked of each batch once, in order.
+
+    A broker names of every aborted transaction that overlaps its answer the producer and the first offset, and that producer's next marker
+    is the transaction's end.
+    """
+
+    def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
+        """`transactions`: producer id and first offset of each."""
+        self._ahead = sorted(((first, producer) for producer, first in transactions), reverse=True)
+        self._begun: set[int] = set()
+
+    def hold(self, batch: RecordBatch) -> bool:
+        """Whether the batch is one of an aborted transaction, or the marker of its end."""
+        while self._ahead and self._ahead[-1][0] < batch.next_offset:
+            self._begun.add(self._ahead.pop()[1])
+        if batch.producer_id not in self._begun or not batch.attributes & Attribute.TRANSACTIONAL:
+            return False
+        if batch.is_control:
+            self._begun.discard(batch.producer_id)
+        return True
+
+
+def following(sequence: int, records: int) -> int:
+    """The sequence number behind so many records: it begins at 0 again behind the largest number of 31 bits."""
+    return (sequence + records) & _LARGEST_SEQUENCE

@@ -1,1 +1,0 @@
-"""Taking a flow over from MirrorMaker 2, and handing it back: each side goes on exactly where the other one stopped."""

@@ -1,0 +1,257 @@
+"""One connection to one broker, on which requests of kafka-python's schemas are sent and answered in order, several at a time.
+
+Connecting and logging in are kafka-python's and Python's own (its SASL mechanisms, `ssl`). Reading and writing are not: kafka-python takes
+4 KB from a socket at a time, and what it does between two requests costs more than a batch of records does. Nothing here tries again:
+whoever uses a connection closes it at the first error and begins anew.
+"""
+
+import io
+import select
+import socket
+import ssl
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import kafka.errors as errors
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+_SIZE = struct.Struct(">i")
+_HEADER = struct.Struct(">ihhih")
+"""The frame's size, the request's key and version, its number, the length of the client's name."""
+_NO_TAGS = b"\0"
+_LARGEST_HEADER = 64
+_API_VERSIONS = 3
+_SASL = 1
+_LARGEST_ANSWER = 1 << 30
+_READ_BYTES = 16 * 1024
+_MOST_PARTS = 512
+"""So many buffers are written at once; the system's own limit is 1024."""
+_SESSION_SHARE = 0.8
+"""A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
+_OLDEST = (
+    (ProduceRequest, 9),
+    (FetchRequest, 12),
+    (MetadataRequest, 9),
+    (FindCoordinatorRequest, 3),
+    (InitProducerIdRequest, 4),
+    (AddPartitionsToTxnRequest, 3),
+    (EndTxnRequest, 3),
+)
+"""The requests that are needed, in the versions of Kafka 2.8."""
+
+Answered = Callable[[Any], None]
+Decode = Callable[[memoryview], Any]
+
+
+class BrokerConnection:
+    """A connection that is logged in. Its methods raise OSError and kafka-python's errors; it is of no use afterwards."""
+
+    def __init__(self, address: tuple[str, int], settings: Mapping[str, Any], seconds: float) -> None:
+        """`settings` are kafka-python's (`python_settings`); `seconds`: how long any answer may take. Raises UnsupportedVersionError for
+        a broker that is too old."""
+        self.address = address
+        self._seconds = seconds
+        self._client_id = str(settings["client_id"])
+        self._client = self._client_id.encode()
+        self._number = 0
+        self._waiting: deque[tuple[int, Decode, Answered]] = deque()
+        self._ahead = b""
+        """What was read behind the last answer."""
+        self.renew_at = float("inf")
+        """When (time.monotonic) to open another connection in place of this one: its login ends soon."""
+        self.silent_since = 0.0
+        """Since when (time.monotonic) the broker owes an answer and gives none; while a quota holds us back, when that ends (KIP-219)."""
+        self._socket = _connected(address, settings, seconds)
+        try:
+            answer = self.ask(ApiVersionsRequest(version=_API_VERSIONS, client_software_name="mirror", client_software_version="1"))
+            _raise_for(answer.error_code)
+            self._versions: dict[int, int] = {api.api_key: api.max_version for api in answer.api_keys}
+            self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
+            """The levels of the cluster's features."""
+            if any(self._versions.get(request.API_KEY, -1) < oldest for request, oldest in _OLDEST):
+                raise errors.UnsupportedVersionError
+            if "sasl_mechanism" in settings:
+                self._log_in(settings)
+        except BaseException:
+            self.close()
+            raise
+
+    def version(self, key: int, highest: int) -> int:
+        """The version of a request to speak: the highest that the broker takes, and at most this one."""
+        return min(highest, self._versions[key])
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are not answered yet."""
+        return len(self._waiting)
+
+    def fileno(self) -> int:
+        """What a selector needs."""
+        return self._socket.fileno()
+
+    @property
+    def has_buffered(self) -> bool:
+        """Whether bytes of an answer were taken from the network already, so that no selector tells of them."""
+        return bool(self._ahead) or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0)
+
+    def send(self, request: Any, answered: Answered) -> None:
+        """Sends a request of kafka-python's; `receive` will hand its answer over."""
+        request.with_header(correlation_id=self._next_number(), client_id=self._client_id)
+        decode = partial(_by_schema, request.header.get_response_class())
+        frame = request.encode(framed=True, header=True)
+        self._send([frame], len(frame), decode, answered)
+
+    def send_parts(self, key: int, version: int, parts: list[Any], decode: Decode, answered: Answered) -> None:
+        """Sends a request whose body (of a flexible version) was encoded in parts, of which all but the first are not copied. `decode` gets
+        the body of its answer."""
+        size = _HEADER.size - _SIZE.size + len(self._client) + len(_NO_TAGS) + sum(map(len, parts))
+        parts[0] = _HEADER.pack(size, key, version, self._next_number(), len(self._client)) + self._client + _NO_TAGS + parts[0]
+        self._send(parts, size + _SIZE.size, partial(_flexible, decode), answered)
+
+    def receive(self) -> None:
+        """Waits for the answer to the oldest request, and hands it over."""
+        frame = self._frame()
+        number, decode, answered = self._waiting.popleft()
+        if _SIZE.unpack_from(frame)[0] != number:
+            raise errors.CorrelationIdError(f"the answer to another request than {number}")
+        decoded = decode(frame)
+        self._heard(getattr(decoded, "throttle_time_ms", 0) / 1000)
+        answered(decoded)
+
+    def ask(self, request: Any) -> Any:
+        """The answer to a request; those to requests before it are handed over first."""
+        answers: list[Any] = []
+        self.send(request, answers.append)
+        while not answers:
+            self.receive()
+        return answers[0]
+
+    def close(self) -> None:
+        """Lets go of the connection; what is not answered never is."""
+        self._waiting.clear()
+        self._socket.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _next_number(self) -> int:
+        self._number = (self._number + 1) & 0x7FFFFFFF
+        return self._number
+
+    def _heard(self, throttle: float) -> None:
+        """The broker has answered. For so many seconds it takes nothing more from this connection, which is no silence."""
+        self.silent_since = max(self.silent_since, time.monotonic() + throttle)
+
+    def _send(self, parts: list[Any], size: int, decode: Decode, answered: Answered) -> None:
+        if isinstance(self._socket, ssl.SSLSocket):  # it writes one buffer at a time
+            parts = [b"".join(parts)]
+        if not self._waiting:
+            self.silent_since = max(self.silent_since, time.monotonic())
+        while (written := self._patiently(self._write, parts)) < size:
+            size -= written
+            parts = _behind(parts, written)
+        self._waiting.append((self._number, decode, answered))
+
+    def _write(self, parts: list[Any]) -> int:
+        return self._socket.send(parts[0]) if len(parts) == 1 else self._socket.sendmsg(parts[:_MOST_PARTS])
+
+    def _frame(self) -> memoryview:
+        """The next answer behind its size. What comes with it in the same read is kept."""
+        while len(self._ahead) < _SIZE.size:
+            self._ahead += self._open(self._patiently(self._socket.recv, _READ_BYTES))
+        (size,) = _SIZE.unpack_from(self._ahead)
+        if not _SIZE.size <= size <= _LARGEST_ANSWER or not self._waiting:
+            raise errors.KafkaProtocolError(f"an answer of {size} bytes that nobody waits for")
+        end = _SIZE.size + size
+        if len(self._ahead) >= end:
+            frame, self._ahead = self._ahead[_SIZE.size : end], self._ahead[end:]
+            return memoryview(frame)
+        view = memoryview(bytearray(size))
+        at = len(self._ahead) - _SIZE.size
+        view[:at], self._ahead = self._ahead[_SIZE.size :], b""
+        while at < size:
+            at += self._open(self._patiently(self._socket.recv_into, view[at:]))
+        return view
+
+    @staticmethod
+    def _open(received: Any) -> Any:
+        if not received:
+            raise ConnectionResetError("the broker closed the connection")
+        return received
+
+    def _patiently(self, call: Callable[[Any], Any], argument: Any) -> Any:
+        """What a call on the socket gives. Python would look before each call whether the socket is ready, which it mostly is."""
+        while True:
+            try:
+                return call(argument)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError) as wanting:
+                writes = isinstance(wanting, ssl.SSLWantWriteError) or (isinstance(wanting, BlockingIOError) and call == self._write)
+                wait = select.poll()  # select() takes no file descriptor from 1024 on
+                wait.register(self, select.POLLOUT if writes else select.POLLIN)
+                throttle = max(0.0, self.silent_since - time.monotonic())
+                if not wait.poll((self._seconds + throttle) * 1000):
+                    raise TimeoutError("no answer came in time") from wanting
+
+    def _log_in(self, settings: Mapping[str, Any]) -> None:
+        wanted = settings["sasl_mechanism"]
+        shaken = self.ask(SaslHandshakeRequest(version=_SASL, mechanism=wanted))
+        if shaken.error_code:
+            raise errors.UnsupportedSaslMechanismError(f"the broker takes {', '.join(shaken.mechanisms)}, and not {wanted}")
+        mechanism = get_sasl_mechanism(wanted)(host=self.address[0], **settings)
+        lifetime = 0
+        while not mechanism.is_done():
+            answer = self.ask(SaslAuthenticateRequest(version=_SASL, auth_bytes=mechanism.auth_bytes()))
+            if answer.error_code:
+                raise errors.SaslAuthenticationFailedError(answer.error_message or "the broker does not say why")
+            mechanism.receive(answer.auth_bytes)
+            lifetime = answer.session_lifetime_ms
+        if not mechanism.is_authenticated():
+            raise errors.SaslAuthenticationFailedError(f"the login by {wanted} came to no end")
+        if lifetime > 0:
+            self.renew_at = time.monotonic() + _SESSION_SHARE * lifetime / 1000
+
+
+def _connected(address: tuple[str, int], settings: Mapping[str, Any], seconds: float) -> socket.socket:
+    plain = socket.create_connection(address, timeout=seconds)
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        context = settings.get("ssl_context")
+        connected: socket.socket = context.wrap_socket(plain, server_hostname=address[0]) if context is not None else plain
+        connected.setblocking(False)
+        return connected
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _behind(parts: list[Any], written: int) -> list[Any]:
+    """What is left of buffers of which so many bytes are written."""
+    for done, part in enumerate(parts):
+        if written < len(part):
+            return [memoryview(part)[written:], *parts[done + 1 :]]
+        written -= len(part)
+    return []
+
+
+def _by_schema(answer: Any, frame: memoryview) -> Any:
+    head = io.BytesIO(frame[:_LARGEST_HEADER])
+    answer.parse_header(head)
+    return answer.decode(frame[head.tell() :])
+
+
+def _flexible(decode: Decode, frame: memoryview) -> Any:
+    if frame[_SIZE.size]:
+        raise errors.KafkaProtocolError("an answer has tags in its header, and none are defined")
+    return decode(frame[_SIZE.size + 1 :])
+
+
+def _raise_for(code: int) -> None:
+    if code:
+        raise errors.for_code(code)()

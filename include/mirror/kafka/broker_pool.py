@@ -1,0 +1,247 @@
+"""Connections to the brokers of one cluster: who leads a partition, who coordinates a transactional id, and what they answer next.
+
+Opening is patient: while a partition has no leader, or one that does not answer yet, it asks again until its time is up. What is open is
+not mended: the first broken connection is an error, and whoever holds the pool closes it.
+"""
+
+import select
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import kafka.errors as errors
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+
+from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, EngineUnavailable, KafkaFailure, MirrorError
+from mirror.kafka.bootstrap_servers import servers
+from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.kafka_python import python_settings
+from mirror.offsets.partition import TopicPartition
+
+_METADATA = 9
+_FIND_COORDINATOR = 4
+_SEVERAL_COORDINATORS = 4
+"""From this version on (Kafka 3.0) a request asks for several."""
+_OF_TRANSACTIONS = 1
+_PAUSE_SECONDS = 0.1
+_IDLE_SECONDS = 0.005
+_FIRST_PORT = 9092
+
+Result = TypeVar("Result")
+
+
+class Leader(NamedTuple):
+    """Who leads a partition, by its node id, and since which epoch."""
+
+    node: int
+    epoch: int
+
+
+class BrokerPool:
+    """The connections of one user of a cluster. Every method raises errors of ours."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
+        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take."""
+        self.alias = alias
+        self.seconds = seconds
+        self._settings = python_settings(settings)
+        self._bootstrap = str(settings["bootstrap.servers"])
+        self._servers = [_address(server) for server in servers(settings)]
+        self._connections: dict[tuple[str, int], BrokerConnection] = {}
+        self._brokers: dict[int, tuple[str, int]] = {}
+
+    @property
+    def connections(self) -> list[BrokerConnection]:
+        """What is open."""
+        return list(self._connections.values())
+
+    def some(self) -> BrokerConnection:
+        """A connection to any broker."""
+        return next(iter(self._connections.values()), None) or self._patient("connecting", self._first)
+
+    def to(self, node: int) -> BrokerConnection:
+        """The connection to a broker whose node id was told by `leaders` or `coordinator`. A login that ends soon gets a new connection,
+        if nothing is under way on the old one."""
+        return self._open(self._brokers[node])
+
+    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
+        """Who leads each of the partitions, and is connected."""
+        wanted = set(partitions)
+        return self._patient("finding the leaders of partitions", lambda: self._leaders(wanted)) if wanted else {}
+
+    def coordinator(self, transactional_id: str) -> int:
+        """The node id of the coordinator of a transactional id; it is connected."""
+        return self._patient("finding the coordinator of a transactional id", lambda: self._coordinator(transactional_id))
+
+    def guarded(self, step: str, call: Callable[[], Result]) -> Result:
+        """What `call` gives. What a connection raises becomes an error of ours."""
+        try:
+            return call()
+        except (OSError, errors.KafkaError) as failure:
+            raise self.translated(failure, step) from failure
+
+    def check_silence(self, seconds: float, step: str) -> None:
+        """Raises ClusterUnreachable if a broker has owed an answer for so many seconds, and no quota of its own explains that."""
+        now = time.monotonic()
+        for connection in self._connections.values():
+            if connection.in_flight and now - connection.silent_since >= seconds:
+                host, port = connection.address
+                raise self.translated(TimeoutError(f"no answer came in time from {host}:{port}"), step)
+
+    def translated(self, failure: Exception, step: str) -> MirrorError:
+        """The error of ours for what a connection raised."""
+        if _refuses_us(failure):
+            return AuthenticationFailed(self.alias, self._bootstrap, str(failure).rstrip("."))
+        if isinstance(failure, errors.UnsupportedVersionError):
+            return EngineUnavailable(self.alias, "one of its brokers is older than Kafka 2.8")
+        if isinstance(failure, OSError):
+            return ClusterUnreachable(self.alias, self._bootstrap, self.seconds, f"{step}: {failure or 'no answer came in time'}")
+        code = getattr(failure, "errno", None)
+        if code is not None:
+            return self.refused(code, step)
+        return KafkaFailure(
+            f"Cluster '{self.alias}': {step} failed: {failure}.", next="Look at the brokers; the next run goes on by itself."
+        )
+
+    def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
+        """The error of ours for an error code in an answer. `operation` on `what` is what it may refuse us, `topic` our name for it."""
+        if code in _DENIED:
+            return AuthorizationRefused(self.alias, operation or "the operation", what or "the cluster", topic=topic)
+        name = name_of(code)
+        return KafkaFailure(
+            f"Cluster '{self.alias}': {step} failed: {name}.", reason=name, next="Look at the brokers; the next run goes on by itself."
+        )
+
+    def close(self) -> None:
+        """Closes every connection."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # ------------------------------------------------------------ inside
+
+    def _patient(self, step: str, call: Callable[[], Result]) -> Result:
+        deadline = time.monotonic() + self.seconds
+        while True:
+            try:
+                return call()
+            except (OSError, errors.KafkaError) as failure:
+                if isinstance(failure, OSError):
+                    self.close()
+                lasting = _refuses_us(failure) or (isinstance(failure, errors.KafkaError) and not failure.retriable)
+                if lasting or time.monotonic() + _PAUSE_SECONDS >= deadline:
+                    raise self.translated(failure, step) from failure
+            time.sleep(_PAUSE_SECONDS)
+
+    def _first(self) -> BrokerConnection:
+        failure: OSError | None = None
+        for address in self._servers:
+            try:
+                return self._open(address)
+            except OSError as refused:
+                if _refuses_us(refused):
+                    raise
+                failure = refused
+        raise failure or OSError("no bootstrap server is named")
+
+    def _open(self, address: tuple[str, int]) -> BrokerConnection:
+        there = self._connections.get(address)
+        if there is not None and (there.in_flight or time.monotonic() < there.renew_at):
+            return there
+        if there is not None:
+            there.close()
+        self._connections[address] = BrokerConnection(address, self._settings, self.seconds)
+        return self._connections[address]
+
+    def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
+        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted({tp.topic for tp in wanted})]
+        request = MetadataRequest(version=_METADATA, topics=topics, allow_auto_topic_creation=False)
+        leaders: dict[TopicPartition, Leader] = {}
+        answer = self.some().ask(request)
+        self._brokers.update({broker.node_id: (broker.host, broker.port) for broker in answer.brokers})
+        for topic in answer.topics:
+            _raise_for(topic.error_code)
+            for partition in topic.partitions:
+                tp = TopicPartition(topic.name, partition.partition_index)
+                if tp in wanted:
+                    _raise_for(partition.error_code if partition.leader_id not in self._brokers else 0)
+                    leaders[tp] = Leader(partition.leader_id, partition.leader_epoch)
+        if wanted - leaders.keys():
+            raise errors.UnknownTopicOrPartitionError
+        for node in {leader.node for leader in leaders.values()}:
+            self.to(node)
+        return leaders
+
+    def _coordinator(self, transactional_id: str) -> int:
+        connection = self.some()
+        version = connection.version(FindCoordinatorRequest.API_KEY, _FIND_COORDINATOR)
+        if version < _SEVERAL_COORDINATORS:
+            coordinator = connection.ask(FindCoordinatorRequest(version=version, key_type=_OF_TRANSACTIONS, key=transactional_id))
+        else:
+            request = FindCoordinatorRequest(version=version, key_type=_OF_TRANSACTIONS, coordinator_keys=[transactional_id])
+            (coordinator,) = connection.ask(request).coordinators
+        _raise_for(coordinator.error_code)
+        self._brokers[coordinator.node_id] = (coordinator.host, coordinator.port)
+        self.to(coordinator.node_id)
+        return int(coordinator.node_id)
+
+
+_DENIED = {
+    error.errno
+    for error in (
+        errors.TopicAuthorizationFailedError,
+        errors.GroupAuthorizationFailedError,
+        errors.ClusterAuthorizationFailedError,
+        errors.TransactionalIdAuthorizationFailedError,
+    )
+}
+
+
+def receive(pools: Sequence[BrokerPool], seconds: float) -> None:
+    """Waits for at most so many seconds until a broker answers, and hands over what those that do have sent."""
+    waiting = [(connection, pool) for pool in pools for connection in pool.connections if connection.in_flight]
+    if not waiting:
+        time.sleep(min(seconds, _IDLE_SECONDS))
+        return
+    ready: Sequence[BrokerConnection] = [connection for connection, _ in waiting if connection.has_buffered]
+    if not ready:
+        ready = _readable([connection for connection, _ in waiting], seconds)
+    for connection, pool in waiting:
+        if connection in ready:
+            pool.guarded("waiting for an answer", connection.receive)
+            while connection.in_flight and connection.has_buffered:
+                pool.guarded("waiting for an answer", connection.receive)
+
+
+def _readable(connections: Iterable[BrokerConnection], seconds: float) -> list[BrokerConnection]:
+    """Which of the connections have something to read, or an end to tell of. `select` would take no file descriptor from 1024 on."""
+    by_descriptor = {connection.fileno(): connection for connection in connections}
+    poll = select.poll()
+    for descriptor in by_descriptor:
+        poll.register(descriptor, select.POLLIN)
+    return [by_descriptor[descriptor] for descriptor, _ in poll.poll(seconds * 1000)]
+
+
+def _refuses_us(failure: Exception) -> bool:
+    """Whether asking again would be of no use: a login or a certificate is refused, by either side. A connection that merely broke inside
+    TLS is none of these."""
+    if isinstance(failure, ssl.SSLError):
+        return not isinstance(failure, (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError))
+    return isinstance(failure, (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError))
+
+
+def name_of(code: int) -> str:
+    """Kafka's name for an error code."""
+    error = errors.for_code(code)
+    return str(getattr(error, "message", "")) or error.__name__
+
+
+def _address(server: str) -> tuple[str, int]:
+    host, _, port = server.rpartition("://")[2].rpartition(":")
+    return (host.strip("[]"), int(port)) if host else (port, _FIRST_PORT)
+
+
+def _raise_for(code: int) -> None:
+    if code:
+        raise errors.for_code(code)()

@@ -1,0 +1,203 @@
+"""What the client says, as an error of ours: who refused, whether it may be tried again, and where."""
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.kafka.client_log import client_log, keep_secret
+from mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
+from mirror.offsets.partition import TopicPartition
+
+_AUTHENTICATION = {
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+}
+_UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
+_AUTHORIZATION = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: ("the operation", "the topic"),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: ("the operation", "the group"),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("the operation", "the cluster"),
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ("WRITE", "the transactional id"),
+}
+_OF_THE_REQUEST = {
+    "REQUEST_TIMED_OUT",
+    "NOT_CONTROLLER",
+    "BROKER_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "UNSUPPORTED_VERSION",
+    "INVALID_REQUEST",
+}
+_TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
+
+_REFUSALS = 2
+"""So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
+_FIRST_SHARE_SECONDS = 2.0
+
+# What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
+_FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
+
+_SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
+
+Result = TypeVar("Result")
+Errors = MutableMapping[str, MirrorError] | None
+"""Takes what fails for one topic alone, by its name."""
+
+
+class ClientErrors:
+    """The last errors that a client's background threads reported, of one cluster.
+
+    librdkafka tells the reason of a failed connection (refused, wrong password, untrusted certificate) only there; the call that waits
+    merely times out.
+    """
+
+    def __init__(self, cluster: str, settings: Mapping[str, Any]) -> None:
+        """`settings`: the client's. What they say of certificates is kept for explanations."""
+        self.cluster = cluster
+        self.bootstrap = str(settings.get("bootstrap.servers", ""))
+        self._tls = {name: settings[name] for name in KEPT if name in settings}
+        self._errors: deque[KafkaError] = deque(maxlen=20)
+
+    def __call__(self, error: KafkaError) -> None:
+        """Takes an error from the client's background threads."""
+        self._errors.append(error)
+
+    def authentication(self) -> KafkaError | None:
+        """The newest refusal of our credentials or of a certificate, if there was one."""
+        refusals = self._refusals()
+        return refusals[-1] if refusals else None
+
+    def raise_refusal(self) -> None:
+        """Raises AuthenticationFailed if we were refused again and again: waiting longer for an answer is of no use."""
+        refusals = self._refusals()
+        if len(refusals) >= _REFUSALS:
+            raise self.refused(refusals[-1])
+
+    def raise_unreachable(self, seconds: float) -> None:
+        """Raises ClusterUnreachable with what was complained of, if anything: for so many seconds nothing has come."""
+        if detail := self.detail():
+            raise ClusterUnreachable(self.cluster, self.bootstrap, seconds, detail)
+
+    def refused(self, refusal: KafkaError) -> AuthenticationFailed:
+        """The error of ours for a refusal: of certificates what is wrong with them, otherwise what the client says."""
+        return AuthenticationFailed(self.cluster, self.bootstrap, explained(refusal.str(), self._tls, self.cluster) or _reason(refusal))
+
+    def detail(self) -> str:
+        """The newest complaint in words, or nothing. That all brokers are down is no reason, so it is told only for want of another."""
+        reasons = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        if reasons:
+            return _reason(reasons[-1])
+        return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
+
+    def _refusals(self) -> list[KafkaError]:
+        return [error for error in self._errors if error.code() in _AUTHENTICATION or refuses_us(error.str())]
+
+
+def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more: Any) -> dict[str, Any]:
+    """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself."""
+    keep_secret(settings)
+    return {"error_cb": complaints, "logger": client_log, **settings, **more}
+
+
+def retry_until(call: Callable[[float], Result], seconds: float, complaints: ClientErrors) -> Result:
+    """What `call(timeout)` gives within `seconds`. It is called with growing timeouts: while it waits, it cannot tell that the cluster
+    refuses our credentials, and some calls fail at once when a broker closes the connection. Raises AuthenticationFailed, and in the end
+    what the call raises."""
+    deadline = time.monotonic() + seconds
+    share = _FIRST_SHARE_SECONDS
+    while True:
+        remaining = deadline - time.monotonic()
+        try:
+            return call(max(min(share, remaining), 0.1))
+        except KafkaException as failure:
+            complaints.raise_refusal()
+            error = kafka_error(failure)
+            if error is None or error.code() not in _UNREACHABLE | _TIMED_OUT or time.monotonic() + 0.1 >= deadline:
+                raise
+        time.sleep(0.1)
+        share *= 2
+
+
+def concerns_reading(error: KafkaError) -> bool:
+    """Whether an error that a consumer hands out is one of reading. The client looks for the coordinator of its group although none is
+    joined, and MirrorMaker 2's principals need no permission for a group."""
+    return error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not (error.retriable() and not error.fatal())
+
+
+def collect_refusal(failure: MirrorError, errors: Errors) -> bool:
+    """Whether to go on without a topic: a broker refuses it, it alone, and `errors` takes that. Every other failure has to be raised."""
+    if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
+        return False
+    errors[failure.topic] = failure
+    return True
+
+
+def _is_of_one_topic(failure: MirrorError) -> bool:
+    """Whether it is a broker's answer about a topic, and not one about the whole request or what the client says by itself."""
+    if not isinstance(failure, KafkaFailure) or not failure.reason:
+        return False
+    return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
+
+
+def kafka_error(failure: BaseException | None) -> KafkaError | None:
+    """The KafkaError inside what a client call raised."""
+    if isinstance(failure, KafkaException) and failure.args and isinstance(failure.args[0], KafkaError):
+        return failure.args[0]
+    return None
+
+
+def to_mirror_error(
+    failure: BaseException,
+    complaints: ClientErrors,
+    *,
+    step: str,
+    seconds: float,
+    topic: str | None = None,
+    operation: str | None = None,
+) -> MirrorError:
+    """The error of ours for a failed client call. `step` says what was being done, `seconds` the deadline it had."""
+    cluster, refused = complaints.cluster, complaints.authentication()
+    if refused is not None:
+        return complaints.refused(refused)
+    error = kafka_error(failure)
+    if error is None:
+        if isinstance(failure, TimeoutError):
+            return _timed_out(complaints, step, seconds)
+        return KafkaFailure(f"Cluster '{cluster}': {step} failed: {failure}.", topic=topic)
+    code = error.code()
+    if code in _AUTHORIZATION:
+        default_operation, resource = _AUTHORIZATION[code]
+        named = f"topic {topic}" if topic else resource
+        return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
+    if code in _AUTHENTICATION:
+        return complaints.refused(error)
+    if code in _UNREACHABLE:
+        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or _SILENCE)
+    if code in _TIMED_OUT:
+        return _timed_out(complaints, step, seconds)
+    return KafkaFailure(f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}.", reason=error.name(), topic=topic)
+
+
+def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
+    if detail := complaints.detail():
+        return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, detail)
+    return DeadlineExceeded(
+        f"Cluster '{complaints.cluster}' at {complaints.bootstrap}: {step} did not end within {seconds:g} s.",
+        next="Look at the brokers' load and the network; the next run goes on by itself.",
+    )
+
+
+def _reason(error: KafkaError) -> str:
+    """What the client says, without the address and the time that it puts around every reason."""
+    return _FRAME.sub("", error.str()).strip().rstrip(".:?")
+
+
+def without_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
+    """The error of a partition that no broker leads, in the given sentence; it ends when `whose` brokers are back."""
+    return KafkaFailure(said, topic=tp.topic, partition=tp.partition, next=f"Bring {whose} brokers back; the next run goes on by itself.")

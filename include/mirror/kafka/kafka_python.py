@@ -1,0 +1,106 @@
+"""Client settings as kafka-python takes them: for what librdkafka's client cannot do, which is to leave a group's metadata as it is."""
+
+import base64
+import json
+import logging
+import os
+import ssl
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+# It logs each failed connection, and its settings, secrets and all, when it debugs; what matters of it is in our errors.
+_log = logging.getLogger("kafka")
+_log.addHandler(logging.NullHandler())
+_log.propagate = False
+_log.setLevel(logging.CRITICAL)
+
+_EARLIER_SECONDS = 30.0
+
+
+def python_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """How to connect, from librdkafka's settings of the same client. What is tuning stays behind."""
+    protocol = str(settings.get("security.protocol", "plaintext")).upper()
+    connection: dict[str, Any] = {
+        "bootstrap_servers": str(settings["bootstrap.servers"]).split(","),
+        "client_id": settings.get("client.id", "mirror"),
+        "security_protocol": protocol,
+    }
+    if protocol.endswith("SSL"):
+        connection["ssl_context"] = _tls(settings)
+    if protocol.startswith("SASL_"):
+        connection |= _sasl(settings)
+    return connection
+
+
+def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = settings.get("ssl.endpoint.identification.algorithm", "https") != "none"
+    if "ssl.ca.pem" in settings:
+        context.load_verify_locations(cadata=settings["ssl.ca.pem"])
+    else:
+        context.load_default_certs()
+    if "ssl.certificate.pem" in settings:
+        _load_identity(context, f"{settings['ssl.key.pem']}\n{settings['ssl.certificate.pem']}")
+    return context
+
+
+def _load_identity(context: ssl.SSLContext, pem: str) -> None:
+    """The key goes through memory alone: Python's TLS takes it from a file only, and this one has no name."""
+    descriptor = os.memfd_create("identity")
+    try:
+        os.write(descriptor, pem.encode())
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def _sasl(settings: Mapping[str, Any]) -> dict[str, Any]:
+    mechanism = str(settings["sasl.mechanism"])
+    if mechanism == "OAUTHBEARER":
+        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": ClientCredentials(settings)}
+    user = str(settings["sasl.username"])
+    if mechanism.startswith("SCRAM"):
+        user = user.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, which the client leaves to its caller
+    return {"sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": str(settings["sasl.password"])}
+
+
+class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
+    """Tokens by client credentials (KIP-768), kept until shortly before they expire."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._settings = settings
+        self._token, self._until = "", 0.0
+
+    def token(self) -> str:
+        """A token that is valid now. Raises OSError or ValueError if the endpoint gives none."""
+        if time.monotonic() >= self._until:
+            self._token, seconds = self._fetch()
+            self._until = time.monotonic() + max(seconds - _EARLIER_SECONDS, seconds / 2)
+        return self._token
+
+    def extensions(self) -> dict[str, str]:
+        """What is sent along with the token."""
+        pairs = str(self._settings.get("sasl.oauthbearer.extensions", ""))
+        return dict(pair.split("=", 1) for pair in pairs.split(",") if "=" in pair)
+
+    def _fetch(self) -> tuple[str, float]:
+        settings = self._settings
+        form = {"grant_type": "client_credentials"}
+        if settings.get("sasl.oauthbearer.scope"):
+            form["scope"] = settings["sasl.oauthbearer.scope"]
+        login = f"{settings['sasl.oauthbearer.client.id']}:{settings['sasl.oauthbearer.client.secret']}".encode()
+        request = urllib.request.Request(  # noqa: S310 — the user's own setting
+            settings["sasl.oauthbearer.token.endpoint.url"],
+            urllib.parse.urlencode(form).encode(),
+            {"Authorization": f"Basic {base64.b64encode(login).decode()}", "Accept": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            document = json.load(answer)
+        return str(document["access_token"]), float(document.get("expires_in", 60))

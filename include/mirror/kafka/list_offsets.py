@@ -1,0 +1,138 @@
+"""Listing offsets of partitions (ListOffsets), with patience for leaders that are just moving.
+
+Where a log departs from what was read of it in an older leader epoch (KIP-101, KIP-320).
+
+A replica that becomes leader without having every record goes on with records of its own under a newer leader epoch. The end of the older
+epoch in the log as it is now is then the first offset whose record may be another one:
+
+    read in epoch 4    ──────────────┼── gone ──┤
+    the log now        ── epoch 4 ───┼──── epoch 5 ──────
+                                     └─ the end of epoch 4
+"""
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import OFFSET_INVALID, Consumer, IsolationLevel, KafkaError
+from confluent_kafka import TopicPartition as ClientTopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from mirror.kafka.admin import MISSING, Admin
+from mirror.kafka.client_errors import ClientErrors, Errors, kafka_error, settings_with
+from mirror.kafka.consumer_settings import reader_settings
+from mirror.kafka.lifecycle import close
+from mirror.kafka.model import End
+from mirror.offsets.partition import TopicPartition
+from mirror.policy.topic_names import unusable
+
+_STEP = "listing offsets"
+_LEADER_MOVES = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+}
+_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
+"""How long to wait before asking again, in seconds; a partition whose leader is still moving then counts as without one."""
+
+# The client has no request for it: it compares positions with the leader by itself and tells the answer in the words of its error.
+_EPOCH_END = re.compile(r"truncation detected at .*?broker end offset is (\d+)")
+
+
+def list_offsets(
+    admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec, committed: bool, errors: Errors
+) -> dict[TopicPartition, End]:
+    """What `spec` asks for, with the leader epoch; the offset -1 where nothing is. `committed`: as a `read_committed` reader sees it.
+
+    A partition that is gone or without leader is absent. A topic that we may not describe goes into `errors` if it is given. Raises
+    ClusterUnreachable.
+    """
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    wanted = [tp for tp in partitions if not unusable(tp.topic)]  # one other name, and the client waits for all of them in vain
+    ends: dict[TopicPartition, End] = {}
+    for pause in _PAUSES:
+        wanted = _ask(admin, wanted, spec, isolation, errors, ends)
+        if not wanted:
+            break
+        time.sleep(pause)
+    return ends
+
+
+def _ask(
+    admin: Admin,
+    wanted: list[TopicPartition],
+    spec: OffsetSpec,
+    isolation: IsolationLevel,
+    errors: Errors,
+    ends: dict[TopicPartition, End],
+) -> list[TopicPartition]:
+    """Puts what the leaders say into `ends`; gives the partitions whose leader is moving just now.
+
+    One answer does not tell what is gone. The client finds no leader (`_NOENT`) while no broker can be reached, does not know a topic
+    before it has its metadata again, and a broker that has just come back does not know the partitions that it leads. Of partitions whose
+    broker closes the connection before it has answered, the client gives the offset that stands for none, and no error. So the cluster is
+    asked for its topics then, which waits for a broker to answer. Raises ClusterUnreachable.
+    """
+    request = {ClientTopicPartition(tp.topic, tp.partition): spec for tp in wanted}
+    if not request:
+        return []
+    answers = admin.send(_STEP, lambda client, seconds: client.list_offsets(request, isolation_level=isolation, request_timeout=seconds))
+    moving: list[TopicPartition] = []
+    unknown: list[TopicPartition] = []
+    for client_partition, answer in answers.items():
+        tp = TopicPartition(client_partition.topic, client_partition.partition)
+        listed = admin.result(answer, _STEP, tp.topic, errors, "DESCRIBE", awaited=_LEADER_MOVES)
+        if listed is not None and listed.offset != OFFSET_INVALID:
+            ends[tp] = End(int(listed.offset), listed.leader_epoch)
+        elif (code := _code(answer)) in _LEADER_MOVES:
+            moving.append(tp)
+        elif listed is not None or code in MISSING:
+            unknown.append(tp)
+    if unknown:
+        topics = admin.metadata().topics
+        moving += [tp for tp in unknown if tp.topic in topics and tp.partition in topics[tp.topic].partitions]
+    return moving
+
+
+def _code(answer: "Future[Any]") -> int | None:
+    error = kafka_error(answer.exception(0))
+    return None if error is None else error.code()
+
+
+def epoch_end(error: KafkaError) -> int | None:
+    """The end of the position's leader epoch, if a consumer's error says that it lies in front of the position."""
+    match = _EPOCH_END.search(error.str())
+    return int(match.group(1)) if match else None
+
+
+def epoch_ends(settings: Mapping[str, Any], epochs: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> dict[TopicPartition, int]:
+    """The ends of leader epochs in the logs of one cluster. `epochs` are an epoch and the log's end for each partition.
+
+    A partition is absent if its epoch reaches to the log's end, or if its leader did not answer in time. No record is fetched: the consumer
+    is placed at the log's end and only lets the leader look at its position.
+    """
+    if not epochs:
+        return {}
+    waiting, ends = set(epochs), dict[TopicPartition, int]()
+    deadline = time.monotonic() + seconds
+    unheard = ClientErrors("", settings)  # nobody asks for them: a leader that does not answer is absent
+    consumer = Consumer(settings_with({**reader_settings(settings, committed=False), "auto.offset.reset": "error"}, unheard))
+    try:
+        consumer.assign([ClientTopicPartition(*tp, end, leader_epoch=epoch) for tp, (epoch, end) in epochs.items()])
+        while waiting and time.monotonic() < deadline:
+            for event in consumer.consume(len(epochs), 0.02):
+                tp = TopicPartition(event.topic() or "", -1 if event.partition() is None else int(event.partition() or 0))
+                error = event.error()
+                end = epoch_end(error) if error is not None else None
+                if end is not None:
+                    ends[tp] = end
+                if error is None or end is not None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+                    waiting.discard(tp)
+    finally:
+        close(consumer)
+    return ends

@@ -1,0 +1,129 @@
+"""Produce requests around batches that stay where they are in memory, and the answers to them: versions 9 to 12.
+
+A request is sent for every few batches, so what it costs counts a batch. kafka-python's schemas copy the batches into it and make an object
+of every level; the bytes here are the same. An answer that says more than that all was well is read by those schemas.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+KEY: int = ProduceRequest.API_KEY
+Batch = tuple[int, bytes, memoryview]
+"""A partition's number, and the batch for it: its header and its records."""
+Part = bytes | bytearray | memoryview
+
+_ALL_REPLICAS = -1
+_NO_TAGS = b"\0"
+_ACKS = struct.Struct(">hi")
+_INT32 = struct.Struct(">i")
+_ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
+"""Partition, error code, base offset, append time, log start; no record errors, no message and no tags, if all is well."""
+
+
+class Acknowledgement(NamedTuple):
+    """What a broker says of one batch; where `error_code` is 0, it begins at `base_offset`."""
+
+    topic: str
+    partition: int
+    error_code: int
+    base_offset: int
+    message: str | None = None
+
+
+class Produced(NamedTuple):
+    """What a broker answers to a request: for how many milliseconds a quota holds us back (KIP-219), and what became of each batch."""
+
+    throttle_time_ms: int
+    batches: list[Acknowledgement]
+
+
+class ProduceRequests:
+    """The requests of one transactional id."""
+
+    def __init__(self, transactional_id: str, timeout_ms: int) -> None:
+        self._start = _string(transactional_id) + _ACKS.pack(_ALL_REPLICAS, timeout_ms)
+
+    def parts(self, topics: Mapping[str, Sequence[Batch]]) -> list[Part]:
+        """A request's body as the pieces that make it up; the records among them are those that were given."""
+        parts: list[Part] = []
+        between = bytearray(self._start)
+        between += _varint(len(topics) + 1)
+        for topic, batches in topics.items():
+            between += _string(topic)
+            between += _varint(len(batches) + 1)
+            for partition, header, records in batches:
+                between += _INT32.pack(partition)
+                between += _varint(len(header) + len(records) + 1)
+                between += header
+                parts += (between, records)
+                between = bytearray(_NO_TAGS)
+            between += _NO_TAGS
+        between += _NO_TAGS
+        parts.append(between)
+        return parts
+
+
+def produced(body: memoryview, version: int) -> Produced:
+    """What the body of an answer says."""
+    try:
+        return _all_well(body)
+    except _SomethingElse:
+        answer = ProduceResponse.decode(body, version=version)
+        return Produced(answer.throttle_time_ms, list(_acknowledgements(answer)))
+
+
+class _SomethingElse(Exception):
+    """Raised for an answer that says more than that all was well."""
+
+
+def _all_well(body: memoryview) -> Produced:
+    batches: list[Acknowledgement] = []
+    topics, at = _read_varint(body, 0)
+    for _ in range(topics - 1):
+        length, at = _read_varint(body, at)
+        topic = str(body[at : at + length - 1], "utf-8")
+        partitions, at = _read_varint(body, at + length - 1)
+        for _ in range(partitions - 1):
+            partition, code, offset, _, _, records, message, tags = _ACKNOWLEDGED.unpack_from(body, at)
+            if code or records != 1 or message or tags:
+                raise _SomethingElse
+            batches.append(Acknowledgement(topic, partition, code, offset))
+            at += _ACKNOWLEDGED.size
+        if body[at]:
+            raise _SomethingElse
+        at += 1
+    return Produced(_INT32.unpack_from(body, at)[0], batches)
+
+
+def _acknowledgements(answered: Any) -> Iterator[Acknowledgement]:
+    for topic in answered.responses:
+        for answer in topic.partition_responses:
+            yield Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message)
+
+
+@cache
+def _string(text: str) -> bytes:
+    encoded = text.encode()
+    return _varint(len(encoded) + 1) + encoded
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _read_varint(body: memoryview, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while body[at] & 0x80:
+        number |= (body[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+    return number | body[at] << shift, at + 1

@@ -1,0 +1,180 @@
+"""The source partitions of a plan: those that may be copied, with their offsets, and how old an open transaction is.
+
+A partition may be copied that the filters accept and whose remote partition is there.
+"""
+
+import time
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mirror.config import Flow
+from mirror.config.catalogue.per_topic import StartPosition
+from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, TargetMissing
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.list_offsets import epoch_ends
+from mirror.kafka.model import Topic
+from mirror.kafka.open_transactions import holders
+from mirror.kafka.reader import BoundedReader
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.ranges import SourceOffsets
+from mirror.policy import TopicSelection
+
+_EPOCH_SECONDS = 5.0
+
+
+@dataclass
+class Eligible:
+    """Source topics and their partitions that may be copied; what has to wait is a notice, what is wrong an error. `remotes` are the remote
+    topics that exist, by source topic."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    remotes: dict[str, Topic] = field(default_factory=dict)
+    partitions: list[TopicPartition] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    errors: list[ErrorReport] = field(default_factory=list)
+
+
+def eligible(
+    source: Cluster,
+    target: Cluster,
+    selection: TopicSelection,
+    in_ledger: Collection[TopicPartition],
+    discover: bool,
+    created: Mapping[str, int],
+    refused: MutableMapping[str, MirrorError],
+) -> Eligible:
+    """Looks at both sides. `in_ledger` are the ledger's partitions; without `discover` (refresh.topics.enabled=false) there are no others.
+    `created` are partition counts of remote topics that a dry run would have created.
+
+    Topics in the ledger are asked for by name: a cluster does not list what it hides from us, and a topic that was mirrored must not
+    silently be mirrored no more.
+    """
+    mirrored: dict[str, list[int]] = {}
+    for tp in in_ledger:
+        mirrored.setdefault(tp.topic, []).append(tp.partition)
+    names = set(mirrored) | set(source.names() if discover else ())
+    refused.update({name: error for name in names if (error := selection.refusal(name)) is not None})
+    chosen = [name for name in names if selection.should_replicate(name)]
+    shared = selection.with_shared_remote_name(chosen, mirrored)
+    refused.update(shared)
+    topics = source.topics([name for name in chosen if name not in shared], refused)
+    hidden: dict[str, MirrorError] = {}
+    remote_topics = target.topics({selection.remote(name) for name in topics}, hidden)
+    result = Eligible()
+    for name, topic in sorted(topics.items()):
+        remote = selection.remote(name)
+        if remote in hidden:
+            result.errors.append(replace(hidden[remote].report(), topic=name))
+            continue
+        there = max(len(remote_topics[remote].partitions) if remote in remote_topics else 0, created.get(remote, 0))
+        result.topics[name] = topic
+        if remote in remote_topics:
+            result.remotes[name] = remote_topics[remote]
+        result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
+        lost = sorted(number for number in mirrored.get(name, ()) if number >= there)
+        _report_missing(result, topic, remote, there, lost)
+    return result
+
+
+def _report_missing(result: Eligible, topic: Topic, remote: str, there: int, lost: Sequence[int]) -> None:
+    """A remote partition that was written before and is gone is an error; one that was never there waits for `refresh-topics`."""
+    result.errors.extend(TargetMissing(topic.name, number, remote).report() for number in lost)
+    new = len(topic.partitions) - there - len(lost)
+    if new > 0:
+        result.notices.append(f"{topic.name}: {new} partitions wait for refresh-topics to create them in {remote}.")
+    leaderless = [p.number for p in topic.partitions if p.leader is None]
+    if leaderless:
+        result.notices.append(f"{topic.name}: partitions {leaderless} of the source have no leader; the next run looks again.")
+
+
+def source_partitions(
+    source: Cluster,
+    topics: Mapping[str, Topic],
+    wanted: Iterable[TopicPartition],
+    committed: bool,
+    errors: MutableMapping[str, MirrorError],
+) -> dict[TopicPartition, SourceOffsets]:
+    """The wanted partitions with their offsets. One without a leader is absent: it is looked at again in the next run."""
+    listed = list(wanted)
+    # The end is asked for last: it never lies in front of the last stable offset or the log start that were read before.
+    starts = source.offsets(listed, "earliest", errors=errors)
+    readable = source.offsets(listed, "latest", committed=True, errors=errors) if committed else None
+    ends = source.ends(listed, errors)
+    offsets: dict[TopicPartition, SourceOffsets] = {}
+    for tp in listed:
+        if tp in starts and tp in ends and (readable is None or tp in readable):
+            end = ends[tp]
+            readable_end = end.offset if readable is None else readable[tp]
+            offsets[tp] = SourceOffsets(tp, topics[tp.topic].id, starts[tp], readable_end, end.offset, leader_epoch=end.leader_epoch)
+    return offsets
+
+
+def with_epoch_ends(
+    flow: Flow, partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
+) -> dict[TopicPartition, SourceOffsets]:
+    """The partitions, those with a new leader epoch since their last copy with the end of the old one. That alone tells of a truncated log
+    that has grown again. One whose leader does not answer is looked at again by the lane that copies it."""
+    epochs = {
+        tp: (epoch, partition.end)
+        for tp, partition in partitions.items()
+        if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
+    }
+    ends = epoch_ends(flow.client("source", "consumer"), epochs, _EPOCH_SECONDS)
+    return {tp: replace(partition, epoch_end=ends.get(tp)) for tp, partition in partitions.items()}
+
+
+def _epoch(record: LedgerRecord | None) -> int | None:
+    return None if record is None else record.leader_epoch
+
+
+def offsets_by_time(
+    source: Cluster, starts: Mapping[TopicPartition, StartPosition], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, int | None]:
+    """The first offset at or after the start time of each partition whose start is a time. What is refused of a topic is in `errors`."""
+    by_time: dict[int, list[TopicPartition]] = {}
+    for tp, start in starts.items():
+        if start.kind == "timestamp" and start.value is not None:
+            by_time.setdefault(start.value, []).append(tp)
+    offsets: dict[TopicPartition, int | None] = {}
+    for timestamp, partitions in by_time.items():
+        offsets.update(source.offsets_for_time(partitions, timestamp, errors))
+    return offsets
+
+
+def open_transactions(
+    flow: Flow, source: Cluster, partitions: Iterable[SourceOffsets], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, BlockedByOpenTransaction]:
+    """The given partitions whose last stable offset has been held by one transaction for too long.
+
+    Kafka is asked whose transaction that is and since when. Where it does not tell, the record at the last stable offset does, for it is
+    the transaction's first: its timestamp is the producer's, so that may be wrong, and the error says so. A topic that may not be read is
+    in `errors`.
+    """
+    held = {partition.tp: partition for partition in partitions if partition.readable_end < partition.end}
+    if not held:
+        return {}
+    longest = flow.value("mirror.open.transaction.max.seconds")
+    holders_by_partition = holders(
+        source, flow.client("source", "admin"), {tp: partition.readable_end for tp, partition in held.items()}, longest
+    )
+    untold = {tp: held[tp] for tp, holder in holders_by_partition.items() if holder.seconds is None and not holder.is_over}
+    ages = _ages_by_timestamp(flow, untold, errors) if untold else {}
+    blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
+    for tp, holder in holders_by_partition.items():
+        age = ages.get(tp) if tp in untold else holder.seconds
+        if holder.is_over or (age is not None and age > longest):
+            partition = held[tp]
+            blocked[tp] = BlockedByOpenTransaction(
+                *tp, partition.readable_end, partition.end, age, str(holder), holder.why if tp in untold else ""
+            )
+    return blocked
+
+
+def _ages_by_timestamp(
+    flow: Flow, held: Mapping[TopicPartition, SourceOffsets], errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, float]:
+    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=False)
+    ranges = {tp: (partition.readable_end, partition.end) for tp, partition in held.items()}
+    first = reader.first_visible(ranges, flow.request_seconds, errors)
+    return {tp: time.time() - message.timestamp()[1] / 1000 for tp, message in first.items()}

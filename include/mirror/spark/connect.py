@@ -1,0 +1,206 @@
+"""A Spark that stays: the tasks of a job as tasks of `mapInArrow` in a named session of a Spark Connect server.
+
+The one module of the library that imports pyspark. Each Spark task gets its share of the pickled tasks in the function itself, as bytes: no
+plan, log or event log of Spark shows more than the first few of them, which are pickle's own.
+"""
+
+import logging
+import pickle
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
+from mirror.spark import worker
+from mirror.spark.connect_errors import as_our_errors, first_line
+from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
+from mirror.spark.driver import of_prepared_workers
+from mirror.spark.log import LEVEL, level_for_job, write_lines
+from mirror.spark.package import code_digest, package
+
+SayLines = Callable[[Iterable[Sequence[str]]], None]
+
+_MOST_SESSIONS = 16
+_MOST_RETRIES = 6
+_MOST_BACKOFF_MS = 4_000
+"""pyspark's own wait ten minutes for a server that does not answer; these wait about twelve seconds."""
+_ROWS = 4_096
+"""More than any cluster has cores: so each partition that Spark makes by itself has a row."""
+
+log = logging.getLogger(__name__)
+
+
+class ConnectSession:
+    """A session on a server. Not for several threads, but for `interrupt`."""
+
+    def __init__(self, url: ConnectUrl, session: Any, tag: str, say: SayLines) -> None:
+        self.url = url
+        self._session = session
+        self._tag = tag
+        self._say = say
+        self._package_sent = False
+
+    @property
+    def cores(self) -> int:
+        """How many tasks the server's cluster runs at once, as Spark itself counts it for a job of its own."""
+        from pyspark.sql.connect.functions import spark_partition_id
+
+        with as_our_errors(self.url):
+            rows = self._session.range(0, _ROWS).select(spark_partition_id().alias("partition")).toArrow()
+        return len(rows.column(0).unique())
+
+    def run(self, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
+        """The answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. The workers' lines go where
+        the caller wants them. Raises WorkerUnprepared when a worker lacks a module, and what `as_our_errors` raises."""
+        shares = _shares([pickle.dumps(task) for task in tasks], slices)
+        answers: dict[int, list[Any]] = {}
+        while missing := [number for number in range(len(shares)) if number not in answers]:
+            came = self._run_shares(function, [shares[number] for number in missing])
+            answers |= {missing[index]: given for index, given in came.items() if worker.OTHER_CODE not in given}
+            if len(answers) < len(shares):
+                self._send_package()
+        return list(of_prepared_workers([answer for number in sorted(answers) for answer in answers[number]], self._say))
+
+    def interrupt(self) -> None:
+        """Ends what runs with this session's tag; safe in a signal handler's thread, waits for five seconds at most."""
+
+        def ask() -> None:
+            with suppress(Exception):
+                self._session.interruptTag(self._tag)
+
+        asking = threading.Thread(target=ask, name="interrupt", daemon=True)
+        asking.start()
+        asking.join(5.0)
+
+    def _run_shares(self, function: str, shares: list[list[bytes]]) -> dict[int, list[Any]]:
+        digest, level = code_digest(), level_for_job()[LEVEL]
+        from mirror.spark.worker import on_same_code
+
+        def work(batches: Iterator[Any]) -> Iterator[Any]:
+            import pickle
+
+            import pyarrow
+
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    given = [pickle.dumps(answer) for answer in on_same_code(digest, function, level, shares[number])]
+                    yield pyarrow.RecordBatch.from_arrays(
+                        [pyarrow.array([number] * len(given), pyarrow.int64()), pyarrow.array(given, pyarrow.binary())], ["share", "answer"]
+                    )
+
+        with as_our_errors(self.url):
+            count = len(shares)
+            table = self._session.range(0, count, 1, count).mapInArrow(work, "share long, answer binary").toArrow()
+        answers: dict[int, list[Any]] = {number: [] for number in range(count)}
+        for number, answer in zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True):
+            answers[number].append(pickle.loads(answer))  # noqa: S301 — of our own code, on a server that has our secrets
+        return answers
+
+    def _send_package(self) -> None:
+        """Sends the library to the session. Raises JobFailed where it was sent and a worker still has another one."""
+        if self._package_sent:
+            raise JobFailed(
+                f"A worker of the Spark server at {self.url.address} does not use the mirror's code that was sent to it.",
+                next="Restart the server; if it stays, remove the other version of airflow-kafka-mirror from its workers' Python.",
+            )
+        log.info("Sending the mirror's code to the Spark server at %s, whose workers lack it or have another.", self.url.address)
+        paths = list(sys.path)
+        with tempfile.TemporaryDirectory(prefix="mirror-package-") as directory, as_our_errors(self.url):
+            self._session.addArtifacts(str(package(Path(directory), f"mirror-{code_digest()}.zip")), pyfile=True)
+        sys.path[:] = paths  # the client put the zip there, in front of what it was made of
+        self._package_sent = True
+
+
+@contextmanager
+def connected(master: str, installation: str, tag: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
+    """The installation's session on a server; it stays when the block ends, for its Python workers are warm.
+
+    What an earlier job with this tag still does there is interrupted first, and this one if the block is left by an error. `say` takes the
+    workers' lines. Raises ConfigurationError, and what `as_our_errors` raises.
+    """
+    url = connect_url(master)
+    _check_client()
+    session = _open(url, installation)
+    connection = ConnectSession(url, session, tag, say)
+    try:
+        with as_our_errors(url):
+            if session.interruptTag(tag):
+                log.warning("What a run before this one still did on the Spark server at %s was interrupted.", url.address)
+            session.addTag(tag)
+        log.info("Spark %s runs on the Spark server at %s, session %s.", session.version, url.address, session.session_id)
+        yield connection
+    except BaseException:
+        connection.interrupt()
+        raise
+    finally:
+        with suppress(Exception):
+            session.client.close()
+
+
+def _open(url: ConnectUrl, installation: str) -> Any:
+    """A session that answers. The server remembers sessions that it closed, and refuses their ids."""
+    from pyspark import __version__
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    for number in range(_MOST_SESSIONS):
+        session = SparkSession(_channel(url.of_session(session_id(installation, code_digest(), number))))
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_MOST_RETRIES, max_backoff=_MOST_BACKOFF_MS)])
+        try:
+            with as_our_errors(url, _SessionClosed):
+                version = session.version
+        except _SessionClosed:
+            with suppress(Exception):
+                session.client.close()
+            continue
+        if version.split(".")[:2] != __version__.split(".")[:2]:
+            raise SparkServerRefused.for_its_version(url.address, "Spark", version, __version__)
+        return session
+    raise SparkServerUnavailable(url.address, f"it closed {_MOST_SESSIONS} sessions of this installation and remembers their ids")
+
+
+class _SessionClosed(Exception):
+    """The server closed the session of this id, for it was idle or somebody ended it."""
+
+
+def _channel(url: str) -> Any:
+    """pyspark's own channel, but for a token to this host: it would want TLS for an address that is not written `localhost`."""
+    import grpc
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    class LoopbackTokenChannel(DefaultChannelBuilder):
+        def toChannel(self) -> Any:  # noqa: N802 — pyspark's name
+            if self.use_ssl or self.token is None:
+                return super().toChannel()
+            token = grpc.access_token_call_credentials(self.token)
+            return self._secure_channel(self.endpoint, grpc.composite_channel_credentials(grpc.local_channel_credentials(), token))
+
+    return LoopbackTokenChannel(url)
+
+
+def _check_client() -> None:
+    """Raises ConfigurationError where pyspark's client lacks a package. Its log, which would hold whole requests, is silent."""
+    try:
+        from pyspark import cloudpickle
+        from pyspark.sql.connect.logging import logger
+        from pyspark.sql.connect.session import SparkSession  # noqa: F401 — it imports all that the client needs
+    except ImportError as error:
+        problem = Problem(
+            "mirror.spark.connection",
+            f"a Spark Connect server needs more packages: pip install 'airflow-kafka-mirror[connect]' ({first_line(error)})",
+        )
+        raise ConfigurationError([problem]) from None
+    logger.setLevel(logging.CRITICAL)
+    cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
+
+
+def _shares(tasks: Sequence[bytes], slices: int) -> list[list[bytes]]:
+    """The tasks in so many parts that keep their order, none of them empty."""
+    count = min(slices, len(tasks))
+    bounds = [len(tasks) * number // count for number in range(count + 1)] if count else [0]
+    return [list(tasks[start:end]) for start, end in pairwise(bounds)]

@@ -1,0 +1,62 @@
+"""What a failure of the Spark Connect client means, as an error of ours. Imports no Spark."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mirror.errors import JobFailed, MirrorError, SparkJobInterrupted, SparkServerRefused, SparkServerUnavailable
+from mirror.spark.connect_url import ConnectUrl
+
+_LOST = (
+    "SESSION_CHANGED",
+    "SESSION_NOT_FOUND",
+    "SESSION_CLOSED",
+    "OPERATION_NOT_FOUND",
+    "OPERATION_ABANDONED",
+    "RESPONSE_ALREADY_RECEIVED",
+)
+_INTERRUPTED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "cancelled", "canceled")
+_FULL = ("OutOfMemoryError", "Java heap space", "No space left on device")
+
+
+@contextmanager
+def as_our_errors(url: ConnectUrl, closed: type[Exception] | None = None) -> Iterator[None]:
+    """What pyspark's client raises inside as an error of ours: SparkServerUnavailable, SparkServerRefused, SparkJobInterrupted, JobFailed.
+    With `closed` a session that the server closed is raised as that."""
+    try:
+        yield
+    except MirrorError:
+        raise
+    except Exception as failure:  # noqa: BLE001 — the client raises its own, gRPC's and plain ones; each is raised as ours
+        if closed is not None and "SESSION_CLOSED" in str(failure):
+            raise closed from None
+        raise our_error(url.address, failure) from None
+
+
+def our_error(address: str, failure: Exception) -> MirrorError:
+    """What a failure of the client means."""
+    status, text, line = _status(failure), str(failure), first_line(failure)
+    if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
+        return SparkServerRefused.for_its_token(address)
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return SparkServerRefused(address, f"has workers of another Python: {line}", "Run its workers with this Python's minor version.")
+    if status == "UNAVAILABLE" or any(word in text for word in _LOST):
+        return SparkServerUnavailable(address, line)
+    if status == "RESOURCE_EXHAUSTED" or any(word in text for word in _FULL):
+        return SparkServerUnavailable(address, f"it has no room, {line}")
+    if status == "CANCELLED" or any(word in text for word in _INTERRUPTED):
+        return SparkJobInterrupted(address)
+    return JobFailed(f"The job on the Spark server at {address} failed: {line}", next="Look at the server's log; the next run goes on.")
+
+
+def _status(failure: Exception) -> str:
+    """gRPC's status code of a failure, by its name; '' where there is none."""
+    for name in ("code", "getGrpcStatusCode"):
+        code = getattr(failure, name, None)
+        if callable(code):
+            return str(getattr(code(), "name", ""))
+    return ""
+
+
+def first_line(failure: Exception) -> str:
+    """The beginning of what a failure says, for a sentence."""
+    return next((line.strip() for line in str(failure).splitlines() if line.strip()), type(failure).__name__)[:300]

@@ -1,0 +1,36 @@
+"""What the drivers of all Spark jobs do alike without Spark, which jobs/spark_job.py imports."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mirror.errors import MirrorError, WorkerUnprepared
+from mirror.spark.files import write_failure
+from mirror.spark.log import log_to_standard_error, wanted_level, write_lines
+
+log = logging.getLogger(__name__)
+
+
+def of_prepared_workers(answers: Sequence[Any], say: Callable[[Iterable[Sequence[str]]], None] = write_lines) -> Sequence[Any]:
+    """The workers' answers, without the lines of their logs, which `say` takes. Raises WorkerUnprepared if one of them says that its worker
+    lacks a module."""
+    said = [answer for answer in answers if isinstance(answer, dict)]
+    say(answer["log"] for answer in said if "log" in answer)
+    for answer in said:
+        if "log" not in answer:
+            raise WorkerUnprepared(**answer)
+    return [answer for answer in answers if not isinstance(answer, dict)]
+
+
+def exit_code(result_file: str, job: Callable[[Path], None]) -> int:
+    """Runs a whole job, which writes its results into the file; 0, or 1 after an error of ours. That is handed back as a value: the exit
+    code alone could not say whether to retry. The mirror's lines go to standard error, which is the job's log."""
+    log_to_standard_error(wanted_level())
+    try:
+        job(Path(result_file))
+    except MirrorError as error:
+        write_failure(Path(result_file), error)
+        log.error("%s", error)  # noqa: TRY400 — it is one of ours, and says where it came from
+        return 1
+    return 0

@@ -1,0 +1,140 @@
+"""How Spark is started for a job: master, program, properties file, environment. Imports no Spark.
+
+On a local master the job starts from the tuned Spark home (`make install` builds it with tools/tune_spark.py), if there is one. It is for
+local masters alone: its properties file binds to the loopback address, and `--properties-file` would hide a cluster's spark-defaults.conf.
+"""
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirror.config.references import Connections
+from mirror.errors import ConfigurationError, JobFailed, Problem
+from mirror.spark.package import INCLUDE
+
+LOCAL_MASTER = "local[*,4]"
+"""All cores of this host, and four attempts at a task as on a cluster (spark.task.maxFailures has no effect on a local master)."""
+
+_INSTALLED_JOBS = INCLUDE / "mirror" / "jobs"
+JOBS = _INSTALLED_JOBS if _INSTALLED_JOBS.is_dir() else INCLUDE.parent / "jobs"
+"""The programs that spark-submit runs: in the package where that is installed, beside include/ in a checkout."""
+LOG4J = JOBS / "log4j2.properties"
+TUNED = Path(sys.prefix) / "share" / "mirror" / "spark"
+"""Belongs to the Python environment: the class-data archive in it fits this environment's jars and this Java alone."""
+
+
+@dataclass(frozen=True)
+class TunedSpark:
+    """A Spark home made for a quick start: `home` for SPARK_HOME, `properties` for --properties-file, `archive` of loaded classes."""
+
+    directory: Path
+
+    @property
+    def home(self) -> Path:
+        """A SPARK_HOME without pyspark.zip, so that Python takes the environment's compiled modules instead."""
+        return self.directory / "home"
+
+    @property
+    def archive(self) -> Path:
+        """The JVM's class-data archive."""
+        return self.directory / "spark.jsa"
+
+    @property
+    def properties(self) -> Path:
+        """The settings; written last, so where this file is the others are complete."""
+        return self.directory / "spark.properties"
+
+
+def tuned_spark(directory: Path = TUNED) -> TunedSpark | None:
+    """The tuned start, or None where the build step has not run (Spark then starts in twice the time)."""
+    tuned = TunedSpark(directory)
+    return tuned if tuned.properties.exists() else None
+
+
+def master_of(connection: str) -> str:
+    """The master that an Airflow connection of type spark names, as Airflow's own hook reads it: its host, and its port if it has one.
+
+    For a copy by hand. Raises ConfigurationError if the connection cannot be asked for or names no host.
+    """
+    ask = Connections()
+    try:
+        host = ask(connection, "host")
+    except ValueError as reason:
+        problem = Problem("mirror.spark.connection", f"{reason}. Or name the Spark cluster by --master", connection)
+        raise ConfigurationError([problem]) from None
+    try:
+        return f"{host}:{ask(connection, 'port')}"
+    except ValueError:
+        return host  # a connection need not have a port: local[4], yarn
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and workers all run in this host's one JVM; `local-cluster[…]` is a cluster."""
+    return master == "local" or master.startswith("local[")
+
+
+def properties_file(master: str, configured: str, tuned: TunedSpark | None) -> str | None:
+    """The file for --properties-file: `mirror.spark.properties.file` if set, else the tuned one on a local master.
+
+    Raises ConfigurationError when the configured file does not exist.
+    """
+    if configured:
+        if not Path(configured).is_file():
+            raise ConfigurationError([Problem("mirror.spark.properties.file", "there is no such file", configured)])
+        return configured
+    return str(tuned.properties) if tuned and is_local(master) else None
+
+
+def program(master: str, wanted: str, tuned: TunedSpark | None) -> str:
+    """The spark-submit to run. On a local master ours; elsewhere the `wanted` one if it is on PATH, where a cluster's own Spark may be."""
+    if is_local(master) and tuned:
+        return str(tuned.home / "bin" / "spark-submit")
+    if not is_local(master) and (wanted != "spark-submit" or shutil.which(wanted)):
+        return wanted
+    return str(installed_spark() / "bin" / "spark-submit")
+
+
+def installed_spark() -> Path:
+    """The Spark that came with this environment's pyspark, found without importing it. Raises JobFailed when there is none."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise JobFailed(
+            f"pyspark is not installed in {sys.prefix}.",
+            next='Install the package with Spark: pip install "airflow-kafka-mirror[spark]" (in a checkout: make install).',
+        )
+    return Path(spec.origin).parent
+
+
+def environment(master: str, config: str, tuned: TunedSpark | None, scratch: Path) -> dict[str, str]:
+    """What the job's process needs beyond our own environment; no secret. `config` is what it shall find in MIRROR_CONFIG, '': what we do.
+
+    `scratch` is where Spark puts its temporary files on a local master: for a moment the lanes' tasks with their secrets are among them.
+    On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON), the driver's is ours.
+    """
+    variables = {
+        "MIRROR_CONFIG": config or os.environ.get("MIRROR_CONFIG", ""),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", "")))),
+    }
+    if is_local(master):
+        variables["PYSPARK_PYTHON"] = sys.executable
+        variables["SPARK_LOCAL_DIRS"] = str(scratch)
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+        variables.update(_log4j(os.environ))
+        variables["SPARK_HOME"] = str(tuned.home if tuned else installed_spark())
+        # For the JVM that only prints the command line of the one that works.
+        variables["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    return variables
+
+
+def _log4j(environ: Mapping[str, str]) -> dict[str, str]:
+    """Has Spark log what needs somebody's attention, by jobs/log4j2.properties; nothing where the user has a log4j configuration: in
+    SPARK_CONF_DIR or in SPARK_SUBMIT_OPTS. One that spark.driver.extraJavaOptions names comes later on the command line, and wins."""
+    options, configured = environ.get("SPARK_SUBMIT_OPTS", ""), environ.get("SPARK_CONF_DIR", "")
+    if "log4j" in options or (configured and any(Path(configured).glob("log4j2.*"))):
+        return {}
+    return {"SPARK_SUBMIT_OPTS": f"{options} -Dlog4j2.configurationFile={LOG4J.as_uri()}".strip()}

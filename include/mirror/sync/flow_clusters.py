@@ -1,0 +1,38 @@
+"""A flow's two clusters, connected with its resolved client settings, and its ledger and control topic on the target.
+
+It stands here because `kafka` knows no flows, and this is the first room that does.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mirror.config import Flow
+from mirror.config.policies import replication_policy
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.control import Control
+from mirror.kafka.ledger import Ledger
+from mirror.offsets.partition import deciders_id
+
+
+@contextmanager
+def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
+    """The flow's source and target. Every call to them ends within `admin.timeout.ms`; nothing is sent before the first call."""
+    seconds = flow.request_seconds
+    with (
+        Cluster(flow.source, flow.client("source", "admin"), seconds) as source,
+        Cluster(flow.target, flow.client("target", "admin"), seconds) as target,
+    ):
+        yield source, target
+
+
+def ledger_of(flow: Flow, target: Cluster) -> Ledger:
+    """The flow's ledger on its target."""
+    topic = replication_policy(flow).ledger_topic(flow.source)
+    return Ledger(topic, flow.value("mirror.lanes"), target, flow.client("target", "consumer"))
+
+
+def control_of(flow: Flow, target: Cluster) -> Control:
+    """The flow's control topic on its target."""
+    topic = replication_policy(flow).control_topic(flow.source)
+    transactional_id = deciders_id(flow.source, flow.value("mirror.lanes"))
+    return Control(topic, target, flow.client("target", "consumer"), flow.client("target", "producer"), transactional_id)

@@ -1,0 +1,136 @@
+"""Runs the two steps that work group by group, `checkpoints` and `group-offsets`: in this process or as a Spark job.
+
+The job is jobs/emit_checkpoints.py. DAG tasks, the command line and the job run the same steps, found by name.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mirror.config.flow import handed_over
+from mirror.errors import ErrorReport, MirrorError
+from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
+from mirror.spark.start import JOBS, LOCAL_MASTER, master_of
+from mirror.spark.submit import Job, submit
+from mirror.sync.groups import checkpoints
+from mirror.sync.groups import offsets as group_offsets
+from mirror.sync.groups.context import GroupContext, group_context
+from mirror.sync.groups.find import KnownGroups, selected_groups
+from mirror.sync.step import StepResult
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+JOB = JOBS / "emit_checkpoints.py"
+MOST_AT_ONCE = 2_000
+"""How many groups one Spark task looks at; what each of them reads of ledger and checkpoints is the same."""
+
+log = logging.getLogger(__name__)
+
+Submit = Callable[["Flow", str, Collection[str], bool], StepResult]
+"""Runs a step for these groups as a Spark job."""
+
+
+@contextmanager
+def group_job(flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> Iterator[tuple[JobFiles, Job]]:
+    """The files of a job and how it is called. No secret is in them: the job loads the configuration itself."""
+    document = {"flow": flow.name, "step": step, "config": flow.config_hash, "names": sorted(names), "dry_run": dry_run}
+    with job_directory(document) as files:
+        yield files, Job(JOB, f"mirror {step} {flow.name}", [str(files.plan), str(files.result)])
+
+
+def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> StepResult:
+    """The step through a Spark job whose driver is on this host. Raises what the job reports, and JobFailed when it ends without a word."""
+    connection = flow.value("mirror.spark.connection")
+    with group_job(flow, step, names, dry_run) as (files, job):
+        master = master_of(connection) if connection else LOCAL_MASTER
+        ended = submit(job, files, master, flow.value("mirror.spark.properties.file"), flow.file, handed_over(flow))
+        return read_result(files.result, ended)
+
+
+def chunks(names: Sequence[str], cores: int) -> list[Sequence[str]]:
+    """The groups in as many parts as there are cores; more, where a part would be too large."""
+    count = min(len(names), max(cores, -(-len(names) // MOST_AT_ONCE)))
+    return [names[number::count] for number in range(count)]
+
+
+def run_part(step: str, context: GroupContext, names: Sequence[str], dry_run: bool) -> Any:
+    """A part of the job, on a worker. An error of ours is an answer: Spark would try three times more, and end the job for all."""
+    from mirror.sync.groups.checkpoints import CheckpointsResult
+    from mirror.sync.groups.offsets import GroupOffsetsResult
+
+    try:
+        return GROUP_STEPS[step].run(context, names, dry_run)
+    except MirrorError as error:
+        reports = (error.report(),)
+        return CheckpointsResult(errors=reports) if step == "checkpoints" else GroupOffsetsResult(errors=reports)
+
+
+def run_parts(parts: Iterable[tuple[str, GroupContext, Sequence[str], bool]]) -> Iterator[Any]:
+    """Does the parts that a Spark worker was given, one by one, and logs each."""
+    for step, context, names, dry_run in parts:
+        began = time.monotonic()
+        done = run_part(step, context, names, dry_run)
+        failed = f", {len(done.errors)} errors" if done.errors else ""
+        log.info("%s: %s of %d groups in %.1f s%s.", context.flow, step, len(names), time.monotonic() - began, failed)
+        yield done
+
+
+def write_result(path: Path, done: StepResult) -> None:
+    """Hands the step's answer back to the submitter."""
+
+    answer = {"result": done.result, "totals": done.totals, "lines": done.lines, "errors": [asdict(error) for error in done.errors]}
+    write_private(path, {"done": answer})
+
+
+def read_result(path: Path, detail: str) -> StepResult:
+    """The step's answer. Raises ReportedError, and JobFailed with `detail`."""
+    answer = read_answer(path, detail)["done"]
+    return StepResult(
+        answer["result"], answer["totals"], tuple(answer["lines"]), tuple(ErrorReport.from_dict(error) for error in answer["errors"])
+    )
+
+
+def checkpoints_step(flow: "Flow", dry_run: bool = False) -> StepResult:
+    """`checkpoints` as a step, for the groups that the source has now. Raises what concerns a cluster as a whole."""
+
+    return run_group_step("checkpoints", flow, None, dry_run, submit_by_hand)
+
+
+def group_offsets_step(flow: "Flow", dry_run: bool = False) -> StepResult:
+    """`group-offsets` as a step, for the groups that the source has now. Raises what concerns a cluster as a whole."""
+
+    return run_group_step("group-offsets", flow, None, dry_run, submit_by_hand)
+
+
+@dataclass(frozen=True)
+class GroupStep:
+    """`run` does it for some groups; what it gives can be added up, and `step_result` makes the step's answer of the sum."""
+
+    run: Callable[[GroupContext, Collection[str], bool], Any]
+    done: Callable[[Any, bool], StepResult]
+
+
+GROUP_STEPS: Mapping[str, GroupStep] = {
+    "checkpoints": GroupStep(checkpoints.emit, checkpoints.step_result),
+    "group-offsets": GroupStep(group_offsets.synchronise, group_offsets.step_result),
+}
+
+
+def run_group_step(name: str, flow: "Flow", known_groups: KnownGroups | None, dry_run: bool, submit: Submit) -> StepResult:
+    """Runs the step for the groups that are known, or for those that the source has now: here, or, where they are many
+    (mirror.checkpoints.spark.threshold), by a Spark job. Raises what concerns a cluster as a whole."""
+    if known_groups is None:
+        selected = selected_groups(flow)
+        known_groups = KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
+    if known_groups.partitions > flow.value("mirror.checkpoints.spark.threshold"):
+        done = submit(flow, name, known_groups.names, dry_run)
+    else:
+        step = GROUP_STEPS[name]
+        done = step.done(step.run(group_context(flow), known_groups.names, dry_run), dry_run)
+    more = tuple(error for error in known_groups.errors if error not in done.errors)
+    return replace(done, errors=more + done.errors)
