@@ -36,7 +36,7 @@ class AirflowServices:
     """One Airflow with a home directory of its own.
 
     `users` is {name: role}, every password being made for the directory (`password(name)`). `environment` reaches every process, tasks
-    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from what stands here.
+    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from what stands here. `bin` is where the program `airflow` is.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class AirflowServices:
         environment: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
         components: Sequence[str] = tuple(COMPONENTS),
+        bin: Path = _BIN,
         port: int | None = None,
         paused_at_creation: bool = True,
         on_parent_death: signal.Signals | None = signal.SIGTERM,
@@ -58,6 +59,7 @@ class AirflowServices:
         self._dags = dags
         self._plugins = plugins
         self._extra = dict(environment or {})
+        self._bin = bin
         self._users = dict(users or {"admin": "admin"})
         self._port_wanted = port
         self._paused = paused_at_creation
@@ -117,7 +119,7 @@ class AirflowServices:
             self.migrate()
         wanted = {name: 0.0 if self._servers[name].running else began for name in components or self._servers}
         for name in wanted:
-            self._servers[name].start([str(_BIN / "airflow"), *COMPONENTS[name]], env=self.environment(), cwd=self._directory)
+            self._servers[name].start([str(self._bin / "airflow"), *COMPONENTS[name]], env=self.environment(), cwd=self._directory)
         self._wait_healthy(wanted, timeout)
 
     def stop(self, *components: str) -> None:
@@ -132,7 +134,7 @@ class AirflowServices:
 
     def command(self, *arguments: str) -> str:
         """Runs `airflow <arguments>` in this environment; raises ServiceFailed with what it said."""
-        done = subprocess.run([str(_BIN / "airflow"), *arguments], env=self.environment(), capture_output=True, text=True, timeout=240)
+        done = subprocess.run([str(self._bin / "airflow"), *arguments], env=self.environment(), capture_output=True, text=True, timeout=240)
         if done.returncode:
             raise ServiceFailed(f"airflow {' '.join(arguments)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         return done.stdout
@@ -166,7 +168,7 @@ class AirflowServices:
         }
         return {
             **inherited,
-            "PATH": f"{_BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "PATH": f"{self._bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "PYTHONPATH": str(ROOT / "include"),
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",

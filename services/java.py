@@ -1,31 +1,57 @@
 """How a Java program of ours is started: Kafka's jars in libs/, small heap, logging to the console."""
 
 import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBS = ROOT / "libs"
+_OLDER = ROOT / ".run" / "kafka-3.9"
+_OLDER_POM = Path(__file__).with_name("kafka-3.9.xml")
 ARCHIVE = ROOT / ".run" / "kafka" / "classes.jsa"
 """The classes that a broker loads, as the JVM maps them; made by tools/tune_kafka.py. Without it everything starts, later."""
 
 
 def java_command(
-    main: str, *arguments: str | Path, heap: str = "512m", options: Sequence[str] = (), class_path: Sequence[Path] = ()
+    main: str,
+    *arguments: str | Path,
+    heap: str = "512m",
+    options: Sequence[str] = (),
+    class_path: Sequence[Path] = (),
+    jars: Path = LIBS,
 ) -> list[str]:
     """The command line that runs a class of Kafka's jars, or one in `class_path` that uses them."""
-    if not any(LIBS.glob("kafka-clients-*.jar")):
-        raise FileNotFoundError(f"Kafka's jars are not in {LIBS}; `make install` brings them.")
+    if not any(jars.glob("kafka-clients-*.jar")):
+        raise FileNotFoundError(f"Kafka's jars are not in {jars}; `make install` brings them.")
     home = os.environ.get("JAVA_HOME")
     return [
         f"{home}/bin/java" if home else "java",
         f"-Xmx{heap}",
         "-XX:+UseSerialGC",
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
-        *([f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if ARCHIVE.exists() else []),
+        f"-Dlog4j.configuration={Path(__file__).with_name('reload4j.properties').as_uri()}",
+        *([f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if ARCHIVE.exists() and jars == LIBS else []),
         *options,
         "-cp",
-        os.pathsep.join(map(str, (LIBS / "*", *class_path))),  # the archive's jars first: else it is not used
+        os.pathsep.join(map(str, (jars / "*", *class_path))),  # the archive's jars first: else it is not used
         main,
         *map(str, arguments),
     ]
+
+
+def older_jars() -> Path:
+    """The jars of a broker of Kafka 3.9, which Maven fetches the first time (46 MB)."""
+    if not _OLDER.exists():
+        _OLDER.parent.mkdir(exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=_OLDER.parent))
+        command = ["mvn", "-q", "-B", "-f", str(_OLDER_POM), "dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+            fresh.rename(_OLDER)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+    return _OLDER

@@ -18,7 +18,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from services.java import java_command
+from services.java import LIBS, java_command
 from services.ports import LOOPBACK, free_ports, require_free
 from services.processes import Server, ServiceFailed
 from services.proxy import Proxy
@@ -37,6 +37,7 @@ _TEST_SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "broker.session.timeout.ms": "4000",
     "broker.heartbeat.interval.ms": "500",
+    "metadata.max.idle.interval.ms": "0",  # no record that says nothing, twice a second and through every thread of the controller
     "num.network.threads": "2",
     "num.io.threads": "4",
     "background.threads": "2",
@@ -67,7 +68,8 @@ class KafkaCluster:
     `listeners` are further ones by name, such as {"tls": Listener("SSL", {...})}: `bootstrap_of("tls")`.
     `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
     when the directory is first used.
-    `java` are options of its JVMs.
+    `java` are options of its JVMs, `jars` those of its Kafka.
+    `features` are levels that it is formatted with, such as {"transaction.version": 0}, where its release's own are not wanted.
     `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
     """
 
@@ -84,6 +86,8 @@ class KafkaCluster:
         listeners: Mapping[str, Listener] | None = None,
         ports: Sequence[int] = (),
         java: Sequence[str] = SOON_UP,
+        jars: Path = LIBS,
+        features: Mapping[str, int] | None = None,
         on_parent_death: signal.Signals | None = signal.SIGKILL,
     ) -> None:
         self.alias = alias
@@ -97,6 +101,8 @@ class KafkaCluster:
         self._links: Proxy | None = None
         self._ports_wanted = tuple(ports)
         self._java = tuple(java)
+        self._jars = jars
+        self._features = dict(features or {})
         self._ids = tuple(range(1, brokers + 1))
         self._nodes = self._ids if brokers == 1 else (*self._ids, _CONTROLLER)
         self._servers = {node: Server(f"{alias}-{node}", directory, on_parent_death=on_parent_death) for node in self._nodes}
@@ -173,15 +179,15 @@ class KafkaCluster:
             if not server.running:
                 for port in self._ports(node):
                     require_free(port, f"broker {node} of the cluster '{self.alias}'")
-                server.start(java_command("kafka.Kafka", self._file(node), options=self._java))
+                server.start(java_command("kafka.Kafka", self._file(node), options=self._java, jars=self._jars))
 
     def wait_ready(self, timeout: float = 180.0) -> None:
-        """Returns when every broker that runs is a member of the cluster; raises ServiceFailed with the end of its log."""
+        """Returns when every broker that runs is a member of this very cluster; raises ServiceFailed with the end of its log."""
         running = [node for node in self._ids if self._servers[node].running]
         client = AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0})
         for node in running:
             self._servers[node].wait(partial(_listens, self._port(node, "plain")), timeout, "listen")
-            self._servers[node].wait(partial(_is_member, client, node), timeout, "join its cluster")
+            self._servers[node].wait(partial(_is_member, client, node, self._cluster_id()), timeout, "join its cluster")
 
     def stop(self, broker: int | None = None, timeout: float = 20.0) -> None:
         """Stops all (or one broker) in order, controlled shutdown included; what does not end within `timeout` seconds is killed."""
@@ -241,7 +247,16 @@ class KafkaCluster:
         if unformatted:
             cluster_id = self._cluster_id()
             with ThreadPoolExecutor(2) as pool:
-                list(pool.map(lambda node: _format(cluster_id, self._file(node)), unformatted))
+                list(pool.map(lambda node: self._format(cluster_id, self._file(node)), unformatted))
+
+    def _format(self, cluster_id: str, properties: Path) -> None:
+        levels = [word for name, level in self._features.items() for word in ("--feature", f"{name}={level}")]
+        arguments: tuple[str | Path, ...] = ("format", "-t", cluster_id, "-c", properties, *levels)
+        command = java_command("kafka.tools.StorageTool", *arguments, options=SOON_UP, jars=self._jars)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+        if done.returncode:
+            reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))
+            raise ServiceFailed(f"The storage for {properties} could not be formatted: {reason}")
 
     @property
     def _ports_file(self) -> Path:
@@ -361,16 +376,10 @@ def _listens(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
-def _is_member(client: AdminClient, node: int) -> bool:
+def _is_member(client: AdminClient, node: int, cluster_id: str) -> bool:
+    """Whether the cluster knows the broker. One of another cluster may answer at its port: then it could not listen there, and ends."""
     try:
-        return node in client.list_topics(timeout=5).brokers
+        seen = client.list_topics(timeout=5)
     except KafkaException:
         return False
-
-
-def _format(cluster_id: str, properties: Path) -> None:
-    command = java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, options=SOON_UP)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    if done.returncode:
-        reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))
-        raise ServiceFailed(f"The storage for {properties} could not be formatted: {reason}")
+    return str(seen.cluster_id) == cluster_id and node in seen.brokers

@@ -1,8 +1,13 @@
 """Ports on 127.0.0.1 for services: free ones, and who holds one that is not."""
 
+import fcntl
+import os
 import random
 import socket
+import tempfile
+from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import psutil
 
@@ -30,7 +35,11 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ports that nobody listens on.
+    """So many different ports that nobody listens on, and that no process of this user is given again while this one lives.
+
+    A service begins to listen seconds after its ports were chosen. Until then they look free to whoever chooses next, be it another
+    worker of the same tests: both services would be told the same port, and whoever asks the one that came too late is answered by the
+    other.
 
     They lie below the range that the kernel gives to outgoing connections: a client that retries a stopped service on a port inside
     that range can end up connected to itself, and then the service cannot start again.
@@ -43,9 +52,30 @@ def free_ports(count: int) -> list[int]:
     found: list[int] = []
     while len(found) < count:
         port = random.choice(candidates)
-        if port not in found and is_free(port):
+        if _reserve(port) and is_free(port):
             found.append(port)
     return found
+
+
+_reserved: set[int] = set()
+
+
+def _reserve(port: int) -> bool:
+    """Takes the port for this process until it ends; False if it, or another process of this user, has taken it before."""
+    if port in _reserved:
+        return False
+    try:
+        fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _reserved.add(port)
+    return True
+
+
+@cache
+def _reservations() -> BinaryIO:
+    """The file whose bytes stand for ports: the kernel frees the locks of a process that ends, however it ends."""
+    return (Path(tempfile.gettempdir()) / f"mirror-ports-{os.getuid()}").open("ab")
 
 
 def require_free(port: int, service: str) -> None:

@@ -7,7 +7,7 @@ begins there goes through the proxy.
 import asyncio
 import random
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from services.ports import LOOPBACK
@@ -31,6 +31,7 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._servers: list[asyncio.Server] = []
         self._passing = asyncio.Event()
+        self._answering = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
         self._gathered: int | None = None
         self._share = 1.0
@@ -67,6 +68,10 @@ class Proxy:
         """Keeps every connection open and delivers nothing, as a router that loses everything does. What is sent arrives after `heal`."""
         self._run(self._set_passing(False))
 
+    def hold_answers(self) -> None:
+        """Delivers what clients say and nothing of what they are told, until `heal`; with `drop` before that, the answers are lost."""
+        self._run(self._set_answering(False))
+
     def heal(self) -> None:
         """Everything passes again, as late as `delay` says."""
         self._run(self._open())
@@ -94,12 +99,19 @@ class Proxy:
         else:
             self._passing.clear()
 
+    async def _set_answering(self, answering: bool) -> None:
+        if answering:
+            self._answering.set()
+        else:
+            self._answering.clear()
+
     async def _set_gathered(self, port: int | None, share: float, chance: random.Random) -> None:
         self._gathered, self._share, self._chance = port, share, chance
         await self._drop(1.0, random.Random())
 
     async def _open(self) -> None:
         self._passing.set()
+        self._answering.set()
         if not self._servers:
             for port in self._routes:
                 self._servers.append(await asyncio.start_server(self._accept(port), LOOPBACK, port))
@@ -138,10 +150,13 @@ class Proxy:
             onward, back = await asyncio.open_connection(LOOPBACK, upstream)
             writers.append(back)
             async with asyncio.TaskGroup() as ways:
-                for source, sink in ((reader, back), (onward, writer)):
+                for source, sink, open_ways in (
+                    (reader, back, (self._passing,)),
+                    (onward, writer, (self._passing, self._answering)),
+                ):
                     way: _Way = asyncio.Queue(_ON_THE_WAY)
                     ways.create_task(self._take(source, way))
-                    ways.create_task(self._deliver(way, sink))
+                    ways.create_task(self._deliver(way, sink, open_ways))
         except* OSError:
             # One end is gone, or the cut refused it: what happens to a connection, and the other end is told below.
             pass
@@ -157,11 +172,12 @@ class Proxy:
             self.passed += len(chunk)
             await way.put((self._loop.time() + self._seconds, chunk))
 
-    async def _deliver(self, way: _Way, sink: asyncio.StreamWriter) -> None:
+    async def _deliver(self, way: _Way, sink: asyncio.StreamWriter, open_ways: Sequence[asyncio.Event]) -> None:
         while True:
             due, chunk = await way.get()
             await asyncio.sleep(due - self._loop.time())
-            await self._passing.wait()
+            for open_way in open_ways:
+                await open_way.wait()
             if not chunk:
                 sink.write_eof()
                 return

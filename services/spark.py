@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from mirror.copy.spark_start import installed_spark
+from mirror.spark.start import installed_spark
 from services.ports import LOOPBACK, free_ports
 from services.processes import Server
 

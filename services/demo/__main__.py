@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx
 
 from mirror.config import Flow, load
+from mirror.config.pools import pools
 from mirror.errors import MirrorError
-from mirror.report.pools import pools
 from services.airflow_api import AirflowApi, AirflowApiError
-from services.demo.mirrored import compare, wait_until_mirrored
+from services.demo.failover import GROUP
 from services.demo.progress import Progress
 from services.demo.report import table
 from services.demo.scenes import scenes, show
@@ -33,7 +33,9 @@ from services.demo.settings import (
     recorded_ports,
     variable,
 )
+from services.demo.shop import RETURNS
 from services.demo.stack import Stack
+from services.demo.verify import compare, wait_until_mirrored
 from services.oracle import Oracle, OracleError
 from services.ports import PortInUse
 from services.processes import ServiceFailed
@@ -52,6 +54,7 @@ def demo(home: Path, progress: Progress) -> None:
     stack.start_inbox()
     with progress.step("Airflow: api-server, scheduler, dag-processor, triggerer"):
         stack.airflow.start()
+    stack.start_retention()
     with progress.step("the producer's backlog: orders, payments, clicks"):
         stack.wait_for_backlog()
     flow, api = load([stack.configuration]).flow(FLOW), stack.airflow.api()
@@ -130,9 +133,16 @@ def _addresses(stack: Stack, flow: Flow) -> str:
   Mirror   {airflow.url}/plugin/mirror  (how the flow stands, and what to decide)
   alerts   {_short(stack.alerts)}
   Kafka    east {stack.east.bootstrap}, west {stack.west.bootstrap}
-  by hand  PYTHONPATH=include .venv/bin/python -m mirror --config {configuration} plan
   logs     {_short(stack.home)}/*/*.log
-  end it   make stop"""
+  end it   make stop
+
+To try by hand, in this directory:
+  export PYTHONPATH=include MIRROR_CONFIG={configuration}
+  .venv/bin/python -m mirror status
+  .venv/bin/python -m mirror audit
+  .venv/bin/python -m mirror translate --group {GROUP}
+  .venv/bin/python -m mirror decide accept-gap --flow '{FLOW}' --topic {RETURNS} --reason "nobody needs them"
+The last one answers the alert, as «accept the gap» does on the status page."""
 
 
 def _short(path: Path) -> str:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, Message
 
 from mirror.config import Flow
-from mirror.kafka.closing import close
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed, Groups
+from mirror.kafka.lifecycle import close
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.translation import EXACT
-from mirror.report.group import group_position
-from mirror.sync.translated_groups import GroupOffset
-from services.demo.mirrored import Ledger, read_ledger, watermark
+from mirror.status.group_position import group_position
+from mirror.sync.groups.translate import GroupOffset
+from mirror.translation.translate import EXACT
 from services.demo.settings import DemoFailed
+from services.demo.verify import Ledger, read_ledger, watermark
 
 GROUP, TOPIC = "billing", "payments"
 _SECONDS = 240.0

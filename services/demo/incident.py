@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from mirror.config import Flow
-from mirror.decide.request import Request
+from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.formats.control import PAUSE, RESUME
 from services.airflow_api import AirflowApi
@@ -22,7 +22,7 @@ _SECONDS = 400.0
 
 def lose_records(flow: Flow) -> None:
     """Writes records to a topic that the copy leaves out meanwhile, and deletes the oldest of them, as a short retention does."""
-    _decide(flow, PAUSE, "the demo is about to lose records of it")
+    _decide(flow, PAUSE, "the demo writes records to it and deletes the oldest before a copy")
     bootstrap = flow.bootstrap("source")
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(_RECORDS):
@@ -32,11 +32,11 @@ def lose_records(flow: Flow) -> None:
     [end] = admin.list_offsets({Position(RETURNS, 0): OffsetSpec.latest()}).values()
     [deleted] = admin.delete_records([Position(RETURNS, 0, end.result(120).offset - _RECORDS + _LOST)]).values()
     deleted.result(120)
-    _decide(flow, RESUME, "its oldest records are lost")
+    _decide(flow, RESUME, "the demo has deleted its oldest records; the next copy finds the gap")
 
 
 def _decide(flow: Flow, decision: str, why: str) -> None:
-    decide(flow, Request(decision, "make demo", why, RETURNS))
+    decide(flow, DecisionRequest(decision, "make demo", why, RETURNS))
 
 
 def await_alert(flow: Flow, api: AirflowApi, inbox: Path, wait: Callable[[str], None]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.demo.mirrored import Row
+from services.demo.verify import Row
 
 _HEAD = ("topic", "partition", "source end", "watermark", "records", "lag")
 

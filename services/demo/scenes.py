@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mirror.config import Flow
-from mirror.policy import topic_selection
+from mirror.config.policies import topic_selection
 from services.airflow_api import AirflowApi
 from services.demo.failover import GROUP, TOPIC, FailedOver, fail_over
 from services.demo.incident import await_alert, lose_records

@@ -40,6 +40,7 @@ class Stack:
         )
         self._producer = Server("producer", home / "producer", on_parent_death=None)
         self._inbox = Server("inbox", home / "inbox", on_parent_death=None)
+        self._retention = Server("retention", home / "retention", on_parent_death=None)
         self.alerts = home / "inbox" / "alerts.txt"
         self.configuration = home / "mm2.properties"
         self.backlog_written = home / "producer" / "backlog-written"
@@ -62,6 +63,7 @@ class Stack:
         airflow = self.airflow
         return [
             Part("the producer", lambda: self._producer.running, self._producer.stop),
+            Part("the retention", lambda: self._retention.running, self._retention.stop),
             Part("Airflow", lambda: airflow.any_running, airflow.stop),
             Part("the inbox of alerts", lambda: self._inbox.running, self._inbox.stop),
             Part("the Kafka clusters", lambda: self.east.running or self.west.running, self._stop_clusters),
@@ -111,6 +113,11 @@ class Stack:
         """Starts it unless it runs."""
         command = [sys.executable, "-m", "services.demo.inbox", str(self.ports.alerts), str(self.alerts)]
         self._inbox.start(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+    def start_retention(self) -> None:
+        """Starts it unless it runs."""
+        command = [sys.executable, "-m", "services.demo.retention", str(self.home / "airflow" / "logs")]
+        self._retention.start(command, cwd=ROOT, env={**self.airflow.environment(), "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
 
     def wait_for_backlog(self) -> None:
         """Returns when there is something to mirror."""

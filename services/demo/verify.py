@@ -8,8 +8,8 @@ from typing import Any
 
 from mirror.config import Flow
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.connect import clusters, ledger_of
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.flow_clusters import clusters, ledger_of
 from services.airflow_api import AirflowApi
 from services.comparison import Comparison
 from services.demo.settings import DemoFailed
@@ -74,7 +74,7 @@ def wait_until_mirrored(
         if time.monotonic() > deadline:
             states = ", ".join(f"{run['dag_run_id']} {run['state']}" for run in runs) or "none"
             raise DemoFailed(f"{dag} has {behind:,} offsets still to copy after {seconds:g} s. Its runs: {states}.{_failure(api, runs)}")
-        say(f"{sum(wanted.values()) - behind:,} of {sum(wanted.values()):,} offsets{_failure(api, runs)}")
+        say(f"{awaited(sum(wanted.values()), behind, _at_work(api, runs))}{_failure(api, runs)}")
         time.sleep(1)
 
 
@@ -98,6 +98,20 @@ def _compare_topic(flow: Flow, oracle: Oracle, ledger: Ledger, topic: str) -> Co
 def watermark(ledger: Ledger, tp: TopicPartition) -> int:
     """How far the partition is mirrored; 0 before its first copy."""
     return ledger[tp].watermark if tp in ledger else 0
+
+
+def awaited(offsets: int, behind: int, at_work: Sequence[str]) -> str:
+    """What the demo waits for: records, or the tasks of the run that has copied them."""
+    tasks = f"the run is at {', '.join(at_work)}" if at_work else "Airflow has yet to start the next task"
+    if behind:
+        return f"{offsets - behind:,} of {offsets:,} offsets are copied; {tasks}"
+    return f"all {offsets:,} offsets are copied; waiting for the end of a run; {tasks}"
+
+
+def _at_work(api: AirflowApi, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The tasks of the newest run that run or are about to."""
+    tasks = [task for run in runs[:1] for task in api.tasks(run["dag_id"], run["dag_run_id"])]
+    return [task["task_id"] for task in tasks if task["state"] in ("scheduled", "queued", "running", "up_for_retry")]
 
 
 def _failure(api: AirflowApi, runs: Sequence[Mapping[str, Any]]) -> str:
