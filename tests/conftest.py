@@ -1,6 +1,9 @@
 """Real services for the tests that ask for them: started once, when first needed; their logs stay when a test failed."""
 
+import gc
+import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -9,23 +12,47 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from cryptography.fernet import Fernet
 from hypothesis import HealthCheck, settings
 
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.started import STARTED, airflows, running
+from tests.session import STARTED, airflows, running
 from tests.waiting import PATIENCE
 
 # No test judges a time: a busy machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+ROOT = Path(__file__).resolve().parents[1]
 GUARDED_USERS = ("mirror", "reader", "writer", "owner", "stranger")
 """Who may log in to the guarded clusters; each has its name as its password."""
 NEVER_DEAD = {"broker.session.timeout.ms": "60000"}
 """Nobody kills the brokers that all tests share: a machine that stands still for seconds must not make them dead for their controller."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives the process the home of an Airflow of the tests' own. Airflow reads its settings when it is first imported: by whichever test
+    that is, or while tests are collected."""
+    assert "airflow" not in sys.modules, "Airflow was imported before its home was set"
+    gc.set_threshold(50_000, 20, 20)  # Python's own numbers are for small programs: by them, a third of the unit tests' time is the search
+    home = tempfile.mkdtemp(prefix="mirror-airflow-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    os.environ |= {
+        "AIRFLOW_HOME": home,
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__FERNET_KEY": Fernet.generate_key().decode(),  # without one it keeps the passwords of connections as they are
+    }
+
+
+def pytest_collection_finish() -> None:
+    """Python need not search again and again for garbage in what was imported and collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

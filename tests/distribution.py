@@ -14,13 +14,17 @@ ONE_STACK = ("tests/airflow/scheduler", "tests/integration/scenarios")
 
 LONGEST = (
     "tests/airflow/scheduler",
+    "tests/package/test_first_record.py",
     "tests/ui/test_demo.py",
     "tests/ui/test_status_page.py",
     "tests/airflow/test_spark_standalone.py",
     "tests/faults/test_broker_failures.py",
     "tests/faults/test_killed_copies.py",
 )
-BUSY = ("tests/airflow/", "tests/ui/", "tests/faults/", "tests/compat/")
+SECOND_ENGINE = "[batches]"
+"""How the name of a test ends that the copy's second engine has to pass as well: it may go to another worker than the first engine's."""
+
+BUSY = ("tests/airflow/", "tests/package/", "tests/ui/", "tests/faults/", "tests/compat/")
 SHORT = ("tests/unit/",)
 
 
@@ -31,12 +35,18 @@ def rank(scope: str) -> int:
     return len(LONGEST) + (0 if scope.startswith(BUSY) else 1 if scope.startswith(SHORT) else 2)
 
 
+def scope(nodeid: str) -> str:
+    """What goes to one worker together with this test."""
+    file, _, _ = nodeid.partition("::")
+    shared = (folder for folder in ONE_STACK if nodeid.startswith(f"{folder}/"))
+    return next(shared, f"{file}{SECOND_ENGINE}" if nodeid.endswith(SECOND_ENGINE) else file)
+
+
 class Distribution(LoadFileScheduling):
     """Hands out files and ONE_STACK folders: to the first worker from the busy end, to all others from the end of those that wait."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = (folder for folder in ONE_STACK if nodeid.startswith(f"{folder}/"))
-        return next(shared, super()._split_scope(nodeid))
+        return scope(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
         choose = min if node is self.nodes[0] else max

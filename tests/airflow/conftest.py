@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.airflow.task_log import TaskLog, collect_task_log
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -24,22 +26,12 @@ class Run:
 
 
 @pytest.fixture(scope="session")
-def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A migrated Airflow home. Airflow reads its settings when it is first imported, so nothing imports it before this."""
-    assert "airflow" not in sys.modules, "Airflow was imported before its home was set"
-    home = tmp_path_factory.mktemp("airflow")
-    settings = {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "PYTHONPATH": str(ROOT / "include"),
-    }
+def airflow_home() -> Iterator[Path]:
+    """A migrated Airflow home, with the project's dags/ and plugins/."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
-            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", str(ROOT / "include"))
         subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True, env=dict(os.environ))
-        yield home
+        yield Path(os.environ["AIRFLOW_HOME"])
 
 
 @pytest.fixture
@@ -81,6 +73,13 @@ def run_dag(dags: Callable[[], dict[str, Any]]) -> Callable[..., Run]:
         return Run(str(ended.state), tasks, xcom)
 
     return run
+
+
+@pytest.fixture
+def task_log(airflow_home: Path) -> Iterator[TaskLog]:
+    """What the tasks of `run_dag` log: `task_log.take()` gives what came since the last look, and fails if nothing did."""
+    with collect_task_log() as collected:
+        yield collected
 
 
 @pytest.fixture

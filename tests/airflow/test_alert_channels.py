@@ -60,7 +60,7 @@ def mail_fields(mail: MailSink, **extra: Any) -> dict[str, Any]:
 
 def channel(connection: str) -> Any:
     import mirror.airflow  # noqa: F401 — tells the alerts how to open channels
-    from mirror.alerts.notify import channel as opened
+    from mirror.alerts.channels import channel as opened
 
     return opened(connection)
 

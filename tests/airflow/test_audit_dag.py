@@ -14,14 +14,14 @@ def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_
     pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mirror.__main__ import main
-    from mirror.airflow import audit_operator
-    from mirror.audit.stretch_audit import audit_stretches
+    from mirror.airflow import audit as audit_operator
+    from mirror.audit.compare_ranges import compare_audit_ranges
 
     submitted: list[int] = []
 
     def by_spark(_operator: Any, _flow: Any, work: Any, stretches: Any) -> Any:
         submitted.append(len(stretches))
-        return audit_stretches(work, stretches)
+        return compare_audit_ranges(work, stretches)
 
     monkeypatch.setattr(audit_operator.AuditOperator, "_submit", by_spark)
     file = mm2_properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "30"})

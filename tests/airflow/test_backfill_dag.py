@@ -75,13 +75,13 @@ def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one
     second = backfill({**TWO_DAYS, "order": "time"})  # who says in which order wants it as well
     assert (second.state, second.tasks) == ("success", GREEN)
     assert (second.xcom["live"]["records"], second.xcom["history"]["records"]) == (0, 0)
-    assert "done: 0 records copied live, 0 as history" in second.xcom["summary"]
+    assert "done: the copy brought 0 records on its way past these times, and 0 came as history" in second.xcom["summary"]
 
 
 @pytest.fixture
 def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Which part each slice was of, and how many offsets it had; they run in this process, and the next one at once."""
-    from mirror.airflow.backfill_operator import FillOperator
+    from mirror.airflow.backfill import FillOperator
 
     seen: list[tuple[str, int]] = []
 
@@ -93,7 +93,7 @@ def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
     assert callable(FillOperator._run_job)
     monkeypatch.setattr(FillOperator, "_run_job", in_this_process)
-    monkeypatch.setattr("mirror.airflow.backfill_operator.PAUSE", timedelta(0))
+    monkeypatch.setattr("mirror.airflow.backfill.PAUSE", timedelta(0))
     return seen
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mirror.backfill.summary import Summary
-from mirror.backfill.tiling import TimeInterval
+from mirror.backfill.intervals import TimeInterval
+from mirror.backfill.summary import BackfillSummary
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def airflow(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Airflow:
 
     made = Airflow()
     monkeypatch.setattr(backfill_runs, "get_current_context", lambda: {"dag_run": made.present, "ti": made})
-    monkeypatch.setattr(backfill_runs, "_latest_before", made.before)
+    monkeypatch.setattr(backfill_runs, "run_before", made.before)
     return made
 
 
@@ -72,7 +72,7 @@ def end(airflow: Airflow) -> Callable[..., Any]:
     def run(day: int, records: int = 1) -> list[int] | None:
         present = airflow.present = airflow.runs[f"run-{day}"]
         start, length = int(present.data_interval_start.timestamp() * 1000), int(DAY.total_seconds() * 1000)
-        summary = Summary("a->b", TimeInterval(start, start + length), "done", history_records=records)
+        summary = BackfillSummary("a->b", TimeInterval(start, start + length), "done", history_records=records)
         present.state = "running"
         airflow.xcom_push(SUMMARY, {"cleared": present.clear_number, "summary": summary.as_document()})
         told = range_to_tell(summary)
@@ -134,7 +134,7 @@ def test_scheduled_run_tells_nothing_and_is_no_part_of_a_backfill_and_a_run_by_h
 
 def test_two_that_end_in_the_same_moment_agree_on_the_earlier_one(airflow: Airflow, end: Callable[..., Any]) -> None:
     """Both have left their summaries, and both their marks, before either looks at the other's mark."""
-    from mirror.airflow.backfill_runs import SUMMARY, TOLD
+    from mirror.airflow.backfill_runs import NOTIFIED, SUMMARY
 
     airflow.add(0)
     airflow.add(1)
@@ -146,8 +146,8 @@ def test_two_that_end_in_the_same_moment_agree_on_the_earlier_one(airflow: Airfl
             "cleared": 0,
             "summary": {**summary, "times": [int(FIRST.timestamp() * 1000), summary["times"][0]]},
         }
-        airflow.left["run-0", TOLD] = {"cleared": 0, "runs": []}
+        airflow.left["run-0", NOTIFIED] = {"cleared": 0, "runs": []}
         other.state = "running"
         assert end(silent) is None
-        airflow.left["run-1", TOLD] = {"cleared": 0, "runs": []}
+        airflow.left["run-1", NOTIFIED] = {"cleared": 0, "runs": []}
         assert end(told_by) == [0, 1]

@@ -69,10 +69,10 @@ def test_an_extra_that_is_no_object_is_said_without_its_text(extra):
 
 
 def test_the_dag_files_are_parsed_without_asking_for_a_connection(configured, dags, monkeypatch):
-    from mirror.config import connections
+    from mirror.config import references
 
     asked = []
-    monkeypatch.setattr(connections, "_lookup", [lambda *what: asked.append(what)])
+    monkeypatch.setattr(references, "_lookup", [lambda *what: asked.append(what)])
     configured(
         "clusters = east, west",
         "east.bootstrap.servers = ${conn:kafka_east:host}",

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from mirror.config import load
-from mirror.copy.job_files import read_plan, write_failure, write_results
+from mirror.copy.job import read_plan, write_results
 from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.publish import Published
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError, OtherCluster, Overtaken, PlanMismatch, RecordRefused
 from mirror.plan.model import Plan, Range
-from mirror.report.publish import Published
-from mirror.sync.offset_syncs import Emitted
+from mirror.spark.files import write_failure
+from mirror.sync.offset_syncs import OffsetSyncsResult
+from tests.airflow.task_log import TaskLog
 
 COPY = "east-to-west.copy"
 FLOW = (
@@ -38,7 +40,7 @@ class Core:
         self.plans = 0
         self.by_person: list[bool] = []
         self.files: list[Path] = []
-        self.syncs = Emitted()
+        self.syncs = OffsetSyncsResult()
         self.whole: list[bool] = []
 
     def plan(self, flow: Any, dry_run: bool = False, by_person: bool = False) -> Plan:
@@ -80,23 +82,22 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     configured(*FLOW)
     core = Core()
     monkeypatch.setattr("mirror.plan.run.plan", core.plan)
-    monkeypatch.setattr("mirror.report.publish.publish", core.publish)
-    monkeypatch.setattr("mirror.report.publish.reached", core.reached)
+    monkeypatch.setattr("mirror.copy.publish.publish", core.publish)
+    monkeypatch.setattr("mirror.copy.publish.reached", core.reached)
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
     yield core
     assert not [path for path in core.files if path.exists()]
 
 
-def test_skipped_copy_says_in_its_log_why(core: Core, run_dag: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
+def test_skipped_copy_says_in_its_log_why(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
     core.ranges = ()
     assert run_dag(COPY).tasks["copy"] == "skipped"
-    assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in caplog.text
+    assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in task_log.take()
     core.left_out = [RecordRefused("orders", 0, 5, "east.orders", "too large")]
     assert run_dag(COPY).tasks == {"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}
-    assert "Skipped: Nothing that can be copied has new records, and 1 errors keep the rest" in caplog.text
+    assert "Skipped: Nothing that can be copied has new records, and 1 errors keep the rest" in task_log.take()
     run_dag(COPY, {"dry_run": True})
-    assert "Skipped: A dry run copies nothing; the log of the task verdict says what would be copied." in caplog.text
+    assert "Skipped: A dry run copies nothing; the log of the task verdict says what would be copied." in task_log.take()
 
 
 def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any]) -> None:
@@ -108,22 +109,20 @@ def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any
 def test_a_run_that_a_person_triggers_is_planned_as_one_whoever_has_to_plan_again(
     core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirror.airflow.xcom.PLAIN_BYTES", 10)
-    monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", 10)
+    monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
+    monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
     run = run_dag(COPY)
     assert run.xcom["plan"]["totals"]["by_person"] is True
     assert len(core.by_person) > 1
     assert all(core.by_person)
 
 
-def test_any_other_error_fails_at_once_and_nothing_is_copied(
-    core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_any_other_error_fails_at_once_and_nothing_is_copied(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
     core.plan_errors = [OtherCluster("east", "a", "b"), OtherCluster("east", "a", "b")]
     run = run_dag(COPY, retries=1)
     assert (run.state, core.plans, core.jobs) == ("failed", 1, [])
     assert run.tasks == {"plan": "failed", "copy": "upstream_failed", "publish": "success", "verdict": "failed"}
-    assert "The alias 'east' leads to cluster b" in "".join(capfd.readouterr())
+    assert "The alias 'east' leads to cluster b" in task_log.take()
 
 
 def test_a_lane_that_was_overtaken_is_fine_when_the_other_attempt_got_there(core: Core, run_dag: Callable[..., Any]) -> None:
@@ -140,22 +139,22 @@ def test_a_lane_that_did_not_get_there_is_tried_again_if_that_may_help(core: Cor
     assert [error["code"] for error in run.xcom["copy"]["errors"]] == ["RecordRefused"]
 
 
-def test_an_error_of_the_job_itself_is_bridged(core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_the_job_itself_is_bridged(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
     core.watermark = 5
     core.lane_errors = [PlanMismatch("one", "other"), PlanMismatch("one", "other")]
     assert run_dag(COPY, retries=1).state == "failed"
     assert len(core.jobs) == 1
-    assert "The plan was made with configuration one, and this worker has other." in "".join(capfd.readouterr())
+    assert "The plan was made with configuration one, and this worker has other." in task_log.take()
 
 
 def test_a_job_that_ends_without_a_word_is_retried_and_the_ledger_judges(
-    core: Core, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+    core: Core, run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
     core.silent = True
     run = run_dag(COPY, retries=1)
     assert len(core.jobs) == 2
     assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "success"}
-    assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in "".join(capfd.readouterr())
+    assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in task_log.take()
     core.watermark = 5
     assert run_dag(COPY).state == "failed", "work was owed and nothing moved"
     core.watermark = 7
@@ -166,8 +165,8 @@ def test_a_job_that_ends_without_a_word_is_retried_and_the_ledger_judges(
 def test_large_plans_travel_packed_and_the_largest_are_made_again(
     core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, plain: int, packed: int, plans: int
 ) -> None:
-    monkeypatch.setattr("mirror.airflow.xcom.PLAIN_BYTES", plain)
-    monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", packed)
+    monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", plain)
+    monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", packed)
     run = run_dag(COPY)
     assert (run.state, core.plans) == ("success", plans)
     assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0, "by_person": True}
@@ -182,27 +181,27 @@ def test_large_plans_travel_packed_and_the_largest_are_made_again(
 
 @pytest.mark.parametrize("large", [False, True])
 def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_was_copied(
-    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], large: bool
+    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, task_log: TaskLog, large: bool
 ) -> None:
     if large:
-        monkeypatch.setattr("mirror.airflow.xcom.PLAIN_BYTES", 10)
-        monkeypatch.setattr("mirror.airflow.xcom.PACKED_BYTES", 10)
-    core.syncs = Emitted(3, 2, ("one is damaged",), (AuthorizationRefused("east", "WRITE", "topic mm2-offset-syncs").report(),))
+        monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
+        monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
+    core.syncs = OffsetSyncsResult(3, 2, ("one is damaged",), (AuthorizationRefused("east", "WRITE", "topic mm2-offset-syncs").report(),))
     run = run_dag(COPY)
     assert run.tasks == {"plan": "success", "copy": "success", "publish": "success", "verdict": "failed"}
-    said = "".join(capfd.readouterr())
+    said = task_log.take()
     assert "4 records were copied, and this failed" in said
     assert "AuthorizationRefused: Cluster 'east' refuses WRITE on topic mm2-offset-syncs." in said
 
 
 def test_an_unknown_spark_connection_is_one_clear_sentence(
-    core: Core, configured: Callable[..., None], run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+    core: Core, configured: Callable[..., None], run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
     configured(*FLOW, "mirror.spark.connection = spark_prod")
     core.watermark = 5
     run = run_dag(COPY, retries=1)
     assert (run.state, run.tasks["copy"], core.jobs) == ("failed", "failed", [])
-    assert "mirror.spark.connection: Airflow has no connection of this name (it is 'spark_prod')" in "".join(capfd.readouterr())
+    assert "mirror.spark.connection: Airflow has no connection of this name (it is 'spark_prod')" in task_log.take()
 
 
 def test_the_job_starts_locally_without_any_connection(core: Core, run_dag: Callable[..., Any]) -> None:

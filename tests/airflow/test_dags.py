@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.airflow.task_log import TaskLog
+
 ROOT = Path(__file__).resolve().parents[2]
 TWO_WAYS = (
     "clusters = east, west",
@@ -40,6 +42,48 @@ KINDS = [
 def test_every_flow_has_its_dags(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     configured(*TWO_WAYS)
     assert set(dags()) == {f"{flow}.{kind}" for flow in ("east-to-west", "west-to-east") for kind in KINDS}
+
+
+def test_file_may_choose_flows_and_kinds(configured: Callable[..., None], airflow_home: Path) -> None:
+    from mirror.airflow.dags import mirror_dags
+
+    configured(*TWO_WAYS)
+    assert set(mirror_dags(flows="east->west")) == {f"east-to-west.{kind}" for kind in KINDS}
+    assert set(mirror_dags(flows=["west->east"], kinds=("copy", "audit"))) == {"west-to-east.copy", "west-to-east.audit"}
+    assert set(mirror_dags(kinds="backfill")) == {"east-to-west.backfill", "west-to-east.backfill"}
+    assert mirror_dags(kinds="configuration") == {}
+
+
+def test_flow_that_is_chosen_and_not_there_is_an_alarm_and_an_unknown_kind_an_error(
+    configured: Callable[..., None], airflow_home: Path
+) -> None:
+    from mirror.airflow.dags import KINDS as KNOWN
+    from mirror.airflow.dags import mirror_dags
+    from mirror.errors import UsageError
+
+    assert set(KNOWN) == {*KINDS, "configuration"}
+    configured(*TWO_WAYS)
+    made = mirror_dags(flows=["east->west", "esat->west"], kinds=["copy", "configuration"])
+    assert set(made) == {"east-to-west.copy", "mirror.configuration"}
+    said = made["mirror.configuration"].doc_md
+    assert said is not None
+    assert "no flow of this name is enabled; there are: east->west, west->east (it is 'esat->west')" in said
+    with pytest.raises(UsageError, match=r"no kind of DAG 'copi'.*Did you mean 'copy'"):
+        mirror_dags(kinds="copi")
+
+
+def test_file_that_is_read_to_run_a_task_gives_its_dag_alone(
+    configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.definitions.context import _AIRFLOW_PARSING_CONTEXT_DAG_ID
+
+    from mirror.airflow.dags import mirror_dags
+
+    configured(*TWO_WAYS, "west->east.mirror.lanes = banana")
+    for dag_id in ("east-to-west.copy", "west-to-east.audit", "mirror.configuration"):
+        # Airflow's own context manager would leave the variable behind, for all tests to come.
+        monkeypatch.setenv(_AIRFLOW_PARSING_CONTEXT_DAG_ID, dag_id)
+        assert set(mirror_dags()) == {dag_id}
 
 
 def test_every_dag_says_what_it_is_for(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
@@ -90,6 +134,12 @@ def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Calla
     assert [task.task_id for task in dag.topological_sort()] == ["plan", "copy", "publish", "verdict"]
 
 
+def test_no_task_leaves_more_than_one_row_in_xcom(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS)
+    several = [(dag.dag_id, task.task_id) for dag in dags().values() for task in dag.tasks if getattr(task, "multiple_outputs", False)]
+    assert several == [], "Airflow would push a row for each key of their documents"
+
+
 @pytest.mark.parametrize(
     ("switch", "kind"),
     [
@@ -112,7 +162,7 @@ def test_a_dag_that_is_switched_off_does_not_exist(
 
 
 def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
-    configured: Callable[..., None], dags: Callable[[], dict[str, Any]], run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+    configured: Callable[..., None], dags: Callable[[], dict[str, Any]], run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
     configured(*TWO_WAYS, "west->east.mirror.lanes = banana", "west->east.mirror.lane = 3")
     found = dags()
@@ -120,7 +170,7 @@ def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
     assert "has to be" in found["west-to-east.copy"].doc_md
     for what in KINDS:
         assert run_dag(f"west-to-east.{what}").state == "failed"
-        shown = "".join(capfd.readouterr())
+        shown = task_log.take()
         assert "west->east.mirror.lanes: has to be" in shown
         assert "mirror.lane" in shown
     assert "cannot run" not in found["east-to-west.copy"].doc_md
@@ -174,7 +224,7 @@ def test_a_readable_configuration_has_no_failing_dag(configured: Callable[..., N
 def test_runs_have_a_deadline_where_somebody_is_to_be_told(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 
-    from mirror.airflow.late_runs import WATCHED
+    from mirror.airflow.deadlines import WATCHED
 
     configured(*TWO_WAYS)
     assert [dag.dag_id for dag in dags().values() if dag.deadline] == []

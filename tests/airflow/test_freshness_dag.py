@@ -12,12 +12,13 @@ import pytest
 
 from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, AuditResult, Difference, PartitionAudit
 from mirror.config import Flow, load
-from mirror.config.names import FlowName
+from mirror.config.flow import FlowName
 from mirror.copy.run import copy_in_process
 from mirror.plan.run import plan
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.sinks import HttpSink
+from tests.airflow.task_log import TaskLog
 
 pytestmark = pytest.mark.usefixtures("heartbeats_removed")
 
@@ -74,7 +75,7 @@ def make_freshness(
 
 
 def test_lag_over_the_limit_is_told_once_over_several_runs_and_once_when_it_is_over(
-    make_freshness: Callable[..., Freshness], oracle: Oracle, capfd: pytest.CaptureFixture[str]
+    make_freshness: Callable[..., Freshness], oracle: Oracle, task_log: TaskLog
 ) -> None:
     freshness = make_freshness(**{"mirror.deadline.lag.records": "99"})
     pair, topic = freshness.pair, freshness.pair.topic("orders")
@@ -97,11 +98,11 @@ def test_lag_over_the_limit_is_told_once_over_several_runs_and_once_when_it_is_o
     after = [freshness.run() for _ in range(2)]
     assert freshness.told() == [("cleared", "Behind")]
     assert [(run["open"], run["lag_records"], run["lag_seconds"]) for run in after] == [([], 0, 0.0)] * 2
-    assert "verysecret" not in "".join(capfd.readouterr())
+    assert "verysecret" not in task_log.take()
 
 
 def test_what_a_sink_that_is_down_did_not_take_is_sent_by_a_later_run(
-    make_freshness: Callable[..., Freshness], oracle: Oracle, capfd: pytest.CaptureFixture[str]
+    make_freshness: Callable[..., Freshness], oracle: Oracle, task_log: TaskLog
 ) -> None:
     freshness = make_freshness(**{"mirror.deadline.lag.records": "9"})
     topic = freshness.pair.topic("orders")
@@ -112,7 +113,7 @@ def test_what_a_sink_that_is_down_did_not_take_is_sent_by_a_later_run(
     failed = [freshness.run(state="failed") for _ in range(2)]
 
     assert [(run["unsent"], len(run["open"])) for run in failed] == [(1, 1)] * 2
-    said = "".join(capfd.readouterr())
+    said = task_log.take()
     assert "HTTP 503" in said
     assert "verysecret" not in said
     freshness.sink.status = 200
@@ -194,7 +195,7 @@ def test_a_cluster_that_does_not_answer_is_told_and_what_was_open_stays_so_meanw
 
 
 def test_heartbeats_that_stopped_are_told_by_their_way(make_freshness: Callable[..., Freshness], oracle: Oracle) -> None:
-    from mirror.formats.heartbeat import Heartbeat
+    from mirror.formats.mm2 import Heartbeat
 
     freshness = make_freshness()
     pair = freshness.pair
@@ -281,7 +282,7 @@ def test_a_check_that_fails_unexpectedly_is_red_and_told(make_freshness: Callabl
         raise KeyError("nobody foresaw this")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mirror.alerts.look.observe", broken)
+        patch.setattr("mirror.alerts.check.observe", broken)
         for _ in range(2):
             assert "nobody foresaw this" in freshness.run(state="failed")["open"][0]["detail"]
     assert freshness.run()["open"] == []

@@ -11,6 +11,7 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from tests.airflow.task_log import TaskLog
 from tests.integration.consumers import committed, set_offsets
 
 
@@ -53,21 +54,21 @@ def copied(pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path
 
 
 def test_a_fresh_flow_lists_its_groups_and_then_goes_by_the_newest_refresh(
-    pair: ClusterPair, run: Any, refreshed: Any, copied: str, capfd: pytest.CaptureFixture[str]
+    pair: ClusterPair, run: Any, refreshed: Any, copied: str, task_log: TaskLog
 ) -> None:
     assert run("checkpoints", {"dry_run": True}).xcom["checkpoints"]["written"] == 1
     first = run("checkpoints")
     assert (first.state, first.xcom["checkpoints"]["written"]) == ("success", 1)
-    assert "no fresh list of groups" in "".join(capfd.readouterr())
+    assert "no fresh list of groups" in task_log.take()
 
     refreshed(timedelta(hours=1))
     set_offsets(pair.source_bootstrap, f"second-{pair.mark}", {(copied, 0): 5})
     assert str(refreshed().state) == "success"
     set_offsets(pair.source_bootstrap, f"third-{pair.mark}", {(copied, 0): 6})
-    capfd.readouterr()
+    task_log.take()
     second = run("checkpoints").xcom["checkpoints"]
     assert (second["groups"], second["written"], second["unchanged"]) == (2, 1, 1), "the third group is not known yet"
-    assert "no fresh list of groups" not in "".join(capfd.readouterr())
+    assert "no fresh list of groups" not in task_log.take()
 
 
 def test_group_offsets_commits_for_idle_groups_and_says_what_became_of_each(pair: ClusterPair, run: Any, copied: str) -> None:
@@ -83,14 +84,14 @@ def test_group_offsets_commits_for_idle_groups_and_says_what_became_of_each(pair
 
 
 def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
-    configured: Callable[..., None], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    configured: Callable[..., None], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, task_log: TaskLog
 ) -> None:
     from airflow.sdk.exceptions import AirflowException
 
     from mirror.errors import ClusterUnreachable
-    from mirror.sync.group_job import write_done
-    from mirror.sync.groups import KnownGroups
-    from mirror.sync.step import Done
+    from mirror.sync.groups.find import KnownGroups
+    from mirror.sync.groups.job import write_result
+    from mirror.sync.step import StepResult
 
     configured(
         "clusters = east, west",
@@ -99,10 +100,10 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
         "east->west.enabled = true",
     )
     known = KnownGroups(("a", "b"), 20_001)
-    monkeypatch.setattr("mirror.airflow.group_operator.GroupOperator._known", lambda *_: known)
+    monkeypatch.setattr("mirror.airflow.groups.GroupOperator._fresh_groups", lambda *_: known)
     answers: list[Any] = [
-        Done({"written": 7}, {"written": 7}, ("seven",)),
-        Done({"written": 1}, {}, (), (_report(ClusterUnreachable),)),
+        StepResult({"written": 7}, {"written": 7}, ("seven",)),
+        StepResult({"written": 1}, {}, (), (_report(ClusterUnreachable),)),
         None,
     ]
     asked = []
@@ -113,7 +114,7 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
         answer = answers.pop(0)
         if answer is None:
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
-        write_done(result, answer)
+        write_result(result, answer)
 
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", submit)
     done = run_dag("east-to-west.checkpoints")
@@ -123,7 +124,7 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
     failed = run_dag("east-to-west.checkpoints")
     assert (failed.state, failed.xcom["checkpoints"]) == ("failed", {"written": 1})
     assert run_dag("east-to-west.checkpoints").state == "failed"
-    assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in "".join(capfd.readouterr())
+    assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in task_log.take()
 
 
 def _report(kind: Any) -> Any:

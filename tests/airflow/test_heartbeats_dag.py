@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirror.formats.heartbeat import Heartbeat, decode
+from mirror.formats.mm2 import Heartbeat, decode_heartbeat
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 
@@ -74,7 +74,7 @@ def test_a_run_beats_on_the_target_alone(
     assert (first.state, second.state) == ("success", "success")
     assert (first.xcom["heartbeats"]["created"], second.xcom["heartbeats"]["created"]) == (True, False)
     records = oracle.dump(target.bootstrap, "heartbeats")
-    assert [decode(each.key, each.value) for each in records] == [
+    assert [decode_heartbeat(each.key, each.value) for each in records] == [
         Heartbeat("east", "west", run.xcom["heartbeats"]["timestamp"]) for run in (first, second)
     ]
     assert [each.timestamp for each in records] == [run.xcom["heartbeats"]["timestamp"] for run in (first, second)]

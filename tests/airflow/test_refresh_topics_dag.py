@@ -8,6 +8,7 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from tests.airflow.task_log import TaskLog
 
 
 @pytest.fixture
@@ -39,11 +40,11 @@ def test_remote_topics_are_created_and_grow(pair: ClusterPair, refresh: Callable
 
 
 def test_a_topic_that_cannot_be_created_makes_it_red(
-    pair: ClusterPair, refresh: Callable[..., Any], oracle: Oracle, capfd: pytest.CaptureFixture[str]
+    pair: ClusterPair, refresh: Callable[..., Any], oracle: Oracle, task_log: TaskLog
 ) -> None:
     topic = pair.topic("orders")
     oracle.create_topic(pair.source_bootstrap, topic)
     run = refresh(**{"replication.factor": "3"})
     assert (run.state, run.xcom["refresh_topics"]["created"]) == ("failed", {})
-    assert "refresh-topics failed in part:\n- " in (shown := "".join(capfd.readouterr()))
+    assert "refresh-topics failed in part:\n- " in (shown := task_log.take())
     assert pair.remote(topic) in shown

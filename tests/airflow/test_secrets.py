@@ -11,6 +11,7 @@ import pytest
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
+from tests.airflow.task_log import TaskLog
 
 SECRET = "tr0ub4dor-and-3-more"
 OTHER_SECRET = "c0rrect-horse-4-more"
@@ -85,6 +86,7 @@ def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_th
     connection: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    task_log: TaskLog,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     source = make_cluster("east", users={"mirror": SECRET, "reader": OTHER_SECRET})
@@ -123,7 +125,9 @@ def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_th
     assert watch.jobs_seen
     assert {"plan.json", "result.json"} <= watch.files_seen
     assert not watch.leaks
-    assert not _leaks("".join(capfd.readouterr()).encode())
+    said = task_log.take()
+    assert f"{pair.flow}: " in said, "the lines of the job are in it"
+    assert not _leaks((said + "".join(capfd.readouterr())).encode())
     database = b"".join(path.read_bytes() for path in airflow_home.glob("airflow.db*"))
     assert topic.encode() in database, "the XComs are in this file"
     assert not _leaks(database)

@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 
 from mirror.config import load
-from mirror.copy.spark_start import INCLUDE
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.connect import clusters, ledger_of
+from mirror.spark.start import INCLUDE
+from mirror.sync.flow_clusters import clusters, ledger_of
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.spark import SparkCluster
+from tests.airflow.task_log import TaskLog
 from tests.waiting import PATIENCE
 
 EXECUTORS = """\
@@ -57,6 +58,7 @@ def config(pair: ClusterPair, spark: SparkCluster, oracle: Oracle, tmp_path: Pat
             "source->target.mirror.spark.connection": "spark_cluster",
             "source->target.mirror.spark.properties.file": str(tmp_path / "spark.properties"),
             "source->target.mirror.lanes": "4",
+            "source->target.mirror.audit.spark.threshold": "0",
             "source->target.mirror.transaction.max.bytes": "20000",
         }
     )
@@ -87,7 +89,7 @@ def by_hand(config: Path, log: Path, *arguments: str) -> "subprocess.Popen[str]"
 
 
 def test_our_code_reaches_the_workers_from_the_dag(
-    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+    config: Path, pair: ClusterPair, spark: SparkCluster, oracle: Oracle, run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
     run = run_dag(f"{pair.source}-to-{pair.target}.copy")
     assert run.state == "success"
@@ -97,10 +99,16 @@ def test_our_code_reaches_the_workers_from_the_dag(
     [application] = [each for each in spark.applications() if each["name"] == f"mirror copy {pair.flow}"]
     assert application["state"] == "FINISHED"
     # The workers' standard errors are their executors', so they hand their lines to the driver.
-    said = [line for line in "".join(capfd.readouterr()).splitlines() if "[mirror.job.copy.lane]" in line]
+    said = task_log.said_by("mirror.job.copy.lane")
     lanes = len(run.xcom["copy"]["lanes"]["lane"])
     for words in (" begins: ", " has fenced earlier attempts ", " ended: "):
-        assert len([line for line in said if "[info " in line and words in line]) == lanes, said
+        assert len([line for line in said if words in line]) == lanes, said
+
+    audited = run_dag(f"{pair.source}-to-{pair.target}.audit").xcom["audit"]
+    assert (audited["total_state"], audited["total_target_records"]) == ("equal", copied)
+    said = task_log.said_by("mirror.job.audit.parallel")
+    assert said, "each task of the audit says what it read"
+    assert all(line.startswith(f"{pair.flow}: ") for line in said), said
 
 
 def test_an_executor_that_is_killed_costs_nothing_but_time(

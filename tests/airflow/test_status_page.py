@@ -39,11 +39,11 @@ def api(airflow_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             patch.setenv(name, value)
         from airflow.api_fastapi.app import create_app
 
-        from mirror.report.snapshot_cache import shared
+        from mirror.status.snapshot_cache import shared_cache
 
         with TestClient(create_app(apps="core"), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
             yield client
-        shared().stop()  # it would go on to read the configuration of whatever test runs next in this process
+        shared_cache().stop()  # it would go on to read the configuration of whatever test runs next in this process
 
 
 @pytest.fixture
@@ -143,8 +143,8 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     api: TestClient, run_dag: Callable[..., Any], headers: Callable[[str], dict[str, str]]
 ) -> None:
     assert run_dag("east-to-west.copy").state == "failed"
-    from mirror.config.names import FlowName
-    from mirror.web.airflow_access import AirflowAccess
+    from mirror.config.flow import FlowName
+    from mirror.web.airflow_view import AirflowAccess
 
     view = AirflowAccess().view(FlowName("east", "west"))
     copy = view.dag("copy")

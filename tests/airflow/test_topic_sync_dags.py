@@ -8,6 +8,7 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from tests.airflow.task_log import TaskLog
 from tests.waiting import eventually
 
 
@@ -54,12 +55,12 @@ def test_configs_arrive_and_xcom_says_which(pair: ClusterPair, run: Callable[...
 
 
 def test_a_config_that_cannot_be_carried_makes_it_red_and_the_others_arrive(
-    pair: ClusterPair, run: Callable[..., Any], oracle: Oracle, topic: str, capfd: pytest.CaptureFixture[str]
+    pair: ClusterPair, run: Callable[..., Any], oracle: Oracle, topic: str, task_log: TaskLog
 ) -> None:
     oracle.alter_configs(pair.source_bootstrap, topic, {"min.insync.replicas": "2"})
     done = run("topic-configs", **{"config.properties.exclude": "unclean.leader.election.enable"})
     assert (done.state, done.xcom["topic_configs"]["changed"]["entry"]) == ("failed", ["retention.ms"])
-    assert "RemoteConfigRefused" in "".join(capfd.readouterr())
+    assert "RemoteConfigRefused" in task_log.take()
     wait_for(pair, oracle, topic, {"retention.ms": "3600000"})
 
 

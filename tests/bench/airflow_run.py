@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from mirror.config import load
-from mirror.report.pools import pools
+from mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.__main__ import main
-from mirror.formats.checkpoint import Checkpoint
-from mirror.offsets.checkpoint_rules import Candidate, Stored, due, key_of
-from mirror.offsets.group_offset_rules import to_commit
+from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.partition import TopicPartition
 from mirror.policy import DefaultReplicationPolicy
+from mirror.translation.group_rules import Candidate, StoredCheckpoint, due, key_of, to_commit
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.compat.peer import Peer, compared
@@ -38,7 +37,7 @@ def test_checkpoints_are_emitted_as_by_mirrormaker_2(peer: Peer, rounds: list[di
         for each in rounds
     ]
     expected = peer.ask("emitted_checkpoints", source="east", target="west", rounds=rows)
-    stored: dict[Any, Stored] = {}
+    stored: dict[Any, StoredCheckpoint] = {}
     for each, theirs in zip(rows, expected, strict=True):
         peer.cases["rounds of checkpoints"] += 1
         candidates = [
@@ -56,7 +55,7 @@ def test_checkpoints_are_emitted_as_by_mirrormaker_2(peer: Peer, rounds: list[di
             if row["downstream"] is not None and row["downstream"] >= 0
         ]
         ours = due(candidates, stored)
-        stored |= {key_of(candidate.checkpoint): Stored(candidate.checkpoint, None) for candidate in ours}
+        stored |= {key_of(candidate.checkpoint): StoredCheckpoint(candidate.checkpoint, None) for candidate in ours}
         assert sorted(list(candidate.checkpoint[1:]) for candidate in ours) == sorted(theirs)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mirror.client import MirrorClient, translate_offsets, translate_offsets_matching
 from mirror.errors import CheckpointsMissing, ClusterUnreachable, DeadlineExceeded
-from mirror.formats.checkpoint import Checkpoint
+from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.partition import TopicPartition
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -107,10 +107,11 @@ def test_offsets_are_translated_as_java_translates_them(cluster, peer, oracle):
             cluster.resume()
 
 
-def test_the_example_of_the_readme_runs(cluster, oracle, capsys):
+def test_the_example_of_the_handbook_runs(cluster, oracle, capsys):
     made = Checkpoint("billing", "a.topic", 0, 7, 9)
     oracle.produce_records(cluster.bootstrap, "a.checkpoints.internal", [Record(made.key, made.value)])
-    (example,) = re.findall(r"<!-- example: client -->\n```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    page = (ROOT / "docs" / "guides" / "python-client.md").read_text()
+    (example,) = re.findall(r"<!-- example: client -->\n```python\n(.*?)```", page, flags=re.DOTALL)
     exec(example.replace("west-1:9093", cluster.bootstrap).replace("SSL", "PLAINTEXT").replace('"east"', '"a"'), {})
     assert "a.topic-0 9" in capsys.readouterr().out
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mirror.config import load
 from mirror.config.catalogue import CATALOGUE
-from tests.compat.intended import CONNECTORS_NOT_CREATED, DEFAULTS, NotCreated
+from tests.compat.configurations import good_lines
+from tests.compat.differences import CONNECTORS_NOT_CREATED, DEFAULTS, NotCreated
 from tests.compat.peer import Peer, Refused, compared
-from tests.compat.strategies import good_lines
 
 HEAD = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\nB->A.enabled=true\n"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mirror.config.catalogue import CATALOGUE
 from mirror.errors import ConfigurationError
 from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
-from tests.compat.intended import refused_here_alone
+from tests.compat.differences import refused_here_alone
 from tests.compat.peer import Peer, Refused, compared
 from tests.compat.strategies import filter_properties, filtered_names
 

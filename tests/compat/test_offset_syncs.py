@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats import checkpoint, heartbeat, offset_sync
-from mirror.formats.checkpoint import Checkpoint
-from mirror.formats.heartbeat import Heartbeat
-from mirror.formats.offset_sync import OffsetSync
+from mirror.formats import mm2
+from mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
 from mirror.offsets.map import OffsetMap, runs_of
-from mirror.offsets.sync_pairs import MOST, pairs_to_write
-from mirror.offsets.sync_store import OffsetSyncStore, Pair
+from mirror.translation.offset_sync_pairs import MOST, pairs_to_write
+from mirror.translation.offset_sync_store import OffsetSyncStore, SyncPair
 from tests.compat.peer import Peer, Refused, compared
 
-KINDS = {"offset_sync": offset_sync.decode, "checkpoint": checkpoint.decode, "heartbeat": heartbeat.decode}
+KINDS = {"offset_sync": mm2.decode_offset_sync, "checkpoint": mm2.decode_checkpoint, "heartbeat": mm2.decode_heartbeat}
 LONGS = st.integers(-(2**63), 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 partitions = st.integers(-(2**31), 2**31 - 1)
@@ -122,7 +120,7 @@ def test_the_records_that_java_syncs_are_those_that_are_written_and_the_end(peer
 def test_java_never_translates_late_by_what_runs_wrote_and_the_nearer_the_end_the_less_early(
     peer: Peer, runs: list[list[tuple[int, int, int]]], lag: int, live: bool
 ) -> None:
-    copied, written, built = [(-1, -1)], list[Pair](), OffsetMap()
+    copied, written, built = [(-1, -1)], list[SyncPair](), OffsetMap()
     for gaps in runs:
         new = records_of(gaps, copied[-1])
         built = built.extended(runs_of(*zip(*new, strict=True)))

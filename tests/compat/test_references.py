@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mirror.config.references import references
 from mirror.config.setting import Setting
 from mirror.errors import ConfigurationError
+from tests.compat.configurations import REFERENCE_PIECES
 from tests.compat.peer import ENVIRONMENT, Peer, Refused, compared
-from tests.compat.strategies import REFERENCE_PIECES
 
 CLASSES = "org.apache.kafka.common.config.provider."
 

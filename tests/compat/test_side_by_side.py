@@ -1,7 +1,7 @@
 """The real MirrorMaker 2 and this mirror on one source, each into a target of its own: what stands on the targets afterwards is the same.
 
-Records and translated offsets are compared elsewhere; here it is everything beside them. Where the two differ on purpose, the README says
-why («What differs from MirrorMaker 2»).
+Records and translated offsets are compared elsewhere; here it is everything beside them. Where the two differ on purpose,
+docs/reference/differences-from-mirrormaker2.md says why.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from mirror.__main__ import main
-from mirror.commands.parser import parser
+from mirror.cli.parser import parser
 from services.kafka import KafkaCluster
 from services.mirrormaker import MirrorMaker
 from tests.integration.consumers import committed, groups_of, set_offsets

@@ -7,8 +7,8 @@ from mirror.config.catalogue import CATALOGUE
 from mirror.kafka.model import Acl, ConfigEntry
 from mirror.policy import DefaultReplicationPolicy, TopicSelection
 from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
-from mirror.sync.acl_changes import remote_acls
-from mirror.sync.config_changes import configs_to_create, configs_to_sync
+from mirror.sync.config_diff import configs_to_create, configs_to_sync
+from mirror.sync.topic_acls import remote_acls
 from tests.compat.peer import Peer, compared
 
 EXCLUDE = CATALOGUE["config.properties.exclude"].default

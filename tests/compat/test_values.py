@@ -3,10 +3,10 @@
 from typing import Any
 
 from mirror.config.catalogue import CATALOGUE
-from mirror.config.client_keys import SECURITY_KEYS
-from tests.compat.intended import DEFAULTS, is_ours, laxer, stricter
+from mirror.config.clients.catalogue import SECURITY_KEYS
+from tests.compat.configurations import TEXTS_BY_TYPE
+from tests.compat.differences import DEFAULTS, is_ours, laxer, stricter
 from tests.compat.peer import Peer
-from tests.compat.strategies import TEXTS_BY_TYPE
 
 REQUIRED = {
     "name": "x",

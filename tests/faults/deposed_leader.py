@@ -5,7 +5,7 @@ deposed leader reaches nobody else, and each step of a run is told where it begi
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,12 +96,12 @@ def deposed(target: KafkaCluster) -> str:
 
 
 @contextmanager
-def new_site(source: str, target: KafkaCluster, oracle: Oracle, directory: Path) -> Iterator[Site]:
+def new_site(source: str, target: KafkaCluster, oracle: Oracle, directory: Path, extra: Mapping[str, str]) -> Iterator[Site]:
     """A flow of its own, whose target is whole again at the end."""
     mark = uuid.uuid4().hex[:6]
     others = target.bootstrap_without(SEPARABLE)
     pair = ClusterPair(f"east{mark}", f"south{mark}", source, f"{deposed(target)},{others}", mark, directory)
-    mirroring = Mirroring(pair, oracle, load([pair.properties(extra=PROPERTIES)]).flow(pair.flow))
+    mirroring = Mirroring(pair, oracle, load([pair.properties(extra={**PROPERTIES, **extra})]).flow(pair.flow))
     topic = pair.topic("orders")
     remote, internal = pair.remote(topic), (f"mm2-ledger.{pair.source}.internal", f"mm2-control.{pair.source}.internal")
     oracle.create_topic(source, topic, 2)

@@ -9,21 +9,19 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from mirror.copy.confluent_engine import ConfluentEngine
-from mirror.copy.confluent_target import Target
+from mirror.copy.verdict import Verdict
 from mirror.errors import MirrorError
-from mirror.offsets.lanes import lane_of
-from mirror.report.verdict import Verdict
+from mirror.offsets.partition import lane_of
 from services.comparison import Comparison
 from services.oracle import Record
-from tests.faults.conftest import Placed, ThreeBrokers
+from tests.engine_hooks import EngineHooks, HitInTransaction
+from tests.faults.conftest import Placed, ThreeBrokers, second_engine_in_series
 from tests.faults.injections_brokers import Kill, MoveLeaders, Pause, draw
 from tests.waiting import eventually
 
@@ -45,22 +43,13 @@ class UnderFire:
         mirroring = self.flow.mirroring
         mirroring.oracle.produce(mirroring.source, self.flow.topic, RECORDS, seed=self.seed, codec="lz4")
 
-    def hit(self, sent: int, inject: Callable[[], None]) -> None:
-        """A run that is hit when so many records were sent, and those that it takes to finish."""
+    def hit(self, copied: int, inject: Callable[[], None]) -> None:
+        """A run that is hit in a transaction when so many records were copied, and those that it takes to finish."""
         self.produce()
-        with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as threads:
-            send, before = Target.send, itertools.count()
-            hits: list[Future[None]] = []
-
-            def send_and_hit(target: Target, *record: Any) -> None:
-                send(target, *record)
-                if next(before) == sent:
-                    hits.append(threads.submit(inject))
-
-            patch.setattr(Target, "send", send_and_hit)
+        with pytest.MonkeyPatch.context() as patch:
+            hit = HitInTransaction(patch, copied, inject)
             run(self.flow)
-        assert len(hits) == 1, "the copy was over before it could be hit"
-        hits[0].result()
+        hit.result()
         finished(self.flow)
 
     def compare(self) -> Comparison:
@@ -98,14 +87,14 @@ def healed(three_brokers: ThreeBrokers) -> Iterator[None]:
 
 
 @pytest.fixture
-def under_fire(three_brokers: ThreeBrokers) -> UnderFire:
+def under_fire(three_brokers: ThreeBrokers, engine: Mapping[str, str]) -> UnderFire:
     """A flow with small transactions, so that there are many moments to be hit in."""
     flow = three_brokers.place(
         source=dict.fromkeys(range(PARTITIONS), (1, 2, 3)),
         remote=dict.fromkeys(range(PARTITIONS), (2, 3, 1)),
         ledger=dict.fromkeys(range(2), (3, 1, 2)),
         configs={"min.insync.replicas": "2"},
-        extra={"source->target.mirror.transaction.max.bytes": "65536"},
+        extra={**engine, "source->target.mirror.transaction.max.bytes": "65536"},
     )
     flow.mirroring.copy()  # so that there are coordinators to be moved
     three_brokers.keep_coordinators_at([3, 1, 2])
@@ -123,24 +112,24 @@ def test_a_coordinator_that_dies_before_it_answers_a_commit_leaves_no_doubt(
     three_brokers: ThreeBrokers, under_fire: UnderFire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed = Kill(three_brokers.cluster, 3)
-    commit, commits = ConfluentEngine.commit, threading.Semaphore(4)
+    hooks, commits = EngineHooks(monkeypatch), itertools.count()
 
-    def commit_and_kill(engine: ConfluentEngine) -> None:
-        if not commits.acquire(blocking=False):
-            monkeypatch.undo()
+    def commit_and_kill(commit: Callable[[], None]) -> None:
+        if next(commits) == 4:
             with ThreadPoolExecutor(1) as threads:
                 threads.submit(killed.inject)
-                commit(engine)
+                commit()
             return
-        commit(engine)
+        commit()
 
-    monkeypatch.setattr(ConfluentEngine, "commit", commit_and_kill)
+    hooks.around_commit = commit_and_kill
     under_fire.produce()
     finished(under_fire.flow)
     killed.heal()
     assert under_fire.compare().equal
 
 
+@second_engine_in_series
 def test_a_broker_that_hangs_and_wakes_up_as_if_nothing_had_happened_does_no_harm(
     three_brokers: ThreeBrokers, under_fire: UnderFire
 ) -> None:
@@ -173,8 +162,10 @@ def test_leaders_that_move_while_they_are_read_and_written_change_nothing(three_
     assert under_fire.compare().equal
 
 
-def test_the_end_of_a_transaction_that_a_newer_leader_wrote_is_no_truncated_source(three_brokers: ThreeBrokers) -> None:
-    flow = three_brokers.place(source={0: (1, 2, 3)}, remote={0: (2, 3)}, ledger={0: (3, 2)})
+def test_the_end_of_a_transaction_that_a_newer_leader_wrote_is_no_truncated_source(
+    three_brokers: ThreeBrokers, engine: Mapping[str, str]
+) -> None:
+    flow = three_brokers.place(source={0: (1, 2, 3)}, remote={0: (2, 3)}, ledger={0: (3, 2)}, extra=engine)
     oracle, bootstrap = three_brokers.oracle, three_brokers.cluster.bootstrap
     oracle.open_transaction(bootstrap, flow.topic, flow.topic, [Record(b"k", b"v")] * 5)
     MoveLeaders(three_brokers.cluster, oracle, (flow.topic,)).inject()
@@ -185,13 +176,14 @@ def test_the_end_of_a_transaction_that_a_newer_leader_wrote_is_no_truncated_sour
     assert (judged.state, judged.records) == ("done", 5), str(judged)
 
 
+@second_engine_in_series
 def test_while_a_broker_is_dead_only_what_it_alone_has_waits_and_goes_on_by_itself(
-    three_brokers: ThreeBrokers, under_fire: UnderFire
+    three_brokers: ThreeBrokers, under_fire: UnderFire, engine: Mapping[str, str]
 ) -> None:
     safe = {0: (3, 2), 1: (3, 2)}
-    leaderless = three_brokers.place(safe, {0: [1], 1: [3]}, {0: (3, 2)})
-    too_few = three_brokers.place(safe, {0: (1, 3), 1: (3, 2)}, {0: (3, 2)}, configs={"min.insync.replicas": "2"})
-    no_ledger = three_brokers.place(safe, safe, {0: [1], 1: [3]})
+    leaderless = three_brokers.place(safe, {0: [1], 1: [3]}, {0: (3, 2)}, engine)
+    too_few = three_brokers.place(safe, {0: (1, 3), 1: (3, 2)}, {0: (3, 2)}, engine, {"min.insync.replicas": "2"})
+    no_ledger = three_brokers.place(safe, safe, {0: [1], 1: [3]}, engine)
     flows = (leaderless, too_few, no_ledger)
     for flow in flows:
         assert flow.mirroring.copy().state == "done"
@@ -228,7 +220,7 @@ def test_eight_faults_by_chance_for_each_seed(three_brokers: ThreeBrokers, under
     flow = under_fire.flow
     for number in range(8):
         fault = draw(three_brokers.cluster, three_brokers.oracle, (flow.ledger, flow.remote, flow.topic), chance)
-        sent, seconds = chance.randrange(RECORDS // 2), chance.choice((2, 8, 30))
+        copied, seconds = chance.randrange(RECORDS // 2), chance.choice((2, 8, 30))
         three_brokers.await_replicas(flow.ledger, flow.remote, flow.topic)
 
         healing = threading.Timer(seconds, fault.heal)
@@ -237,8 +229,8 @@ def test_eight_faults_by_chance_for_each_seed(three_brokers: ThreeBrokers, under
             fault.inject()
             healing.start()
 
-        under_fire.hit(sent, inject)
+        under_fire.hit(copied, inject)
         healing.join()
         comparison = under_fire.compare()
         assert comparison.equal
-        print(f"seed {seed}, round {number}: {fault.name} at {sent} records for {seconds} s, {comparison.records} records equal")
+        print(f"seed {seed}, round {number}: {fault.name} at {copied} records for {seconds} s, {comparison.records} records equal")

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from mirror.copy import attempt
-from mirror.copy.log_end import LogEnd
+from mirror.copy import lane_protocol
+from mirror.copy import publish as publishing
 from mirror.copy.model import LaneResult
+from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process, lane_task
+from mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
 from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from mirror.handover.lanes import Records, write_lane
 from mirror.kafka import ledger
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.compare_and_set import LogEnd
+from mirror.kafka.reader import BoundedReader
+from mirror.migration.lane_writer import Records, write_lane
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
-from mirror.report import ledger_after
-from mirror.report.publish import publish
-from mirror.report.verdict import DONE, NOTHING_TO_DO, verdict
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import SERVERS, Beginnings, Site, new_site
@@ -42,9 +42,9 @@ def south(services_directory: Path) -> Iterator[KafkaCluster]:
         target.discard()
 
 
-@pytest.fixture
-def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
-    with new_site(east.bootstrap, south, oracle, tmp_path) as made:
+@pytest.fixture(params=["records", pytest.param("batches", marks=pytest.mark.faults)])
+def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    with new_site(east.bootstrap, south, oracle, tmp_path, {"source->target.mirror.engine": request.param}) as made:
         yield made
 
 
@@ -71,14 +71,14 @@ def misled(site: Site, begin: Beginnings) -> Site:
 def doubts(monkeypatch: pytest.MonkeyPatch) -> list[MirrorError | None]:
     """Why another broker was asked for the ledger after a copy, look by look; None: what was told is believed."""
     seen: list[MirrorError | None] = []
-    read = ledger_after._read
+    read = publishing._read
 
     def looked(*arguments: Any) -> Any:
         found = read(*arguments)
         seen.append(found[1])
         return found
 
-    monkeypatch.setattr(ledger_after, "_read", looked)
+    monkeypatch.setattr(publishing, "_read", looked)
     return seen
 
 
@@ -186,7 +186,7 @@ def test_without_the_check_of_where_records_are_delivered_the_same_play_doubles_
 
     monkeypatch.setattr(LogEnd, "delivered", believed)
     for seconds in ("_MARKER_SECONDS", "_LEDGER_MARKER_SECONDS"):  # a deposed leader never shows a marker
-        monkeypatch.setattr(attempt, seconds, 0.0)
+        monkeypatch.setattr(lane_protocol, seconds, 0.0)
     for number in range(UNCHECKED):
         copy(misled, begin, number)
         accounts = misled.accounts()

@@ -7,18 +7,18 @@ must survive.
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from mirror.copy.confluent_engine import ConfluentEngine
-from mirror.decide.request import Request
+from mirror.copy.verdict import Verdict
+from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.formats.control import RESTART
-from mirror.report.verdict import Verdict
+from tests.engine_hooks import EngineHooks
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection
 from tests.waiting import PATIENCE
@@ -47,14 +47,13 @@ class HeldCommits:
         self._arrived = threading.Semaphore(0)
         self._go_on = threading.Event()
         self._threads = ThreadPoolExecutor(len(flows))
-        commit = ConfluentEngine.commit
 
-        def held(engine: ConfluentEngine) -> None:
+        def held(commit: Callable[[], None]) -> None:
             self._arrived.release()
             self._go_on.wait(PATIENCE)
-            commit(engine)
+            commit()
 
-        patch.setattr(ConfluentEngine, "commit", held)
+        EngineHooks(patch).around_commit = held
         self._runs = [self._threads.submit(flow.mirroring.copy) for flow in flows]
         for _ in flows:
             assert self._arrived.acquire(timeout=PATIENCE)
@@ -66,17 +65,19 @@ class HeldCommits:
         self._threads.shutdown()
 
 
-@pytest.fixture(scope="module")
-def after(three_brokers: ThreeBrokers) -> Iterator[AfterElection]:
+@pytest.fixture(scope="module", params=["records", pytest.param("batches", marks=pytest.mark.faults)])
+def after(three_brokers: ThreeBrokers, request: pytest.FixtureRequest) -> Iterator[AfterElection]:
     """50 records of each partition are everywhere, 30 more were copied while broker 2 was away, and then broker 1 died.
 
     Of two flows broker 2 still got the 30 records, and only the end of their transaction was written in its absence.
     """
-    source = three_brokers.place({0: AT_RISK, 1: AT_RISK, 2: AT_RISK, 3: SAFE}, dict.fromkeys(range(4), SAFE), {0: SAFE})
-    target = three_brokers.place({0: SAFE, 1: SAFE}, {0: AT_RISK, 1: SAFE}, {0: SAFE})
-    ledger = three_brokers.place({0: SAFE, 1: SAFE}, {0: SAFE, 1: SAFE}, {0: AT_RISK})
-    marker = three_brokers.place({0: SAFE, 1: SAFE}, {0: AT_RISK, 1: SAFE}, {0: SAFE}, PATIENT)
-    ledger_marker = three_brokers.place({0: SAFE}, {0: SAFE}, {0: AT_RISK}, PATIENT)
+    engine = {"source->target.mirror.engine": request.param}
+    patient = {**engine, **PATIENT}
+    source = three_brokers.place({0: AT_RISK, 1: AT_RISK, 2: AT_RISK, 3: SAFE}, dict.fromkeys(range(4), SAFE), {0: SAFE}, engine)
+    target = three_brokers.place({0: SAFE, 1: SAFE}, {0: AT_RISK, 1: SAFE}, {0: SAFE}, engine)
+    ledger = three_brokers.place({0: SAFE, 1: SAFE}, {0: SAFE, 1: SAFE}, {0: AT_RISK}, engine)
+    marker = three_brokers.place({0: SAFE, 1: SAFE}, {0: AT_RISK, 1: SAFE}, {0: SAFE}, patient)
+    ledger_marker = three_brokers.place({0: SAFE}, {0: SAFE}, {0: AT_RISK}, patient)
     flows = ((source, range(4)), (target, range(2)), (ledger, range(2)))
     at_risk = {source.topic: [0, 1, 2], target.remote: [0], ledger.ledger: [0], marker.remote: [0], ledger_marker.ledger: [0]}
     election = UncleanElection(three_brokers.cluster, three_brokers.oracle, at_risk)
@@ -191,5 +192,7 @@ def test_who_decides_to_restart_gets_what_the_source_has_now_and_what_the_target
 
 def restarted(flow: Placed, partition: int) -> int | None:
     """Decides as the error says; gives the source offset at which the copy goes on."""
-    (made,) = decide(flow.mirroring.flow, Request(RESTART, who="test", why="an unclean election", topic=flow.topic, partition=partition))
+    (made,) = decide(
+        flow.mirroring.flow, DecisionRequest(RESTART, who="test", why="an unclean election", topic=flow.topic, partition=partition)
+    )
     return made.decision.offset

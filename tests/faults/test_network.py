@@ -2,26 +2,27 @@
 
 import itertools
 import random
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mirror.copy.confluent_target import Target
+from mirror.copy.verdict import DONE, FAILED, Verdict
 from mirror.errors import MirrorError
 from mirror.kafka import consumer_settings
-from mirror.report.verdict import DONE, FAILED, Verdict
+from mirror.offsets.partition import TopicPartition
+from mirror.sync.flow_clusters import clusters
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
 from services.proxy import Proxy
+from tests.engine_hooks import EngineHooks, HitInTransaction
 from tests.faults.runner.__main__ import new_site
 from tests.faults.runner.results import Outcome
-from tests.faults.runner.site import Site
-from tests.waiting import PATIENCE
+from tests.faults.runner.site import PARTITIONS, Site
+from tests.waiting import PATIENCE, eventually
 
 RECORDS = 40_000
 SIDES = ("source", "target")
@@ -33,7 +34,7 @@ long = pytest.mark.faults
 def make_site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """A flow between the shared clusters, reached through their networks, which are healed at the end."""
 
-    def make(extra: dict[str, str] | None = None) -> Site:
+    def make(extra: Mapping[str, str] | None = None) -> Site:
         return new_site(east, west, oracle, tmp_path, {"admin.timeout.ms": "5000", **(extra or {})})
 
     yield make
@@ -44,7 +45,7 @@ def make_site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: 
 
 @pytest.fixture
 def thread() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(2) as pool:
         yield pool
 
 
@@ -60,18 +61,11 @@ def assert_exact(site: Site) -> None:
 
 def cut_in_the_middle(site: Site, thread: ThreadPoolExecutor, patch: pytest.MonkeyPatch, cut: Callable[[], None]) -> "Future[Verdict]":
     """A copy whose network is cut when it has sent some of its records, and not yet all of them."""
-    send, sent, over = Target.send, itertools.count(1), threading.Event()
-
-    def send_and_cut(target: Target, *record: Any) -> None:
-        send(target, *record)
-        if next(sent) == RECORDS // 10:
-            cut()
-            over.set()
-
     site.mirroring.refresh()
-    patch.setattr(Target, "send", send_and_cut)
+    hit = HitInTransaction(patch, RECORDS // 10, cut)
     copy = thread.submit(site.mirroring.copy)
-    assert over.wait(PATIENCE), "the copy did not get to its middle"
+    assert hit.begun.wait(PATIENCE), "the copy did not get to its middle"
+    hit.result()
     return copy
 
 
@@ -131,10 +125,15 @@ def test_a_first_copy_of_a_hundred_partitions_from_far_takes_no_longer_than_one_
     [("source", "hold"), ("target", "refuse"), pytest.param("source", "refuse", marks=long), pytest.param("target", "hold", marks=long)],
 )
 def test_a_cut_of_three_seconds_is_survived_by_the_run(
-    make_site: Callable[..., Site], thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, side: str, how: str
+    make_site: Callable[..., Site],
+    thread: ThreadPoolExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: Mapping[str, str],
+    side: str,
+    how: str,
 ) -> None:
     # The deadline of an answer is longer than the cut and any stall of the machine together.
-    site = make_site({"admin.timeout.ms": "30000"})
+    site = make_site({**engine, "admin.timeout.ms": "30000"})
     site.produce(RECORDS, seed=1)
     copy = cut_in_the_middle(site, thread, monkeypatch, getattr(network(site, side), how))
     time.sleep(3)
@@ -145,13 +144,35 @@ def test_a_cut_of_three_seconds_is_survived_by_the_run(
     assert_exact(site)
 
 
+def test_an_end_that_was_asked_for_when_the_connection_broke_is_told_once_there_is_another(
+    make_site: Callable[..., Site], thread: ThreadPoolExecutor
+) -> None:
+    site = make_site()
+    site.produce(100, seed=1)
+    partitions = [TopicPartition(site.topic, number) for number in range(PARTITIONS)]
+    with clusters(site.mirroring.flow) as (source, _):
+        ends = source.offsets(partitions, "latest")
+        site.source.network.hold()
+        asked = [thread.submit(source.offsets, partitions, "latest"), thread.submit(source.offsets_for_time, partitions, 0)]
+        assert futures.wait(asked, timeout=1).not_done == set(asked), "the questions are on their way"
+        site.source.network.drop()
+        site.source.network.heal()
+        assert asked[0].result(PATIENCE) == ends
+        assert asked[1].result(PATIENCE) == dict.fromkeys(partitions, 0)
+
+
 @long
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("how", CUTS)
 def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run_goes_on(
-    make_site: Callable[..., Site], thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, side: str, how: str
+    make_site: Callable[..., Site],
+    thread: ThreadPoolExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: Mapping[str, str],
+    side: str,
+    how: str,
 ) -> None:
-    site = make_site()
+    site = make_site(engine)
     site.produce(RECORDS, seed=1)
     copy = cut_in_the_middle(site, thread, monkeypatch, getattr(network(site, side), how))
     cut = time.monotonic()
@@ -171,15 +192,51 @@ def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run
     assert_exact(site)
 
 
+# ------------------------------------------------------------ answers that are lost
+
+
+def test_a_commit_that_the_target_made_and_could_not_tell_is_neither_lost_nor_doubled(
+    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, engine: Mapping[str, str]
+) -> None:
+    """The connection breaks when the commit is in force, and before the answer to it arrives."""
+    site = make_site({**engine, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "65536"})
+    site.produce(8_000, seed=1)
+    commits, lost = itertools.count(), list[bool]()
+
+    def committed() -> int:
+        return sum(each.records for each in site.oracle.count(site.target.bootstrap, site.remote))
+
+    def lose_answer(commit: Callable[[], None]) -> None:
+        if next(commits) != 1:
+            commit()
+            return
+        before = committed()
+        site.target.network.hold_answers()
+        with ThreadPoolExecutor(1) as threads:
+            called = threads.submit(commit)
+            eventually(lambda: committed() > before, "the commit is in force")
+            site.target.network.drop()
+            site.target.network.heal()
+            lost.append(True)
+            called.result(PATIENCE)
+
+    EngineHooks(monkeypatch).around_commit = lose_answer
+    judged = site.mirroring.copy()
+    assert lost, "the copy was over before an answer could be lost"
+    assert (judged.state, judged.owed) == (DONE, 0), str(judged)
+    assert_exact(site)
+
+
 # ------------------------------------------------------------ nothing but aborted records, for long
 
 
 def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed(
-    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, engine: Mapping[str, str]
 ) -> None:
     monkeypatch.setattr(consumer_settings, "STATISTICS_MS", 500)
     site = make_site(
         {
+            **engine,
             "source->target.mirror.transaction.timeout.ms": "4000",
             "source.consumer.fetch.max.bytes": "32768",
             "source.consumer.max.partition.fetch.bytes": "32768",

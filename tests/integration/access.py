@@ -102,7 +102,7 @@ def source_topic(pair, oracle, name):
 
 
 def allow_everything(allow, cluster, pair, *topics):
-    """All that the README asks for, on either side."""
+    """All that docs/operate/permissions.md asks for, on either side."""
     rights = [acl("mirror", topic, each) for topic in topics for each in ("READ", "DESCRIBE_CONFIGS")]
     all_remote = ("READ", "WRITE", "CREATE", "ALTER", "DESCRIBE_CONFIGS")
     rights += [acl("mirror", f"{pair.source}.", each, pattern="PREFIXED") for each in all_remote]

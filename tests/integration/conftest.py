@@ -6,21 +6,22 @@ from dataclasses import dataclass
 import pytest
 
 from mirror.config import Flow, load
+from mirror.copy.publish import Published, publish
 from mirror.copy.run import copy_in_process
+from mirror.copy.verdict import Verdict, verdict
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.connect import clusters, ledger_of
 from mirror.kafka.ledger import LedgerView
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
-from mirror.report.publish import Published, publish
-from mirror.report.verdict import Verdict, verdict
-from mirror.sync.topics import TopicsRefreshed, refresh_topics
+from mirror.sync.flow_clusters import clusters, ledger_of
+from mirror.sync.topics import RefreshTopicsResult, refresh_topics
 from services.comparison import Comparison
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from tests.integration.access import allow, run, secure
-from tests.integration.backfilling import backfilling
+from tests.integration.backfill_flow import backfilling
+from tests.integration.both_engines import ENGINE
 from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
 from tests.integration.left_behind import left
 from tests.integration.planter import planter
@@ -48,7 +49,7 @@ class Mirroring:
     def plan(self) -> Plan:
         return plan(self.flow, dry_run=True)
 
-    def refresh(self) -> TopicsRefreshed:
+    def refresh(self) -> RefreshTopicsResult:
         with clusters(self.flow) as (source, target):
             return refresh_topics(self.flow, source, target)
 
@@ -82,9 +83,15 @@ def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
 
 
 @pytest.fixture
-def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring]) -> Mirroring:
-    """The flow of this test with four lanes."""
-    return make_mirroring(pair)
+def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring], request: pytest.FixtureRequest) -> Mirroring:
+    """The flow of this test with four lanes; with the engine that a test asks for by `both_engines`."""
+    return make_mirroring(pair, {ENGINE: getattr(request, "param", "records")})
+
+
+@pytest.fixture(params=("records", "batches"))
+def engine(request: pytest.FixtureRequest) -> Mapping[str, str]:
+    """The property that chooses the copy's engine, for tests that both have to pass."""
+    return {ENGINE: request.param}
 
 
 @pytest.fixture

@@ -9,11 +9,9 @@ import pytest
 from confluent_kafka import Producer
 
 from mirror.__main__ import main
-from mirror.copy import run as copy_run
-from mirror.copy.confluent_engine import ConfluentEngine
-from mirror.formats.ledger_bytes import encode, encode_key
-from mirror.offsets.lanes import lane_of
-from mirror.offsets.partition import TopicPartition
+from mirror.formats.ledger_codec import encode, encode_key
+from mirror.offsets.partition import TopicPartition, lane_of
+from tests.engine_hooks import EngineHooks
 from tests.waiting import PATIENCE
 
 COMMAND = re.compile(r'python -m mirror (decide .*? --reason "…")')
@@ -97,15 +95,14 @@ def inside_the_transaction(monkeypatch):
     """Lets something happen once, when a transaction's records of the topic are acknowledged and it is not committed yet."""
 
     def arrange(topic, happening):
-        class Engine(ConfluentEngine):
-            def copy(self, work, limits):
-                progress = super().copy(work, limits)
-                if happenings and any(moved.source.topic == topic for moved in progress):
-                    happenings.pop()()
-                return progress
+        def copied(copy):
+            progress = copy()
+            if happenings and any(moved.source.topic == topic for moved in progress):
+                happenings.pop()()
+            return progress
 
         happenings = [happening]
-        monkeypatch.setattr(copy_run, "ConfluentEngine", Engine)
+        EngineHooks(monkeypatch).around_copy = copied
 
     return arrange
 

@@ -5,8 +5,8 @@ from confluent_kafka import Producer
 
 from mirror.errors import MirrorError
 from mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
-from mirror.handover.take_over import Request, take_over
-from mirror.kafka.connect import clusters
+from mirror.migration.take_over import TakeOverRequest, take_over
+from mirror.sync.flow_clusters import clusters
 from tests.waiting import PATIENCE
 
 
@@ -56,7 +56,7 @@ def left(mirroring):
 
 def taken(mirroring, **options):
     dry_run = options.pop("dry_run", False)
-    done = take_over(mirroring.flow, Request("a test", **options), dry_run)
+    done = take_over(mirroring.flow, TakeOverRequest("a test", **options), dry_run)
     return done, dict(zip(done.result["topic"], done.result["watermark"], strict=True))
 
 

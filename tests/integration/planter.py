@@ -6,11 +6,10 @@ import pytest
 from confluent_kafka import Producer
 
 from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.formats.ledger_bytes import encode, encode_key
-from mirror.kafka.connect import clusters
-from mirror.offsets.lanes import lane_of
+from mirror.formats.ledger_codec import encode, encode_key
 from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
+from mirror.offsets.partition import TopicPartition, lane_of
+from mirror.sync.flow_clusters import clusters
 from services.oracle import Record
 
 NOW = 1_790_000_000_000

@@ -3,7 +3,7 @@
 import pytest
 
 from mirror.errors import MirrorMakerRunning
-from mirror.handover.take_over import Request, take_over
+from mirror.migration.take_over import TakeOverRequest, take_over
 from services.mirrormaker import MirrorMaker
 from services.oracle import Side
 from tests.waiting import eventually
@@ -45,7 +45,7 @@ def taken_over(mirroring, **options):
 
     def done():
         try:
-            return take_over(mirroring.flow, Request("a test", **options))
+            return take_over(mirroring.flow, TakeOverRequest("a test", **options))
         except MirrorMakerRunning:
             return None
 

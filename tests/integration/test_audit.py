@@ -148,7 +148,9 @@ def command(pair, capfd):
     def run(*options, file="mm2.properties"):
         capfd.readouterr()
         code = main(["--config", str(pair.directory / file), "--json", "audit", *options])
-        flow, *others = json.loads(capfd.readouterr().out)["flows"]
+        written = capfd.readouterr()
+        run.log = written.err
+        flow, *others = json.loads(written.out)["flows"]
         assert not others or [error["code"] for error in others[0]["errors"]] == ["NothingSelected"]
         return code, flow
 
@@ -162,6 +164,9 @@ def test_the_exit_code_says_whether_anything_is_different_and_a_large_audit_is_a
     planted = planter.plant("spoilt", source, [*source[:8_500], replace(source[8_500], value=b"value 85OO"), *source[8_501:]])
     pair.properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "0"})
     code, by_spark = command("--master", "local[2]", "--show-payload")
+    told = [line for line in command.log.splitlines() if f" INFO mirror.audit.parallel: {pair.flow}: " in line]
+    assert any(f"{planted}-0 read from 0 to " in line for line in told), command.log
+    assert len([line for line in told if f"{planted}-0 read from the first block that differs" in line]) == 1, command.log
     here = command("--without-spark", "--show-payload")
     assert (code, here[0]) == (1, 1)
     for name in ("columns", "differences", "left_out", "notes", "errors"):
@@ -178,10 +183,17 @@ def test_the_exit_code_says_whether_anything_is_different_and_a_large_audit_is_a
 
 def test_what_cannot_be_audited_is_one_sentence_and_says_whether_to_try_again(mirroring, planter, command, pair, topic):
     oracle = mirroring.oracle
-    unreadable = planter.plant("unreadable", SOURCE[:10], SOURCE[:10])
-    for bootstrap, name in ((mirroring.source, unreadable), (mirroring.target, pair.remote(unreadable))):
-        oracle.produce_raw(bootstrap, name, [Record(b"k", b"v", timestamp=NOW)], raw_header_keys=[b"\xff\xfe"])
+    unreadable, closed = (planter.plant(name, SOURCE[:10], SOURCE[:10]) for name in ("unreadable", "closed"))
+    for bootstrap, name, value in (
+        (mirroring.source, unreadable, b"v"),
+        (mirroring.target, pair.remote(unreadable), b"w"),
+        (mirroring.source, closed, b"v"),
+        (mirroring.target, pair.remote(closed), b"v"),
+    ):
+        oracle.produce_raw(bootstrap, name, [Record(b"k", value, timestamp=NOW)], raw_header_keys=[b"\xff\xfe"])
     planter.vouch(unreadable, 11, 11)
+    planter.vouch(closed, 11, 11)
+    assert command("--topics", closed)[1]["result"]["total_state"] == "equal", "nobody has to read what stands in equal batches"
     code, flow = command("--topics", unreadable)
     assert (code, [(error["code"], error["offset"], error["retriable"]) for error in flow["errors"]]) == (
         1,

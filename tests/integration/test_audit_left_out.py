@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 
+from mirror.audit.compare_ranges import compare_audit_ranges
 from mirror.audit.run import audit
-from mirror.audit.stretch_audit import audit_stretches
 from mirror.formats.history import History, HistoryTopic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
@@ -126,7 +126,7 @@ def test_what_retention_takes_away_while_it_is_read_is_left_out_and_the_rest_com
         if not calls:
             mirroring.oracle.delete_records(mirroring.source, planted, {0: 100})
         calls.append(len(stretches))
-        return audit_stretches(work, stretches)
+        return compare_audit_ranges(work, stretches)
 
     result = audit(mirroring.flow, [planted], compare=compare)
     (found,) = result.partitions

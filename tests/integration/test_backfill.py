@@ -10,13 +10,13 @@ import time
 
 import pendulum
 
-from mirror.backfill.model import ANY_ORDER, Request
-from mirror.backfill.run import fill
-from mirror.backfill.tiling import TimeInterval
+from mirror.backfill.intervals import TimeInterval
+from mirror.backfill.model import ANY_ORDER, BackfillRequest
+from mirror.backfill.run import run_backfill
 from mirror.copy.run import copy_in_process
 from mirror.offsets.partition import TopicPartition
 from services.java import ROOT
-from tests.integration.backfilling import ALL, DAY, DAYS, FIRST, PARTITIONS, day
+from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, day
 from tests.waiting import PATIENCE
 
 
@@ -113,7 +113,7 @@ def test_partition_that_was_mirrored_from_its_beginning_has_no_history(mirroring
     before = mirroring.ledger()
     now = pendulum.now("UTC").int_timestamp * 1000
 
-    done = fill(mirroring.flow, Request(TimeInterval(0, now + DAY)), lambda plan: copy_in_process(mirroring.flow, plan))
+    done = run_backfill(mirroring.flow, BackfillRequest(TimeInterval(0, now + DAY)), lambda plan: copy_in_process(mirroring.flow, plan))
 
     assert (done.live.records, done.history.offsets, done.live.errors, done.history.errors) == (0, 0, (), ())
     assert all(each.is_provisional for each in done.resolution.intervals)

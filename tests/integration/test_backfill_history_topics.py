@@ -6,10 +6,10 @@ import shlex
 
 from mirror.__main__ import main
 from mirror.audit.run import audit
-from mirror.report.observe import observe
-from mirror.report.status import status_of
+from mirror.status.observe import observe
+from mirror.status.status import status_of
 from services.oracle import Side
-from tests.integration.backfilling import ALL, DAYS, day
+from tests.integration.backfill_flow import ALL, DAYS, day
 from tests.integration.consumers import set_offsets
 
 OLDER, NEWER = day(0, 3), day(3, DAYS - 3)

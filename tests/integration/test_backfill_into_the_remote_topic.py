@@ -1,7 +1,7 @@
 """History that is asked for in the remote topic itself, between live copies."""
 
 from services.oracle import Side
-from tests.integration.backfilling import ALL, DAYS, PARTITIONS, day
+from tests.integration.backfill_flow import ALL, DAYS, PARTITIONS, day
 
 
 def test_history_into_the_remote_topic_leaves_the_copy_and_its_translation_alone(backfilling):

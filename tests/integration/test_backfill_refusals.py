@@ -1,10 +1,10 @@
 """What a backfill cannot have or may not do, and what it says before it does anything."""
 
 from mirror.__main__ import main
+from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import ANY_ORDER
-from mirror.backfill.tiling import TimeInterval
 from services.oracle import Record, Side
-from tests.integration.backfilling import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
+from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
 
 
 def test_older_history_behind_newer_one_is_refused_unless_order_does_not_matter(backfilling):

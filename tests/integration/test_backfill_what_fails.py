@@ -5,13 +5,13 @@ import pytest
 from mirror.__main__ import main
 from mirror.backfill.history import history_slice
 from mirror.backfill.live import live_slice
-from mirror.backfill.model import Request
+from mirror.backfill.model import BackfillRequest
 from mirror.backfill.resolve import resolve
 from mirror.backfill.summary import summary
 from mirror.copy.run import copy_in_process
 from mirror.offsets.partition import TopicPartition
 from tests.integration.access import acl, only_error, source_topic, with_user
-from tests.integration.backfilling import ALL, DAYS, PARTITIONS, Backfilling, day
+from tests.integration.backfill_flow import ALL, DAYS, PARTITIONS, Backfilling, day
 from tests.integration.decisions import recreate
 
 BEFORE_ALL = ("--from", "2020-01-01", "--to", "2020-01-02")
@@ -49,7 +49,7 @@ def between(backfilling):
         topic, flow = backfilling.topic("orders", backfilling.records), backfilling.mirroring.flow
         backfilling.mirroring.copy()
         backfilling.records(topic, DAYS)
-        request = Request(day(0, DAYS + 1), (topic,))
+        request = BackfillRequest(day(0, DAYS + 1), (topic,))
         resolution = resolve(flow, request)
         assert (resolution.errors, len(resolution.intervals)) == ((), PARTITIONS)
         happening(topic)

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from mirror.__main__ import main
-from mirror.kafka.checkpoints import read_stored
 from mirror.kafka.cluster import Cluster
-from mirror.report.group_snapshots import look_at_groups
-from mirror.sync import counting, translated_groups
-from mirror.sync.checkpoints import emit
-from mirror.sync.group_work import group_work
+from mirror.kafka.mm2_topics import read_stored
+from mirror.status.snapshot_groups import read_groups
+from mirror.sync.groups import hole_reader
+from mirror.sync.groups import translate as translated_groups
+from mirror.sync.groups.checkpoints import emit
+from mirror.sync.groups.context import group_context
 from tests.integration.consumers import set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 
@@ -55,7 +56,7 @@ class Counts:
 
     def __init__(self, monkeypatch):
         self.holes, self.bytes = [], 0
-        counted, take = counting.Counting.count, counting._Spending.take
+        counted, take = hole_reader.HoleCounter.count, hole_reader._ReadBudget.take
 
         def count(this, holes):
             self.holes.append(len(holes))
@@ -65,8 +66,8 @@ class Counts:
             self.bytes += size
             take(this, size)
 
-        monkeypatch.setattr(counting.Counting, "count", count)
-        monkeypatch.setattr(counting._Spending, "take", spend)
+        monkeypatch.setattr(hole_reader.HoleCounter, "count", count)
+        monkeypatch.setattr(hole_reader._ReadBudget, "take", spend)
 
 
 def committed_at(pair, busy, ends, groups):
@@ -94,18 +95,18 @@ def test_groups_far_back_go_on_at_the_very_record_and_are_counted_once(mirroring
     with capsys.disabled():
         print({name: (by_map[name]["reread"], found[name]["by"]) for name in offsets}, counts.holes, counts.bytes)
 
-    work, names = group_work(mirroring.flow), [f"{name}-{pair.mark}" for name in offsets]
+    context, names = group_context(mirroring.flow), [f"{name}-{pair.mark}" for name in offsets]
     counts.holes.clear()
-    done = emit(work, names)
+    done = emit(context, names)
     early = sum(row["by"] == "count" for row in found.values())
     assert (done.written, done.kinds["exact"], done.beyond_map, done.over_budget) == (len(offsets), len(offsets), early, 0)
     assert counts.holes
     counts.holes.clear()
-    again = emit(work, names)
+    again = emit(context, names)
     assert (again.written, again.unchanged, again.beyond_map) == (0, len(offsets), early)
     assert counts.holes == [], "the checkpoints know it"
     assert mirror(names[0])["by"] in ("checkpoint", "map")
-    seen = {each.group: each for each in look_at_groups(mirroring.flow).groups if each.group in names}
+    seen = {each.group: each for each in read_groups(mirroring.flow).groups if each.group in names}
     assert all(each.is_exact for each in seen.values())
     assert sum(each.beyond_map for each in seen.values()) == early
     assert counts.holes == []
@@ -148,14 +149,14 @@ def test_records_of_others_in_between_leave_it_early_and_are_not_read_twice(mirr
 
     monkeypatch.setattr(translated_groups, "translate", with_another_pair)
     counts = Counts(monkeypatch)
-    work = group_work(mirroring.flow)
-    first = emit(work, names)
+    context = group_context(mirroring.flow)
+    first = emit(context, names)
     early = first.kinds["early"]
     assert early and counts.holes, "the hole begins one record too late on one side"
     counts.holes.clear()
-    again = emit(work, names)
+    again = emit(context, names)
     assert (again.kinds["early"], again.written, counts.holes) == (early, 0, [])
-    with Cluster("seen", work.target_admin, 10) as target:
-        stored, damaged = read_stored(target, work.target_consumer, work.checkpoints_topic)
+    with Cluster("seen", context.clients.target_admin, 10) as target:
+        stored, damaged = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
     assert not damaged
     assert sum(each.place.startswith("uncounted ") for each in stored.values() if each.checkpoint.group in names) == early

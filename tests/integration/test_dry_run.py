@@ -8,12 +8,12 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from mirror.__main__ import main
-from mirror.commands.parser import parser
+from mirror.cli.parser import parser
 from mirror.config import load
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.report.snapshot_taking import FlowTaking
+from mirror.status.snapshot_builder import FlowSnapshotBuilder
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 COMMANDS = {
@@ -137,7 +137,7 @@ def test_status_and_plan_change_nothing_either(pair, oracle, topic, mirror):
 
 
 def test_a_look_of_the_status_page_changes_nothing_either(pair, oracle, topic, mirror, mm2_properties):
-    taking = FlowTaking(load([mm2_properties(extra={"source->target.mirror.lanes": "4"})]).flow(pair.flow))
+    taking = FlowSnapshotBuilder(load([mm2_properties(extra={"source->target.mirror.lanes": "4"})]).flow(pair.flow))
     fresh = snapshot(pair)
     assert taking.with_groups(taking.take()).is_good
     assert snapshot(pair) == fresh

@@ -12,9 +12,10 @@ from confluent_kafka import Producer
 
 from mirror.copy.run import copy_in_process
 from mirror.decide import run as module
-from mirror.decide.request import Request
+from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide as decide_in_process
 from mirror.decide.run import decisions_of
+from mirror.decisions.in_force import moment_after
 from mirror.errors import (
     ControlMissing,
     ControlUnreadable,
@@ -26,11 +27,11 @@ from mirror.errors import (
     OtherCluster,
 )
 from mirror.formats.control import PAUSE, Decision, encode, encode_key
-from mirror.kafka.connect import clusters, control_of
-from mirror.kafka.writing import Outgoing, RecordWriter
+from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.decisions import moment_after
 from mirror.plan.run import plan
+from mirror.sync.flow_clusters import clusters, control_of
+from tests.integration.both_engines import both_engines
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
 from tests.waiting import PATIENCE
 
@@ -187,6 +188,7 @@ def test_another_separator_begins_no_second_flow_by_itself(mirroring, make_topic
     other.assert_mirrored(topic, f"{mirroring.pair.source}-{topic}")
 
 
+@both_engines
 def test_a_ledger_that_is_made_anew_inside_a_transaction_takes_nothing(mirroring, make_topic, inside_the_transaction):
     topic = make_topic("orders")
     mirroring.copy()
@@ -322,13 +324,13 @@ def test_of_two_people_who_decide_in_the_same_moment_neither_is_passed_over_in_s
         if not taken:
             taken.append("by Ada")
             monkeypatch.setattr(module, "moment_after", lambda *seen: moment_after(*seen[:2], now))
-            decide_in_process(mirroring.flow, Request("restart", "ada", WHY, topic, 0, start=90))
+            decide_in_process(mirroring.flow, DecisionRequest("restart", "ada", WHY, topic, 0, start=90))
             assert mirroring.copy().records == 10
             monkeypatch.setattr(module, "moment_after", lambda *seen: moment_after(*seen[:2], now - behind))
         return moment_after(decisions, records, now - behind)
 
     monkeypatch.setattr(module, "moment_after", moment)
-    (made,) = decide_in_process(mirroring.flow, Request("restart", "ben", WHY, topic, 0, start=95))
+    (made,) = decide_in_process(mirroring.flow, DecisionRequest("restart", "ben", WHY, topic, 0, start=95))
     assert made.decision.when > now
     assert mirroring.copy().records == 5, "what Ben decided is acted on"
     assert [(each.who, counts) for each, counts in decisions_of(mirroring.flow)] == [("ben", False)]
@@ -341,14 +343,14 @@ def test_a_decision_that_would_come_to_something_else_by_now_is_not_taken(mirror
     def moment(*seen):
         """Ben has looked; then Ada decides, and more is copied."""
         monkeypatch.setattr(module, "moment_after", moment_after)
-        decide_in_process(mirroring.flow, Request("restart", "ada", WHY, topic, 0, start=90))
+        decide_in_process(mirroring.flow, DecisionRequest("restart", "ada", WHY, topic, 0, start=90))
         mirroring.oracle.produce(mirroring.source, topic, 20, seed=2)
         assert mirroring.copy().records == 30
         return moment_after(*seen)
 
     monkeypatch.setattr(module, "moment_after", moment)
     with pytest.raises(DecidedMeanwhile):
-        decide_in_process(mirroring.flow, Request("restart", "ben", WHY, topic, 0, start=95))
+        decide_in_process(mirroring.flow, DecisionRequest("restart", "ben", WHY, topic, 0, start=95))
     assert mirroring.copy().state == "nothing to do"
 
 
@@ -364,7 +366,7 @@ def test_who_is_overtaken_again_and_again_is_told(mirroring, make_topic, monkeyp
 
         monkeypatch.setattr(module, "moment_after", moment)
         with pytest.raises(DecidedMeanwhile):
-            decide_in_process(mirroring.flow, Request("pause", "ben", WHY, topic))
+            decide_in_process(mirroring.flow, DecisionRequest("pause", "ben", WHY, topic))
         assert [each.who for each in other.read() if each.decision == PAUSE] == ["ada"]
 
 
@@ -372,7 +374,7 @@ def test_decisions_at_once_come_one_after_the_other(mirroring, make_topic):
     topics = [make_topic(name) for name in ("orders", "payments", "refunds")]
     mirroring.copy()
     with ThreadPoolExecutor(len(topics)) as people:
-        made = list(people.map(lambda topic: decide_in_process(mirroring.flow, Request("pause", "ada", WHY, topic)), topics))
+        made = list(people.map(lambda topic: decide_in_process(mirroring.flow, DecisionRequest("pause", "ada", WHY, topic)), topics))
     moments = [each.decision.when for (each,) in made]
     assert len(set(moments)) == len(topics)
     with clusters(mirroring.flow) as (_, target):

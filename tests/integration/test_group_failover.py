@@ -7,16 +7,16 @@ import pytest
 
 from mirror.__main__ import main
 from mirror.config import load
-from mirror.formats import checkpoint
-from mirror.formats.offset_sync import OffsetSync
+from mirror.formats import mm2
+from mirror.formats.mm2 import OffsetSync
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.internal_topics import ensure
+from mirror.kafka.create_topics import ensure_internal_topic
 from mirror.kafka.mm2_topics import read_checkpoints
-from mirror.kafka.writing import Outgoing, RecordWriter
-from mirror.sync.checkpoints import emit
-from mirror.sync.group_offsets import synchronise
-from mirror.sync.group_work import group_work
-from mirror.sync.groups import selected_groups
+from mirror.kafka.writer import Outgoing, RecordWriter
+from mirror.sync.groups.checkpoints import emit
+from mirror.sync.groups.context import group_context
+from mirror.sync.groups.find import selected_groups
+from mirror.sync.groups.offsets import synchronise
 from tests.integration.consumers import committed, member, read, set_offsets
 from tests.integration.second_disk import SecondDisk
 from tests.waiting import ADMIN_TIMEOUT_MS
@@ -56,19 +56,19 @@ def answers(mirror, group):
 def checkpoints(mirroring, names):
     settings = {"bootstrap.servers": mirroring.target}
     with Cluster("seen", settings) as target:
-        content = read_checkpoints(target, settings, group_work(mirroring.flow).checkpoints_topic)
+        content = read_checkpoints(target, settings, group_context(mirroring.flow).checkpoints_topic)
     assert not content.damaged
     return [each for each in content.records if each.group in names]
 
 
 def emitted(mirroring):
-    done = emit(group_work(mirroring.flow), selected_groups(mirroring.flow).offsets)
+    done = emit(group_context(mirroring.flow), selected_groups(mirroring.flow).offsets)
     assert not done.errors
     return done
 
 
 def synced(mirroring, name):
-    found = synchronise(group_work(mirroring.flow), selected_groups(mirroring.flow).offsets)
+    found = synchronise(group_context(mirroring.flow), selected_groups(mirroring.flow).offsets)
     assert not found.errors
     return next((each.state, each.synced, each.reason) for each in found.groups if each.group == name)
 
@@ -255,18 +255,18 @@ def test_a_partition_without_leader_on_either_side_is_an_error_and_its_group_not
     broken.lose(oracle, (lost, 1), (remote, 1))
 
     for step in (emit, synchronise):
-        done = step(group_work(from_it.flow), [groups("shop")])
+        done = step(group_context(from_it.flow), [groups("shop")])
         (error,) = done.errors
         assert (error.code, error.topic, error.partition, error.retriable) == ("SourceUnreadable", lost, 1, True)
         assert "has no leader" in error.message
-    ours = [each.translated.reason for each in emit(group_work(from_it.flow), [groups("shop")]).unanswered]
+    ours = [each.translated.reason for each in emit(group_context(from_it.flow), [groups("shop")]).unanswered]
     assert ours == ["the partition has no leader on the source"]
     (outcome,) = done.groups
     assert (outcome.state, outcome.synced) == ("skipped", 0)
     assert outcome.reason == f"no answer for {lost}-1@5: the partition has no leader on the source"
 
     assert emitted(to_it).kinds == Counter(exact=2), "a checkpoint needs no leader of what it is about"
-    done = synchronise(group_work(to_it.flow), [groups("shop")])
+    done = synchronise(group_context(to_it.flow), [groups("shop")])
     (error,) = done.errors
     assert (error.code, error.topic, error.partition, error.retriable) == ("KafkaFailure", remote, 1, True)
     (outcome,) = done.groups
@@ -322,7 +322,7 @@ def test_nothing_but_the_record_of_mirrormaker_2_is_in_key_and_value(mirroring, 
     set_offsets(pair.source_bootstrap, groups("reader"), {(topic, 0): 3}, "ä")
     emitted(mirroring)
     (found,) = checkpoints(mirroring, {groups("reader")})
-    assert checkpoint.decode(found.key, found.value) == checkpoint.Checkpoint(groups("reader"), pair.remote(topic), 0, 3, 3, "ä")
+    assert mm2.decode_checkpoint(found.key, found.value) == mm2.Checkpoint(groups("reader"), pair.remote(topic), 0, 3, 3, "ä")
 
 
 def test_offset_syncs_of_mirrormaker_2_fill_in_what_the_ledger_does_not_know(make_mirroring, pair, oracle, topic, mirror, groups):
@@ -330,11 +330,11 @@ def test_offset_syncs_of_mirrormaker_2_fill_in_what_the_ledger_does_not_know(mak
     mirroring.refresh()
     oracle.produce(pair.target_bootstrap, pair.remote(topic), 60, seed=1)  # as if MirrorMaker 2 had
     ends = {each.partition: each.end for each in oracle.count(pair.source_bootstrap, topic)}
-    work = group_work(mirroring.flow)
-    with Cluster("east", work.source_admin) as source:
-        ensure(source, work.offset_syncs_topic, 1)
+    context = group_context(mirroring.flow)
+    with Cluster("east", context.clients.source_admin) as source:
+        ensure_internal_topic(source, context.offset_syncs_topic, 1)
     syncs = [OffsetSync(topic, 0, upstream, upstream) for upstream in (5, ends[0] // 2)]
-    records = [Outgoing(work.offset_syncs_topic, each.key, each.value) for each in syncs]
+    records = [Outgoing(context.offset_syncs_topic, each.key, each.value) for each in syncs]
     RecordWriter("east", {"bootstrap.servers": pair.source_bootstrap}, 15).write(records, "offset syncs")
     found = {}
     for offset in (2, 5, 9, ends[0] // 2 + 1):
@@ -347,17 +347,23 @@ def test_very_many_groups_go_through_spark_with_the_same_outcome(pair, oracle, t
     extra = {"source->target.mirror.lanes": "4", "groups": f".*-{pair.mark}", "mirror.checkpoints.spark.threshold": "5"}
     file = str(pair.properties(extra=extra))
 
+    log = []
+
     def mirror(*arguments):
         capfd.readouterr()
         assert main(["--config", file, "--json", *arguments]) == 0
-        return json.loads(capfd.readouterr().out)["flows"][0]["result"]
+        written = capfd.readouterr()
+        log[:] = written.err.splitlines()
+        return json.loads(written.out)["flows"][0]["result"]
 
     mirror("copy", "--without-spark")
     names = [groups(f"shop-{number}") for number in range(3)]
     for number, name in enumerate(names):
         set_offsets(pair.source_bootstrap, name, {(topic, 0): number, (topic, 1): 2 * number})
     assert mirror("checkpoints")["written"] == 6
-    here = emit(group_work(load([file]).flow(pair.flow)), names)
+    told = [line for line in log if f" INFO mirror.sync.groups.job: {pair.flow}: checkpoints of " in line]
+    assert told, log
+    here = emit(group_context(load([file]).flow(pair.flow)), names)
     assert (here.written, here.unchanged) == (0, 6), "what it wrote is what the task would have written"
     found = mirror("group-offsets")
     assert (found["group"], found["state"], found["synced"]) == (names, ["synced"] * 3, [2] * 3)

@@ -7,7 +7,7 @@ import pytest
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed, Groups
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from tests.integration.consumers import groups_of, member, read, set_offsets
 

@@ -8,12 +8,12 @@ from confluent_kafka.admin import AdminClient
 from mirror.copy.run import copy_in_process
 from mirror.errors import CopyUnderWay, HandedBack, NothingToHandBack
 from mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
-from mirror.handover.hand_back import Request as HandBack
-from mirror.handover.hand_back import hand_back
-from mirror.kafka.connect import clusters
 from mirror.kafka.mm2_topics import newest_offset_syncs
+from mirror.migration.hand_back import HandBackRequest as HandBack
+from mirror.migration.hand_back import hand_back
 from mirror.plan.run import plan
-from mirror.report.group import group_position
+from mirror.status.group_position import group_position
+from mirror.sync.flow_clusters import clusters
 from mirror.sync.offset_syncs import place
 from services.oracle import Record, Side
 from tests.integration.decisions import WHY, write_ledger

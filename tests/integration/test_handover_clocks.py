@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirror.copy.run import copy_in_process
-from mirror.handover.hand_back import Request as HandBack
-from mirror.handover.hand_back import hand_back
-from mirror.handover.take_over import Request as TakeOver
-from mirror.handover.take_over import take_over
-from mirror.kafka.connect import clusters, control_of
+from mirror.migration.hand_back import HandBackRequest as HandBack
+from mirror.migration.hand_back import hand_back
+from mirror.migration.take_over import TakeOverRequest as TakeOver
+from mirror.migration.take_over import take_over
 from mirror.plan.run import plan
+from mirror.sync.flow_clusters import clusters, control_of
 from tests.integration.decisions import WHY
 
 DAY = timedelta(days=1)

@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 
 from mirror.__main__ import main
-from mirror.alerts.look import _beats
+from mirror.alerts.check import _beats
 from mirror.config import load
 from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.formats.heartbeat import Heartbeat, decode
+from mirror.formats.mm2 import Heartbeat, decode_heartbeat
 from mirror.sync.heartbeats import Heart, beat_until
 from mirror.sync.step import run_step
 from services.kafka import KafkaCluster
@@ -59,7 +59,7 @@ def properties(guarded, oracle, tmp_path):
 @pytest.fixture
 def beats(guarded, oracle):
     """What is in the topic."""
-    return lambda: [decode(each.key, each.value) for each in oracle.dump(guarded.bootstrap, "heartbeats")]
+    return lambda: [decode_heartbeat(each.key, each.value) for each in oracle.dump(guarded.bootstrap, "heartbeats")]
 
 
 def pair(path, name="source->target"):

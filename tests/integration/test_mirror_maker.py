@@ -3,9 +3,9 @@
 import pytest
 
 from mirror.errors import HandedBack, MirrorError, MirrorMakerRunning
-from mirror.handover.hand_back import Request as HandBack
-from mirror.handover.hand_back import hand_back
-from mirror.handover.take_over import Request, take_over
+from mirror.migration.hand_back import HandBackRequest as HandBack
+from mirror.migration.hand_back import hand_back
+from mirror.migration.take_over import TakeOverRequest, take_over
 from mirror.offsets.partition import TopicPartition
 from tests.integration.taking_turns import NEVER_FLUSHED, arrived, exact, make_maker, taken_over
 
@@ -24,7 +24,7 @@ def test_a_flow_changes_hands_and_nothing_is_lost_or_doubled(mirroring, make_top
     maker.start()
     arrived(mirroring, orders, 600)
     arrived(mirroring, payments, 50)
-    assert isinstance(refusal(lambda: take_over(mirroring.flow, Request("a test"))), MirrorMakerRunning)
+    assert isinstance(refusal(lambda: take_over(mirroring.flow, TakeOverRequest("a test"))), MirrorMakerRunning)
     maker.stop()
 
     # Stopped in order: what Connect kept is where it stopped. Somebody else wrote to one of the remote topics meanwhile.
@@ -34,7 +34,7 @@ def test_a_flow_changes_hands_and_nothing_is_lost_or_doubled(mirroring, make_top
     assert [(error.code, error.topic, error.offset) for error in done.errors] == [("TailInDoubt", payments, 50)]
     assert done.result["topic"] == [orders] * 3
     assert done.result["watermark"] == [stored + 1 for stored in done.result["stored"]]
-    assert take_over(mirroring.flow, Request("a test")).result["ours"] == 3
+    assert take_over(mirroring.flow, TakeOverRequest("a test")).result["ours"] == 3
     copied = mirroring.copy()
     assert (copied.records, {error.code for error in copied.errors}) == (300, {"UnexplainedTarget"})
     exact(mirroring, orders)

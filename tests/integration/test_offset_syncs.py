@@ -7,19 +7,19 @@ from bisect import bisect_left
 import pytest
 
 from mirror.__main__ import main
+from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process
 from mirror.errors import KafkaFailure
-from mirror.formats.offset_sync import OffsetSync
-from mirror.kafka.connect import clusters
+from mirror.formats.mm2 import OffsetSync
 from mirror.kafka.mm2_topics import newest_offset_syncs, read_checkpoints, read_heartbeats, read_offset_syncs
-from mirror.kafka.writing import Outgoing, RecordWriter
+from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.sync_store import TOO_OLD, OffsetSyncStore, Pair
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
-from mirror.report.publish import publish
 from mirror.sync import offset_syncs
-from mirror.sync.offset_syncs import NO_SYNCS, Emitted
+from mirror.sync.flow_clusters import clusters
+from mirror.sync.offset_syncs import NO_SYNCS, OffsetSyncsResult
+from mirror.translation.offset_sync_store import TOO_OLD, OffsetSyncStore, SyncPair
 from services.java import java_command
 from services.oracle import Record
 from tests.integration.decisions import errors_of, recreate
@@ -131,7 +131,7 @@ def test_a_run_whose_plan_was_not_kept_writes_what_is_due_of_every_partition(mir
     copy_in_process(mirroring.flow, plan(mirroring.flow))
     unknown = Plan(mirroring.flow.name)
     assert publish(mirroring.flow, unknown).syncs == NO_SYNCS
-    assert publish(mirroring.flow, unknown, whole=True).syncs == Emitted(pairs=4, partitions=2)
+    assert publish(mirroring.flow, unknown, whole=True).syncs == OffsetSyncsResult(pairs=4, partitions=2)
     assert publish(mirroring.flow, unknown, whole=True).syncs == NO_SYNCS
 
 
@@ -233,10 +233,10 @@ def test_the_newest_pair_of_a_partition_is_found_however_deep_it_stands(mirrorin
     def newest(partitions):
         return read(mirroring, reader=lambda cluster, settings, topic: newest_offset_syncs(cluster, settings, topic, partitions))
 
-    assert newest({near}).pairs == {near: Pair(29_998, 29_998)}
+    assert newest({near}).pairs == {near: SyncPair(29_998, 29_998)}
     assert newest({near}).read <= 2_000
     found = newest({near, deep, unknown})
-    assert found.pairs == {near: Pair(29_998, 29_998), deep: Pair(99, 99)}
+    assert found.pairs == {near: SyncPair(29_998, 29_998), deep: SyncPair(99, 99)}
     assert found.read == 30_002
     mirroring.oracle.produce(mirroring.source, topic, 10, seed=2)
     mirroring.copy()

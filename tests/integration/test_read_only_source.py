@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from mirror.__main__ import main
-from mirror.commands.parser import parser
+from mirror.cli.parser import parser
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.reading import BoundedReader
+from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from services.kafka import KafkaCluster
 from tests.integration.consumers import set_offsets
@@ -36,7 +36,7 @@ STEPS = (
 )
 """Every command that looks at the source of a flow, in the order of a day."""
 
-NOT_STEPS = {"config", "decide", "pools", "take-over", "hand-back"}
+NOT_STEPS = {"config", "decide", "pools", "spark", "take-over", "hand-back"}
 """Those that ask no broker, and those that a person runs once."""
 
 NEEDED = (("TOPIC", "READ"), ("TOPIC", "DESCRIBE"), ("TOPIC", "DESCRIBE_CONFIGS"), ("GROUP", "DESCRIBE"), ("CLUSTER", "DESCRIBE"))

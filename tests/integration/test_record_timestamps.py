@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from mirror.copy.pacing import Pacing
+from mirror.copy.next_transaction import BatchBisection
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 
@@ -32,8 +32,8 @@ def topic(pair, tolerant):
 @pytest.fixture
 def refusals(monkeypatch):
     """How many attempts ended because a batch was refused."""
-    seen, refused = [], Pacing.refused
-    monkeypatch.setattr(Pacing, "refused", lambda self, refusal: seen.append(refusal.records) or refused(self, refusal))
+    seen, refused = [], BatchBisection.refused
+    monkeypatch.setattr(BatchBisection, "refused", lambda self, refusal: seen.append(refusal.records) or refused(self, refusal))
     return seen
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.formats.skipped import Skipped
+from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
-from mirror.plan import choose
+from mirror.plan import ranges
 from services.oracle import Record
 
 NOW = 1_790_000_000_000
@@ -70,7 +70,7 @@ def test_a_record_too_large_in_the_middle_is_the_one_that_is_named_and_waits_wit
     assert mirroring.assert_mirrored(topic, end={0: 40}).records == 61, "the partition's neighbour goes on"
     assert ends(mirroring, remote)[0] == before[0][0]
 
-    monkeypatch.setattr(choose, "_LONGEST_PAUSE", timedelta(0))
+    monkeypatch.setattr(ranges, "_LONGEST_PAUSE", timedelta(0))
     mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"new", b"v", timestamp=NOW, partition=1)])
     assert only_error(mirroring.copy()).offset == 40
     assert mirroring.ledger()[TopicPartition(topic, 0)].blocked.tries == 2
@@ -161,7 +161,7 @@ def test_with_tolerance_every_refused_record_is_passed_over_and_recorded_and_all
     mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"last", b"v", timestamp=NOW)])
     assert only_error(mirroring.copy()).offset == 20
 
-    tolerant = make_mirroring(pair, TOLERANT)
+    tolerant = make_mirroring(pair, {**TOLERANT, "source->target.mirror.engine": "records"})
     judged = tolerant.copy()
     assert (judged.state, judged.errors, judged.owed, judged.skipped) == ("done", (), 0, 4), "what was stuck is passed over at once"
     (notice,) = judged.notices

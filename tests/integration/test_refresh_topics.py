@@ -20,9 +20,9 @@ from confluent_kafka.admin import (
 from mirror.config import Flow, load
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connect import clusters
 from mirror.kafka.model import Topic
-from mirror.sync.topics import TopicsRefreshed, refresh_topics
+from mirror.sync.flow_clusters import clusters
+from mirror.sync.topics import RefreshTopicsResult, refresh_topics
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from tests.waiting import PATIENCE, eventually
@@ -75,7 +75,7 @@ def flow_of(file: Path, pair: ClusterPair) -> Flow:
     return load([file], {}).flow(pair.flow)
 
 
-def refresh(flow: Flow, dry_run: bool = False) -> TopicsRefreshed:
+def refresh(flow: Flow, dry_run: bool = False) -> RefreshTopicsResult:
     with clusters(flow) as (source, target):
         return refresh_topics(flow, source, target, dry_run)
 
@@ -93,18 +93,18 @@ def test_topics_are_created_grow_and_then_stay(pair: ClusterPair, mm2_properties
     orders, pay = pair.topic("orders"), pair.topic("pay")
     create(east, orders, 3, cleanup_policy="compact", retention_ms="86400000", min_insync_replicas="1")
     create(east, pay)
-    expected = TopicsRefreshed({pair.remote(orders): 3, pair.remote(pay): 1}, {}, (), (), ())
+    expected = RefreshTopicsResult({pair.remote(orders): 3, pair.remote(pay): 1}, {}, (), (), ())
     assert refresh(flow, dry_run=True) == expected
     assert refresh(flow) == expected
     assert seen_on_target(flow, pair.remote(orders)) == (3, {"cleanup.policy": "compact", "retention.ms": "86400000"})
     assert seen_on_target(flow, pair.remote(pay)) == (1, {})
 
     extend(east, orders, 5)
-    grown = TopicsRefreshed({}, {pair.remote(orders): 5}, (), (pair.remote(pay),), ())
+    grown = RefreshTopicsResult({}, {pair.remote(orders): 5}, (), (pair.remote(pay),), ())
     assert refresh(flow, dry_run=True) == grown
     assert refresh(flow) == grown
     assert seen_on_target(flow, pair.remote(orders))[0] == 5
-    assert refresh(flow) == TopicsRefreshed({}, {}, (), (pair.remote(orders), pair.remote(pay)), ())
+    assert refresh(flow) == RefreshTopicsResult({}, {}, (), (pair.remote(orders), pair.remote(pay)), ())
 
 
 def test_a_topic_deleted_at_the_source_is_reported_and_kept(pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster) -> None:
@@ -113,7 +113,7 @@ def test_a_topic_deleted_at_the_source_is_reported_and_kept(pair: ClusterPair, m
     create(east, gone)
     refresh(flow)
     delete(east, gone)
-    assert refresh(flow) == TopicsRefreshed({}, {}, (pair.remote(gone),), (), ())
+    assert refresh(flow) == RefreshTopicsResult({}, {}, (pair.remote(gone),), (), ())
     assert seen_on_target(flow, pair.remote(gone))[0] == 1
 
 
@@ -126,8 +126,8 @@ def test_identity_policy_keeps_names_and_reports_no_deletions(
     create(east, new)
     create(west, both)
     create(west, own)
-    assert refresh(flow) == TopicsRefreshed({new: 1}, {both: 2}, (), (), ())
-    assert refresh(flow) == TopicsRefreshed({}, {}, (), (both, new), ())
+    assert refresh(flow) == RefreshTopicsResult({new: 1}, {both: 2}, (), (), ())
+    assert refresh(flow) == RefreshTopicsResult({}, {}, (), (both, new), ())
 
 
 def test_refused_topics_are_named_and_the_others_created(pair: ClusterPair, mm2_properties: Properties, east: KafkaCluster) -> None:

@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from mirror.__main__ import main
 from mirror.errors import RemoteNameUnusable
-from mirror.kafka.connect import clusters
+from mirror.sync.flow_clusters import clusters
 from mirror.sync.topic_configs import sync_topic_configs
 from tests.integration.consumers import set_offsets
 from tests.integration.left_behind import taken

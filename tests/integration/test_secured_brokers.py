@@ -11,6 +11,7 @@ from mirror.offsets.partition import TopicPartition
 from services.certificates import KEY_PASSWORD, PASSWORD, Authority
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
+from services.tokens import TokenEndpoint
 from tests.integration.access import LONG_BEFORE
 from tests.integration.consumers import committed, set_offsets
 
@@ -38,7 +39,12 @@ class Secured:
             "scram-sha-512.sasl.jaas.config": f"{SECURITY}scram.ScramLoginModule required;",
         }
         good = server("broker")
+        tokens = {
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "oauthbearer.sasl.jaas.config": f"{SECURITY}oauthbearer.OAuthBearerLoginModule required;",
+        }
         listeners = {
+            "tokens": Listener("SASL_SSL", good | tokens),
             "login": Listener("SASL_SSL", good | sasl),
             "mutual": Listener("SSL", good | trust | {"ssl.client.auth": "required"}),
             "expired": Listener("SSL", server("expired-broker", days=(-3, -1))),
@@ -58,6 +64,11 @@ class Secured:
 
     def plain(self, kind="PEM", password=LOGIN):
         return self._login("PLAIN", "plain.Plain", password) | self.authority.trust_store(kind)
+
+    def oauth(self, endpoint, secret=LOGIN):
+        login = f'{SECURITY}oauthbearer.OAuthBearerLoginModule required clientId="mirror" clientSecret="{secret}";'
+        sasl = {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": login, "sasl.oauthbearer.token.endpoint.url": endpoint}
+        return self._tls("tokens") | {"security.protocol": "SASL_SSL"} | sasl | self.authority.trust_store("PEM")
 
     def mutual(self, kind="PEM", client=None):
         trust = self.authority.trust_store(kind)
@@ -101,6 +112,13 @@ def secured(services_directory):
 
 
 @pytest.fixture
+def token_endpoint():
+    endpoint = TokenEndpoint("mirror", LOGIN)
+    yield endpoint
+    endpoint.stop()
+
+
+@pytest.fixture
 def run(capfd):
     """`run(file, "copy", ...)` gives exit code, the flow's part of the JSON document, all that was said, and seconds."""
 
@@ -115,9 +133,10 @@ def run(capfd):
     return call
 
 
-def properties(pair, side, java):
-    """The pair's file with these settings of Java for one side."""
-    return pair.properties(extra={"source->target.mirror.lanes": "2", **{f"{side}.{name}": value for name, value in java.items()}})
+def properties(pair, side, java, more=None):
+    """The pair's file with these settings of Java for one side, and `more` of the flow's own."""
+    named = {f"{side}.{name}": value for name, value in java.items()}
+    return pair.properties(extra={"source->target.mirror.lanes": "2", **named, **(more or {})})
 
 
 WAYS = [(way, kind) for way in ("scram", "plain", "mutual") for kind in KINDS]
@@ -136,6 +155,32 @@ def test_a_copy_runs_through_every_way_in_with_every_kind_of_store(make_pair, ru
     assert (code, flow["errors"], flow["result"]["records"]) == (0, [], 40)
     oracle.assert_mirrored(Side(source.bootstrap, topic), Side(target.bootstrap, pair.remote(topic)))
     assert not [secret for secret in (LOGIN, PASSWORD, KEY_PASSWORD) if secret in said]
+
+
+@pytest.mark.parametrize("way", ["scram", "plain", "mutual"])
+def test_batches_are_carried_through_every_way_in(make_pair, run, secured, east, oracle, way):
+    pair = make_pair(east, secured.cluster)
+    topic = pair.topic("orders")
+    oracle.create_topic(east.bootstrap, topic, 2)
+    oracle.produce(east.bootstrap, topic, 40, seed=1)
+    file = properties(pair, "target", getattr(secured, way)(), {"source->target.mirror.engine": "batches"})
+    code, flow, said, _ = run(file, "copy", "--without-spark")
+    assert (code, flow["errors"], flow["result"]["records"]) == (0, [], 40)
+    oracle.assert_mirrored(Side(east.bootstrap, topic), Side(secured.cluster.bootstrap, pair.remote(topic)))
+    assert LOGIN not in said
+
+
+@pytest.mark.parametrize("engine", ["records", "batches"])
+def test_a_copy_runs_behind_a_login_by_tokens(make_pair, run, secured, east, oracle, token_endpoint, engine):
+    pair = make_pair(east, secured.cluster)
+    topic = pair.topic("orders")
+    oracle.create_topic(east.bootstrap, topic, 2)
+    oracle.produce(east.bootstrap, topic, 40, seed=1)
+    file = properties(pair, "target", secured.oauth(token_endpoint.url), {"source->target.mirror.engine": engine})
+    code, flow, said, _ = run(file, "copy", "--without-spark")
+    assert (code, flow["errors"], flow["result"]["records"]) == (0, [], 40)
+    oracle.assert_mirrored(Side(east.bootstrap, topic), Side(secured.cluster.bootstrap, pair.remote(topic)))
+    assert LOGIN not in said
 
 
 @pytest.mark.parametrize("way", ["scram", "plain", "mutual"])

@@ -12,6 +12,7 @@ from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
 from services.postgres import PostgresServer
+from services.processes import ServiceFailed
 
 RECORD = Record(b"k", b"v", (("a", b"1"), ("a", None)), 1_700_000_000_000)
 SAME = [replace(RECORD, value=str(n).encode()) for n in range(6)]
@@ -123,6 +124,26 @@ def test_killed_broker_comes_back_with_its_records(oracle: Oracle, make_cluster:
     assert not cluster.running
     cluster.start()
     assert [record.value for record in oracle.dump(cluster.bootstrap, "kept")] == [record.value for record in SAME]
+
+
+def test_a_broker_whose_port_another_cluster_has_is_not_taken_for_ready(tmp_path: Path) -> None:
+    first = KafkaCluster(tmp_path / "first", "first")
+    second = KafkaCluster(tmp_path / "second", "second", ports=[int(first.bootstrap.rpartition(":")[2])])
+    try:
+        first.launch()
+        second.launch()  # no broker listens yet: the port looks free to both
+        assert sorted(_ready(cluster) for cluster in (first, second)) == [False, True]
+    finally:
+        first.discard()
+        second.discard()
+
+
+def _ready(cluster: KafkaCluster) -> bool:
+    try:
+        cluster.wait_ready()
+    except ServiceFailed:
+        return False
+    return True
 
 
 def test_postgres_runs_for_any_user_and_wants_its_password(services_directory: Path) -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from mirror.__main__ import main
 from mirror.config import load
-from mirror.formats.heartbeat import Heartbeat
+from mirror.formats.mm2 import Heartbeat
 from mirror.offsets.partition import TopicPartition
-from mirror.report.snapshot import SchemaIds
-from mirror.report.snapshot_cache import SnapshotCache
-from mirror.report.snapshot_taking import FlowTaking
+from mirror.status.snapshot import SchemaIds
+from mirror.status.snapshot_builder import FlowSnapshotBuilder
+from mirror.status.snapshot_cache import SnapshotCache
 from services.oracle import Record
 from services.ports import free_ports
 from tests.integration.several import Several
@@ -50,7 +50,7 @@ def take_decision(pair, capsys):
 
 
 def test_a_flow_is_followed_from_first_sight_until_it_is_copied_with_schema_ids_and_times(several, pair):
-    taking = FlowTaking(several.mirroring.flow)
+    taking = FlowSnapshotBuilder(several.mirroring.flow)
     fresh = taken(taking)
     assert (fresh.status.lag, fresh.bytes_behind, fresh.catch_up.seconds, fresh.written) == (20, None, None, None)
     assert by_topic(fresh, pair)["orders"].states == {"first sight": 2}
@@ -72,7 +72,7 @@ def test_a_flow_is_followed_from_first_sight_until_it_is_copied_with_schema_ids_
 def test_a_flow_that_is_behind_is_shown_with_gaps_decisions_groups_lanes_heartbeats_and_a_throttle(several, pair, take_decision):
     several.fall_behind(take_decision)
 
-    behind = taken(FlowTaking(several.mirroring.flow))
+    behind = taken(FlowSnapshotBuilder(several.mirroring.flow))
     topics = by_topic(behind, pair)
     orders = topics["orders"]
     assert (orders.lag, orders.remote, orders.problems) == (4, pair.remote(several.names["orders"]), 0)
@@ -109,7 +109,7 @@ def test_heartbeats_that_came_through_the_flow_are_shown_by_their_way(make_mirro
     for name, each in ((topic, beats), (f"{pair.source}.north.heartbeats", [("far", "north", now - 60_000)])):
         records = [Heartbeat(*beat) for beat in each]
         oracle.produce_records(pair.target_bootstrap, name, [Record(key=beat.key, value=beat.value) for beat in records])
-    snapshot = FlowTaking(make_mirroring(pair, HEARTBEATS).flow).take()
+    snapshot = FlowSnapshotBuilder(make_mirroring(pair, HEARTBEATS).flow).take()
     paths = {each.path: each for each in snapshot.heartbeats if pair.source in each.path and pair.target in each.path}
     assert list(paths) == [
         ("north", pair.source, pair.target),
@@ -125,7 +125,7 @@ def test_a_lag_that_falls_has_a_rate_and_an_end(make_mirroring, pair, oracle):
     topic = pair.topic("orders")
     oracle.create_topic(pair.source_bootstrap, topic, 1)
     oracle.produce(pair.source_bootstrap, topic, 1000, seed=1, min_size=500, max_size=500, null_values=False)
-    taking = FlowTaking(mirroring.flow)
+    taking = FlowSnapshotBuilder(mirroring.flow)
     mirroring.copy()
     first = taken(taking)
     mirroring.copy()
@@ -160,7 +160,7 @@ def test_with_a_cluster_down_the_last_good_snapshot_stays_beside_what_is_wrong(m
         down = seen(lambda found: not found.is_good and found.is_taken)
         assert [error.code for error in down.errors] == ["ClusterUnreachable"]
         assert down.last_good.status.lag == 0
-        assert down.shown.age_seconds() > 0
+        assert down.with_figures.age_seconds() > 0
         marks = {each.topic_partition: each.watermark for each in down.status.partitions}
         assert marks[TopicPartition(topic, 0)] is not None, "the target still says what is copied"
         pair.properties(extra={"source->target.mirror.lanes": "-4"}, file="watched.properties")

@@ -7,11 +7,10 @@ import time
 import pytest
 
 from mirror.__main__ import main
-from mirror.alerts.check import check
-from mirror.alerts.look import look
-from mirror.alerts.state import State
-from mirror.report import remotes
-from mirror.report.observe import status
+from mirror.alerts.check import check, observe_for_alerts
+from mirror.alerts.state import AlertState
+from mirror.plan import target_errors
+from mirror.status.observe import status
 from services.oracle import Record
 from services.ports import free_ports
 from tests.integration.second_disk import SecondDisk
@@ -90,13 +89,13 @@ def test_what_holds_a_partition_back_is_said_beside_the_others(mirroring, oracle
 
 def test_a_copy_that_commits_while_we_look_is_not_taken_for_a_foreign_writer(mirroring, topic, oracle, pair, monkeypatch):
     oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two", partition=1)])
-    look = remotes._remote_partitions
+    look = target_errors._remote_partitions
 
     def look_after_a_copy(*arguments):
         assert not mirroring.copy().errors
         return look(*arguments)
 
-    monkeypatch.setattr(remotes, "_remote_partitions", look_after_a_copy)
+    monkeypatch.setattr(target_errors, "_remote_partitions", look_after_a_copy)
     assert status(mirroring.flow).errors == ()
 
 
@@ -209,11 +208,11 @@ def test_a_partition_that_loses_its_leader_is_an_alert_and_ends_none_that_nobody
     assert mirroring.refresh().errors == ()
     assert not mirroring.copy().errors
     oracle.produce(mirroring.source, topic, 5, seed=1, partition=1)
-    late = check(mirroring.flow, look(mirroring.flow), State())
+    late = check(mirroring.flow, observe_for_alerts(mirroring.flow), AlertState())
     assert [each.kind for each in late.alerts] == ["Behind"]
 
     broken.lose(oracle, (topic, 1))
-    seen = look(mirroring.flow)
+    seen = observe_for_alerts(mirroring.flow)
     assert {each.partition: (each.state, each.lag) for each in seen.status.partitions} == {0: ("up to date", 0), 1: ("no leader", None)}
     blind = check(mirroring.flow, seen, late.state)
     assert {(each.kind, each.topic, each.partition) for each in blind.alerts} == {("Behind", None, None), ("NoLeader", topic, 1)}

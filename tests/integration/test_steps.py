@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mirror.errors import MirrorError
-from mirror.sync.step import MODULES, run_step
+from mirror.sync.step import STEPS, run_step
 from tests.integration.consumers import set_offsets
 
 SECONDS = 2.0
@@ -43,7 +43,7 @@ def mirroring(east, west, make_pair, make_mirroring):
 def test_a_cluster_that_is_down_is_one_sentence_in_time_and_the_next_run_catches_up(mirroring, east, west, side, cut):
     network = (east if side == "source" else west).network
     alias = mirroring.pair.source if side == "source" else mirroring.pair.target
-    steps = [step for step in MODULES if ALONE.get(step, side) == side]
+    steps = [step for step in STEPS if ALONE.get(step, side) == side]
     getattr(network, cut)()
     for step in steps:
         began = time.monotonic()

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from mirror.__main__ import main
 from mirror.errors import ConnectOffsetsMissing, MirrorError
 from mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, partition_of
-from mirror.handover import take_over as module
+from mirror.migration import take_over as module
 from mirror.offsets.partition import TopicPartition
 from services.oracle import OracleError, Record
 from tests.integration.left_behind import refusal, taken

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mirror.__main__ import main
-from mirror.copy.pace import LOOK_EVERY_SECONDS
 from mirror.copy.run import copy_in_process
+from mirror.copy.throttle import LOOK_EVERY_SECONDS
 from mirror.errors import NothingToDecide
 from mirror.plan.run import plan
 from services.oracle import Record

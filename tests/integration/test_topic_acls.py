@@ -40,7 +40,7 @@ def mirroring(guarded, make_pair, make_mirroring):
 
 
 def allow_the_mirror(allow, guarded, pair):
-    """What the README asks for."""
+    """What docs/operate/permissions.md asks for."""
     source, target = guarded
     allow(
         source,
@@ -117,7 +117,7 @@ def test_readers_of_a_topic_may_read_its_mirror_and_only_the_mirror_writes_it(gu
     assert writes(oracle, source, "writer", topic) is True
     assert mirroring.copy().state == "done", "the mirror itself goes on writing"
     assert reads(oracle, target, "reader", remote) == 31
-    assert run_step("topic-configs", mirroring.flow).errors == (), "what the README asks for is enough"
+    assert run_step("topic-configs", mirroring.flow).errors == (), "what docs/operate/permissions.md asks for is enough"
 
 
 def test_only_what_is_missing_is_created_and_what_the_source_has_no_more_is_reported(guarded, mirroring, allow, oracle):

@@ -1,17 +1,19 @@
 """`make demo` and `make stop` as a user meets them, Airflow's UI in a real browser included."""
 
 import re
+import subprocess
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from mirror.config import load
-from mirror.decide.request import Request
+from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.formats.control import ACCEPT_GAP
 from services.demo.settings import FLOW
 from services.demo.shop import RETURNS
+from tests.ui.conftest import ROOT
 
 pytestmark = pytest.mark.timeout(1200)  # the whole demo is started, which a busy machine takes minutes for
 
@@ -45,8 +47,18 @@ def test_demo_shows_a_failover_an_audit_and_an_alert(demo: Any, report: str) -> 
     found(r"^ +SourceGap, since ", report)
 
 
+def test_every_line_to_try_by_hand_runs_as_it_is_pasted(demo: Any, report: str) -> None:
+    pasted = re.findall(r"^  (export PYTHONPATH=include MIRROR_CONFIG=.+|\.venv/bin/python -m mirror .+)$", report, re.MULTILINE)
+    assert [line.split()[3:4] for line in pasted[1:]] == [["status"], ["audit"], ["translate"], ["decide"]]
+    for line in pasted[1:]:
+        shown = f"{line} --dry-run" if " decide " in line else line  # the gap is decided in Airflow's UI, below
+        done = subprocess.run(["bash", "-c", f"{pasted[0]}; {shown}"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode in (0, 1), f"{shown}: {done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr
+
+
 def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page: Page) -> None:
-    decide(load([demo.stack.configuration]).flow(FLOW), Request(ACCEPT_GAP, "the test", "nobody needs them", RETURNS))
+    decide(load([demo.stack.configuration]).flow(FLOW), DecisionRequest(ACCEPT_GAP, "the test", "nobody needs them", RETURNS))
     login = found(r"user (\S+), password (\S+)", report)
     page.goto(found(rf"http://127\.0\.0\.1:\d+/dags/{DAG}", report)[0])
     page.fill("input[name=username]", login[1])
@@ -68,7 +80,7 @@ def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page
 
 def test_second_demo_reuses_what_runs_and_stop_ends_all_of_it(demo: Any, report: str) -> None:
     again = demo.command()
-    assert "already running: the producer, Airflow, the inbox of alerts, the Kafka clusters, PostgreSQL" in again
+    assert "already running: the producer, the retention, Airflow, the inbox of alerts, the Kafka clusters, PostgreSQL" in again
     assert found(r"user \S+, password \S+", again)[0] in report
     demo.command("stop")
     assert not any(part.running() for part in demo.stack.parts())

@@ -15,12 +15,12 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from mirror.config import load
-from mirror.report.pools import pools
+from mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.ui.shown import BACKLOG, HOSTILE, PATIENCE, ROOT, SETTINGS, SMALL_TOPICS, Shown, behind, prepare, row
+from tests.ui.flow_page import BACKLOG, HOSTILE, PATIENCE, ROOT, SETTINGS, SMALL_TOPICS, Shown, behind, prepare, row
 
 PICTURES = ROOT / ".run" / "screenshots"
 
@@ -80,6 +80,10 @@ def test_page_says_what_is_wrong_why_and_what_to_do(shown: Shown, page: Page, pi
     expect(page.locator("#state")).to_contain_text("Unpause it.")
     expect(page.locator("#needs")).to_contain_text(f"{shown.pair.topic('holes')}-0")
     expect(page.get_by_role("button", name="Accept the gap…").first).to_be_visible()
+    copy = page.locator("#needs button.copy").first
+    expect(copy).to_have_attribute("data-line", re.compile(r" decide accept-gap --flow "))
+    copy.click()
+    expect(copy).to_have_text("Copied")
     expect(page.locator("#groups tbody tr th").first).to_have_text(HOSTILE)
     expect(page.locator("#heartbeats tbody tr")).not_to_have_count(0)
     assert behind(page) > BACKLOG

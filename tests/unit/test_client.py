@@ -4,7 +4,7 @@ import pytest
 
 from mirror.client import MirrorClient, OffsetAndMetadata, newest
 from mirror.errors import ConfigurationError
-from mirror.formats.checkpoint import Checkpoint
+from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.partition import TopicPartition
 from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 

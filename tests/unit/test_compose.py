@@ -1,9 +1,8 @@
 """docker-compose.yaml, Dockerfile and their scripts, as far as that goes without a Docker engine."""
 
 import ast
-import base64
 import re
-import subprocess
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mirror.copy.spark_submit import JOB
+from mirror import __version__
 from tests.unit.test_imports import CLIENTS, at_import_time, imports
 
 ROOT = Path(__file__).parents[2]
@@ -32,16 +31,16 @@ def copied() -> dict[str, str]:
     return dict(each.split() for each in steps("COPY"))
 
 
-def run(script: str, *arguments: str | Path, **environment: str) -> str:
-    done = subprocess.run(
-        [ROOT / "compose" / script, *arguments], env={"PATH": "/usr/local/bin:/usr/bin:/bin", **environment}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def airflow_package() -> Path:
+    """Where Airflow is installed. It is not imported: that would make it a home."""
+    package = find_spec("airflow")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    return Path(package.submodule_search_locations[0])
 
 
 def test_the_services_are_those_of_an_airflow_with_a_local_executor() -> None:
-    assert set(SERVICES) == {"postgres", "init", "api-server", "scheduler", "dag-processor", "triggerer"}
+    assert set(SERVICES) == {"postgres", "init", "api-server", "scheduler", "dag-processor", "triggerer", "retention"}
     assert {service["environment"]["AIRFLOW__CORE__EXECUTOR"] for service in AIRFLOW.values()} == {"LocalExecutor"}
 
 
@@ -75,8 +74,46 @@ def test_a_service_says_whether_it_is_well_and_those_behind_it_wait(name: str) -
 
 def test_images_are_pinned() -> None:
     assert re.fullmatch(r"postgres:\d+\.\d+-\w+", SERVICES["postgres"]["image"])
-    assert all(re.fullmatch(r"mirror-airflow:\d+\.\d+\.\d+", service["image"]) for service in AIRFLOW.values())
-    assert all(re.fullmatch(r"python:3\.1[123]\.\d+-slim-\w+", image) for image in steps("FROM"))
+    assert {service["image"] for service in AIRFLOW.values()} == {f"mirror-airflow:{__version__}"}
+    locked = re.search(r"^apache-airflow==([\d.]+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert locked is not None
+    assert steps("FROM") == [f"apache/airflow:{locked[1]}-python3.11"]
+
+
+def test_image_is_built_by_one_service_alone_for_which_all_others_wait_and_pulled_by_none() -> None:
+    """Several services that build one image at the same time fail now and then: "image ... already exists"."""
+    assert [name for name, service in SERVICES.items() if "build" in service] == ["init"]
+    for name, service in AIRFLOW.items():
+        assert name == "init" or (service["pull_policy"] == "never" and "init" in service["depends_on"]), name
+    assert "pull_policy" not in SERVICES["init"]
+
+
+def test_variables_of_a_user_reach_every_service_of_airflow_and_the_file_may_be_missing() -> None:
+    for name, service in AIRFLOW.items():
+        assert service["env_file"] == [{"path": ".secrets/airflow.env", "required": False}], name
+        # What stands there would win over the file.
+        assert "MIRROR_CONFIG" not in service["environment"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_output_of_a_container_has_a_limit(name: str) -> None:
+    assert set(SERVICES[name]["logging"]["options"]) == {"max-size", "max-file"}
+
+
+def test_no_health_check_starts_a_whole_airflow() -> None:
+    for name, service in AIRFLOW.items():
+        assert not re.search(r"\bairflow\b", " ".join(service.get("healthcheck", {}).get("test", ()))), name
+
+
+@pytest.mark.parametrize("name", ["api-server", "dag-processor", "triggerer"])
+def test_health_check_asks_an_address_and_a_part_that_airflow_has(name: str) -> None:
+    _, program, script, url, part = SERVICES[name]["healthcheck"]["test"]
+    assert (program, script) == ("python", "compose/healthy.py")
+    host = re.fullmatch(r"http://([\w.-]+):8080/api/v2/monitor/health", url)
+    assert host is not None
+    assert host[1] in ("127.0.0.1", *SERVICES)
+    source = (airflow_package() / "api" / "common" / "airflow_health.py").read_text(encoding="utf-8")
+    assert f'"{part}": {{' in source.partition("airflow_health_status = ")[2]
 
 
 def test_secrets_come_from_files_and_stand_in_no_environment() -> None:
@@ -124,16 +161,18 @@ def run_by(name: str) -> tuple[list[Path], bool]:
     library = ROOT / "include" / "mirror"
     match name:
         case "scheduler":  # with LocalExecutor the tasks are its children
-            return sorted((ROOT / "dags").glob("*.py")), True
+            return [*(ROOT / "dags").glob("*.py"), *library.glob("airflow/dags/*.py")], True
         case "dag-processor":
-            return sorted((ROOT / "dags").glob("*.py")), False
+            return [*(ROOT / "dags").glob("*.py"), *library.glob("airflow/dags/*.py")], False
         case "triggerer":
             return [path for path in library.glob("airflow/*.py") if "(BaseTrigger)" in path.read_text(encoding="utf-8")], True
         case "api-server":
-            return sorted((ROOT / "plugins").glob("*.py")), True
+            return [library / "web" / "plugin.py"], True
         case "init":
             script = (ROOT / SERVICES[name]["command"][0]).read_text(encoding="utf-8")
-            return [library / "commands" / f"{command}.py" for command in re.findall(r"python -m mirror (\w+)", script)], True
+            return [library / "cli" / f"{command}.py" for command in re.findall(r"python -m mirror (\w+)", script)], True
+        case "retention":  # Airflow's own commands, which load the plugin as every process does
+            return [library / "web" / "plugin.py"], False
     raise AssertionError(f"What of the mirror does {name} run?")
 
 
@@ -151,15 +190,15 @@ def test_a_service_that_may_ask_the_clusters_has_their_passwords_and_no_other_ha
 @pytest.mark.parametrize("name", AIRFLOW)
 def test_every_service_that_reads_the_configuration_has_it(name: str) -> None:
     (environment,) = steps("ENV")
-    assert dict(each.split("=") for each in environment.split())["MIRROR_CONFIG"] in mounts(name)
+    file = Path(dict(each.split("=") for each in environment.split())["MIRROR_CONFIG"])
+    # Mounted as a directory: a mounted file stays what it was when an editor puts another one in its place.
+    assert str(file.parent) in mounts(name)
+    assert str(file) not in mounts(name)
 
 
 def test_commands_of_secrets_are_for_options_that_airflow_takes_them_for() -> None:
-    """A `_CMD` of any other option is silently ignored. Airflow is not imported: that would make it a home."""
-    package = find_spec("airflow")
-    assert package is not None
-    assert package.submodule_search_locations is not None
-    options = Path(package.submodule_search_locations[0]) / "config_templates" / "config.yml"
+    """A `_CMD` of any other option is silently ignored."""
+    options = airflow_package() / "config_templates" / "config.yml"
     known = yaml.load(options.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     for variable in SERVICES["scheduler"]["environment"]:
         _, part, option = variable.lower().split("__")
@@ -181,19 +220,19 @@ def test_scripts_and_places_exist_in_the_image(name: str) -> None:
 def test_the_image_has_what_the_mirror_needs_where_it_looks_for_it() -> None:
     there = copied()
     assert all((ROOT / source).exists() for source in there)
-    assert Path(there["jobs"]).parent == Path(there["include"]).parent
-    assert JOB == ROOT / "jobs" / "copy_ranges.py"
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    place = Path(there["pyproject.toml"]).parent
+    for source in (*packed["packages"], *packed["force-include"]):
+        assert Path(there[source.split("/")[0]]) == place / source.split("/")[0], source
     (environment,) = steps("ENV")
     settings = dict(each.split("=") for each in environment.split())
-    assert settings["PYTHONPATH"] == there["include"]
     assert settings["AIRFLOW__CORE__DAGS_FOLDER"] == there["dags"]
-    assert {volume["target"] for volume in SERVICES["scheduler"]["volumes"] if isinstance(volume, dict)} >= {settings["MIRROR_CONFIG"]}
 
 
 def test_the_image_is_built_from_hashes_and_does_not_run_as_root() -> None:
     assert any("pip install" in step and "--require-hashes" in step for step in steps("RUN"))
     assert any("tune_spark.py" in step for step in steps("RUN"))
-    assert steps("USER") == ["airflow"]
+    assert steps("USER")[-1] == "airflow"
 
 
 def test_nothing_else_reaches_the_build() -> None:
@@ -201,30 +240,4 @@ def test_nothing_else_reaches_the_build() -> None:
     assert "*" in lines
     assert {line[1:] for line in lines if line.startswith("!")} == set(copied())
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {"/.secrets/", "/mm2.properties"} <= set(ignored)
-
-
-def test_secrets_are_made_once_and_only_their_owner_gets_to_them(tmp_path: Path) -> None:
-    directory = tmp_path / "secrets"
-    run("make_secrets.sh", directory)
-    made = {file.name: file.read_text() for file in directory.iterdir() if file.is_file()}
-    assert set(made) == set(COMPOSE["secrets"])
-    assert all(Path(secret["file"]).name == name for name, secret in COMPOSE["secrets"].items())
-    assert len(base64.urlsafe_b64decode(made["fernet_key"])) == 32
-    assert len(made["jwt_secret"]) >= 64
-    assert directory.stat().st_mode & 0o777 == 0o700
-    assert (directory / "kafka").is_dir()
-    run("make_secrets.sh", directory)
-    assert {name: (directory / name).read_text() for name in made} == made
-
-
-def test_a_secret_is_printed_without_the_newline_of_its_file(tmp_path: Path) -> None:
-    (tmp_path / "jwt_secret").write_text("abc\n")
-    assert run("secret.sh", "jwt_secret", SECRETS_DIRECTORY=str(tmp_path)) == "abc"
-
-
-def test_the_database_url_has_the_password_of_the_secret_and_the_name_of_the_service(tmp_path: Path) -> None:
-    (tmp_path / "postgres_password").write_text("abc\n")
-    url = run("database_url.sh", SECRETS_DIRECTORY=str(tmp_path))
-    assert url == "postgresql+psycopg2://airflow:abc@postgres:5432/airflow"
-    assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] == SERVICES["postgres"]["environment"]["POSTGRES_DB"] == "airflow"
+    assert {"/.secrets/", "/config/"} <= set(ignored)

@@ -1,6 +1,6 @@
 """How the tests are shared out among workers."""
 
-from tests.distribution import BUSY, LONGEST, ONE_STACK, SHORT, rank
+from tests.distribution import BUSY, LONGEST, ONE_STACK, SHORT, rank, scope
 from tests.unit.test_readme import ROOT
 
 
@@ -11,3 +11,10 @@ def test_what_is_named_exists() -> None:
 def test_the_busy_come_first_the_longest_in_front_and_those_that_wait_last() -> None:
     files = ["tests/integration/test_status.py", "tests/unit/test_readme.py", "tests/compat/test_files.py", LONGEST[1], LONGEST[0]]
     assert sorted(files, key=rank) == files[::-1]
+
+
+def test_a_file_goes_to_one_worker_but_for_its_tests_of_the_second_engine() -> None:
+    kills = "tests/faults/test_killed_copies.py"
+    assert scope(f"{kills}::test_five_hits[records]") == scope(f"{kills}::test_restarts") == kills
+    assert scope(f"{kills}::test_five_hits[batches]") == scope(f"{kills}::test_every_fault[batches]") != kills
+    assert {scope(f"{ONE_STACK[0]}/test_{name}.py::test_one") for name in ("backfill", "outages")} == {ONE_STACK[0]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mirror.config import load
-from mirror.report.pools import pools
+from mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
@@ -18,7 +18,7 @@ from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
 from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
 from tests.airflow.scheduler.in_airflow import InAirflow
-from tests.started import airflows
+from tests.session import airflows
 from tests.waiting import eventually
 
 

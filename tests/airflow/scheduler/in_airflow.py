@@ -1,9 +1,11 @@
 """One flow of a running Airflow, as a test sees it."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from mirror.offsets.partition import lane_of
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
@@ -35,10 +37,20 @@ class InAirflow:
 
     def mirrored(self, topic: str) -> int:
         """How many records the remote topic shows now."""
+        return sum(self._by_partition(topic))
+
+    def has_begun(self, topic: str, lanes: int) -> bool:
+        """Whether each lane with partitions of the topic has copied something."""
+        records = Counter[int]()
+        for partition, count in enumerate(self._by_partition(topic)):
+            records[lane_of(topic, partition, lanes)] += count
+        return min(records.values(), default=0) > 0
+
+    def _by_partition(self, topic: str) -> list[int]:
         remote = self.pair.remote(topic)
         if self.oracle.topic_id(self.pair.target_bootstrap, remote) is None:
-            return 0
-        return sum(count.records for count in self.oracle.count(self.pair.target_bootstrap, remote))
+            return []
+        return [count.records for count in self.oracle.count(self.pair.target_bootstrap, remote)]
 
     def assert_mirrored(self, topic: str) -> int:
         """The witness finds both sides equal; gives how many records there are."""

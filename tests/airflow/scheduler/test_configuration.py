@@ -46,7 +46,7 @@ def test_file_that_cannot_be_read_and_flow_that_is_wrong_are_red_by_themselves_a
 
     first = red(api, set())
 
-    eventually(lambda: str(file) in api.errors(ALARM, first, "configuration"), "the file's name in the task's log", 30)
+    eventually(lambda: str(file) in api.errors(ALARM, first, "configuration"), "the file's name in the task's log")
     details = api.call("GET", f"dags/{ALARM}/details")
     assert str(file) in details["doc_md"]
     assert not details["is_paused"]

@@ -14,6 +14,7 @@ from tests.airflow.scheduler.task_logs import PAGE, Line, RunLogs, logs_of, read
 from tests.waiting import eventually
 
 GOOD, RETRIED, RED = "A run that went well", "A run whose target was cut off for a while", "A red run"
+LANES = 2
 RUN = r"east-to-west\.copy / manual__\S+"
 PLANNED = [
     rf"INFO east->west: run {RUN} plans, try 1\.",
@@ -23,16 +24,15 @@ PLANNED = [
 ]
 BEGUN = [
     rf"INFO east->west: run {RUN} copies, try 1\.",
-    r"INFO orders: 3 partitions, ",
+    r"INFO 3 partitions of 1 topic with work, \d[\d,]* offsets in all\. The log of the task plan lists them\.",
     r"INFO east->west: Spark \S+ runs on local\S* as local-\d+, run ",
     r"INFO Lanes with work: 2; ",
     r"INFO lane \d begins: \d partitions?, [\d,]+ offsets?: orders-\d \[\d+, \d+\) .*; for \d+ s at most, the flow's throttle is "
-    r"6,000 bytes a second\.",
-    r"INFO lane \d has fenced earlier attempts \(mirror\.\S+\) and read its ledger mm2-ledger\.east\.internal-\d up to "
+    r"6,000 bytes a second\. It has fenced earlier attempts \(mirror\.\S+\) and read its ledger mm2-ledger\.east\.internal-\d up to "
     r"\d+; watermarks: orders-\d",
 ]
 REACHED = r"INFO lane \d ended: [\d,]+ records?, [\d,]+ bytes in \d+ transactions?, [\d.]+ s; all that was planned is reached\."
-COPIED = r"INFO \d lanes? copied [\d,]+ records?, [\d,]+ bytes in \d+ transactions?\."
+COPIED = r"INFO \d lanes? copied [\d,]+ records?, [\d,]+ bytes in \d+ transactions?; the slowest took [\d.]+ s\."
 SYNCED = r"INFO \d+ offset syncs of \d partitions were written\."
 FOREIGN = (
     r"orders-1: the remote partition east\.orders-1@\d+ holds records beyond what this mirror wrote \(it ends at \d+\)\. "
@@ -42,7 +42,7 @@ EXPECTED = {
     GOOD: {
         "plan": PLANNED,
         "copy": [*BEGUN, REACHED, REACHED, COPIED],
-        "publish": [r"INFO orders: the ledger has 3 of 3 partitions at their planned ends\.", SYNCED],
+        "publish": [r"INFO The ledger has 3 of 3 partitions of 1 topic at their planned ends\.", SYNCED],
         "verdict": [rf"INFO east->west: run {RUN}: done: its lanes copied 600 records, [\d,]+ bytes; all that was planned is reached\."],
     },
     RETRIED: {
@@ -55,7 +55,7 @@ EXPECTED = {
             REACHED,
             COPIED,
         ],
-        "publish": [r"INFO orders: the ledger has 3 of 3 partitions at their planned ends\.", SYNCED],
+        "publish": [r"INFO The ledger has 3 of 3 partitions of 1 topic at their planned ends\.", SYNCED],
         "verdict": [rf"INFO east->west: run {RUN}: done: its lanes copied 1,200 records, [\d,]+ bytes; all that was planned is reached\."],
     },
     RED: {
@@ -68,7 +68,11 @@ EXPECTED = {
             COPIED,
             r"ERROR UnexplainedTarget: " + FOREIGN + " Next: Find out who writes to east.orders, and stop it",
         ],
-        "publish": [r"INFO orders: the ledger has 2 of 3 partitions at their planned ends; behind: orders-1@\d+ of \d+\.", SYNCED],
+        "publish": [
+            r"INFO orders: behind: orders-1@\d+ of \d+\.",
+            r"INFO The ledger has 2 of 3 partitions of 1 topic at their planned ends\.",
+            SYNCED,
+        ],
         "verdict": [
             rf"INFO east->west: run {RUN}: failed: its lanes copied \d+ records, [\d,]+ bytes; \d+ offsets of what was planned are left\.",
             r"INFO What failed follows, each with what to do next\. .* python -m mirror status --flow 'east->west'\.",
@@ -116,10 +120,10 @@ def good(logged: InAirflow, topic: str) -> RunLogs:
 
 
 def retried(logged: InAirflow, topic: str, west: KafkaCluster) -> RunLogs:
-    """The network to the target is cut in the middle of the copy, until a lane has tried again."""
+    """The network to the target is cut in the middle of the copy, when every lane has copied something, until one has tried again."""
     logged.produce(topic, 1_200, seed=1)
     run = logged.api.trigger(logged.dag)
-    eventually(lambda: logged.mirrored(topic) > 0, "the first records")
+    eventually(lambda: logged.has_begun(topic, LANES), "the first records of every lane")
     west.network.refuse()
     try:
         eventually(lambda: "attempt 1 of 4 failed" in logged.api.log(logged.dag, run, "copy"), "a lane's next attempt")

@@ -51,7 +51,7 @@ def quotas(now: Round) -> bool:
     pair, oracle = now.site.mirroring.pair, now.site.oracle
     if now.chance.random() < 0.5:
         bootstrap, quota = pair.source_bootstrap, "consumer_byte_rate"
-        clients = ["rdkafka"]
+        clients = ["rdkafka", "mirror"]  # as each engine's client calls itself
     else:
         bootstrap, quota = pair.target_bootstrap, "producer_byte_rate"
         clients = [f"{pair.source}->{pair.target}|lane-{lane}@{socket.gethostname()}" for lane in range(4)]

@@ -4,16 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mirror.config import Flow
+from mirror.errors import ErrorReport
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.mm2_topics import read_checkpoints
-from mirror.sync.checkpoints import emit
-from mirror.sync.group_clusters import group_clusters
-from mirror.sync.group_offsets import synchronise
-from mirror.sync.group_work import GroupWork, group_work
-from mirror.sync.groups import with_offsets
-from mirror.sync.translated_groups import translate_groups
+from mirror.sync.groups.checkpoints import emit
+from mirror.sync.groups.context import GroupContext, group_clusters, group_context
+from mirror.sync.groups.find import with_offsets
+from mirror.sync.groups.offsets import synchronise
+from mirror.sync.groups.translate import translate_groups
 from tests.faults.runner.translations import Answer
 from tests.integration.consumers import groups_of, set_offsets
+
+_TRIES = 4
 
 
 @dataclass
@@ -35,36 +37,46 @@ class Groups:
 
     def answers(self) -> Iterator[Answer]:
         """Writes checkpoints and group offsets as their tasks do, and gives these and what `translate` says now."""
-        work, names = group_work(self.flow), list(self.committed)
+        context, names = group_context(self.flow), list(self.committed)
         if not names:
             return
-        errors = [*emit(work, names).errors, *synchronise(work, names).errors]
+        errors = _errors_of_both_steps(context, names)
         assert not errors, errors
-        yield from self._translated(work, names)
-        yield from self._checkpoints(work)
-        yield from self._group_offsets(work, names)
+        yield from self._translated(context, names)
+        yield from self._checkpoints(context)
+        yield from self._group_offsets(context, names)
 
-    def _translated(self, work: GroupWork, names: list[str]) -> Iterator[Answer]:
-        with group_clusters(work) as (source, target, groups):
-            offsets = with_offsets(groups, names, work.selection.topic_filter).offsets
-            translated = translate_groups(work, offsets, source, target)
+    def _translated(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
+        with group_clusters(context) as (source, target, groups):
+            offsets = with_offsets(groups, names, context.selection.topic_filter).offsets
+            translated = translate_groups(context, offsets, source, target)
         for each in translated.offsets:
             answer = each.translated
             if answer.target is not None:
                 yield Answer("translate", each.group, each.source.partition, each.committed.offset, answer.target, answer.kind)
 
-    def _checkpoints(self, work: GroupWork) -> Iterator[Answer]:
-        with Cluster("seen", work.target_admin) as target:
-            written = read_checkpoints(target, work.target_consumer, work.checkpoints_topic).records
+    def _checkpoints(self, context: GroupContext) -> Iterator[Answer]:
+        with Cluster("seen", context.clients.target_admin) as target:
+            written = read_checkpoints(target, context.clients.target_consumer, context.checkpoints_topic).records
         newest = {(each.group, each.topic, each.partition): each for each in written if each.group in self.committed}
         for each in newest.values():
             yield Answer("checkpoint", each.group, each.partition, each.upstream, each.downstream)
 
-    def _group_offsets(self, work: GroupWork, names: list[str]) -> Iterator[Answer]:
-        remote = work.selection.remote(self.topic)
+    def _group_offsets(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
+        remote = context.selection.remote(self.topic)
         with groups_of(self.target) as groups:
             found = groups.committed(names, {})
         for group, positions in found.items():
             for tp, each in positions.items():
                 if tp.topic == remote:
                     yield Answer("group offset", group, tp.partition, self.committed[group][tp.partition], each.offset)
+
+
+def _errors_of_both_steps(context: GroupContext, names: list[str]) -> list[ErrorReport]:
+    """What fails in `checkpoints` and `group-offsets`, which are tried as often as Airflow does while an error may mend itself."""
+    errors: list[ErrorReport] = []
+    for _ in range(_TRIES):
+        errors = [*emit(context, names).errors, *synchronise(context, names).errors]
+        if not errors or not all(error.retriable for error in errors):
+            break
+    return errors

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from mirror.copy.model import BATCHES, RECORDS
 from mirror.errors import MirrorError
 from services.oracle import OracleError
 from tests.faults.runner.faults import Fault, Round
@@ -20,12 +21,16 @@ def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
     return drawn[:rounds]
 
 
-def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int) -> Iterator[Outcome]:
-    """One round for each fault, in order. After a round whose records are wrong the next ones go on with a flow of their own, after wrong
-    answers with groups of their own."""
+def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int, engine: str | None = None) -> Iterator[Outcome]:
+    """One round for each fault, in order, with the given engine or one by chance.
+
+    After a round whose records are wrong the next ones go on with a flow of their own, after wrong answers with groups of their own.
+    """
     site = make_site()
     for number, fault in enumerate(faults):
-        outcome = _round(Round(site, number, random.Random(f"{seed} {number}"), records), fault)
+        chance = random.Random(f"{seed} {number}")
+        site.use(engine or random.Random(f"engine {seed} {number}").choice((RECORDS, BATCHES)))
+        outcome = _round(Round(site, number, chance, records), fault)
         yield outcome
         if outcome.stuck or any(outcome.wrong):
             site = make_site()
@@ -56,5 +61,15 @@ def _round(now: Round, fault: Fault) -> Outcome:
     except (MirrorError, AssertionError) as failure:
         stuck = f"{stuck} {type(failure).__name__}: {failure}".lstrip()
     return Outcome(
-        now.number, fault.name, in_time, runs, accounts, time.monotonic() - started, stuck, now.judged, now.last, tuple(site.witness.told)
+        now.number,
+        fault.name,
+        in_time,
+        runs,
+        accounts,
+        time.monotonic() - started,
+        stuck,
+        now.judged,
+        now.last,
+        tuple(site.witness.told),
+        site.engine,
     )

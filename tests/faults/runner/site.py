@@ -10,8 +10,9 @@ from pathlib import Path
 
 from mirror.config import load
 from mirror.copy.run import copy_in_process
-from mirror.decide.model import Made
-from mirror.decide.request import Request
+from mirror.copy.verdict import FAILED, NOTHING_TO_DO
+from mirror.decide.model import DecisionWithEffect
+from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.errors import MirrorError
 from mirror.formats.control import ADOPT_CLUSTER, SKIP_RECORD, TAKE_OWNERSHIP
@@ -19,7 +20,6 @@ from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
-from mirror.report.verdict import FAILED, NOTHING_TO_DO
 from services.comparison import Account
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -87,6 +87,17 @@ class Site:
         """Source offsets below which the witness has seen all records; at a round's beginning they are copied and were found right."""
         return {partition: each.source_end for partition, each in self.witness.copies.items()}
 
+    @property
+    def engine(self) -> str:
+        """What carries the flow's records."""
+        return str(self.mirroring.flow.value("mirror.engine"))
+
+    def use(self, engine: str) -> None:
+        """From now on the flow is copied by this engine, by Spark jobs too."""
+        self.settings = {**self.settings, "source->target.mirror.engine": engine}
+        self.config = self.mirroring.pair.properties(extra=self.settings)
+        self.mirroring.flow = load([self.config]).flow(self.mirroring.pair.flow)
+
     def variant(self, **settings: str) -> "Mirroring":
         """The same flow with other settings of its own (with _ for .), as another installation's file may have them."""
         changed = {f"source->target.mirror.{name.replace('_', '.')}": value for name, value in settings.items()}
@@ -153,11 +164,13 @@ class Site:
 
     # ------------------------------------------------------------ people
 
-    def decide(self, word: str, partition: int | None = None, start: int | None = None, by: Mirroring | None = None) -> list[Made]:
+    def decide(
+        self, word: str, partition: int | None = None, start: int | None = None, by: Mirroring | None = None
+    ) -> list[DecisionWithEffect]:
         """A person decides about the topic, or about the flow (`by` its other installation) where the decision knows no topic. Raises
         NothingToDecide as the command does."""
         topic = None if word in (ADOPT_CLUSTER, TAKE_OWNERSHIP) else self.topic
-        return decide((by or self.mirroring).flow, Request(word, "somebody", "a round of faults", topic, partition, start=start))
+        return decide((by or self.mirroring).flow, DecisionRequest(word, "somebody", "a round of faults", topic, partition, start=start))
 
     def skip(self, partition: int) -> None:
         """A person has the record skipped that blocks a partition. Raises NothingToDecide as the command does."""

@@ -1,5 +1,7 @@
 """What a run said and left, for the tests of guards."""
 
+from tests.integration.both_engines import ENGINE
+
 
 def only_error(judged):
     """The one error of a red run."""
@@ -13,5 +15,5 @@ def remote_records(mirroring, topic):
 
 
 def changed(mirroring, make_mirroring, extra):
-    """The same flow with other properties."""
-    return make_mirroring(mirroring.pair, extra)
+    """The same flow with other properties, and the same engine."""
+    return make_mirroring(mirroring.pair, {ENGINE: mirroring.flow.value("mirror.engine"), **extra})

@@ -12,7 +12,7 @@ import pytest
 from mirror.client import MirrorClient
 from mirror.config import load
 from mirror.kafka.cluster import Cluster
-from mirror.sync.step import Done, run_step
+from mirror.sync.step import StepResult, run_step
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
@@ -60,7 +60,7 @@ class Mesh:
             verdict = self.flow(name).copy()
             assert verdict.errors == ()
 
-    def step(self, step: str, flow: str) -> Done:
+    def step(self, step: str, flow: str) -> StepResult:
         """A run of a step beside the copy, without an error."""
         done = run_step(step, load([self.file]).flow(flow))
         assert done.errors == ()

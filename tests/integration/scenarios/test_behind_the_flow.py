@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mirror.formats.checkpoint import Checkpoint
+from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.consumers import set_offsets

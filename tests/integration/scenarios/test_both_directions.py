@@ -1,6 +1,7 @@
 """Both directions of two clusters, chains and rings of three, and names that are kept: MirrorMaker 2's own scenarios, and more.
 
-TESTING.md says which Java test each answers to. "Exact" means that the witness finds both sides equal record by record.
+docs/develop/testing/scenarios.md says which Java test each answers to.
+"Exact" means that the witness finds both sides equal record by record.
 """
 
 from collections.abc import Callable

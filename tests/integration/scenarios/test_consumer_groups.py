@@ -1,6 +1,6 @@
 """Consumer groups that move to the other cluster and back: MirrorMaker 2's own scenarios.
 
-TESTING.md says which Java test each answers to.
+docs/develop/testing/scenarios.md says which Java test each answers to.
 """
 
 import time
@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as At
 
-from mirror.formats import checkpoint
+from mirror.formats import mm2
 from mirror.offsets.partition import TopicPartition
 from tests.integration.consumers import committed
 from tests.integration.scenarios.conftest import Mesh
@@ -66,12 +66,12 @@ def _position(consumer: Consumer, held: At) -> At:
     return At(held.topic, held.partition, read if read >= 0 else consumer.get_watermark_offsets(held, 10)[0])
 
 
-def checkpoints(mesh: Mesh, alias: str, source: str) -> list[checkpoint.Checkpoint]:
+def checkpoints(mesh: Mesh, alias: str, source: str) -> list[mm2.Checkpoint]:
     records = mesh.oracle.dump(mesh.bootstraps[alias], f"{source}.checkpoints.internal")
-    return [checkpoint.decode(record.key, record.value) for record in records]
+    return [mm2.decode_checkpoint(record.key, record.value) for record in records]
 
 
-def assert_monotone(found: list[checkpoint.Checkpoint]) -> None:
+def assert_monotone(found: list[mm2.Checkpoint]) -> None:
     """Nowhere does a later checkpoint lead further back."""
     for key in {each.key for each in found}:
         positions = [each.downstream for each in found if each.key == key]

@@ -1,6 +1,6 @@
 """MirrorMaker 2's own scenarios about topics, their configs and ACLs, and where a copy begins.
 
-TESTING.md says which Java test each answers to.
+docs/develop/testing/scenarios.md says which Java test each answers to.
 """
 
 from dataclasses import replace

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.airflow.late_runs import is_late
-from tests.unit.alerts.seen import at
+from mirror.airflow.deadlines import is_late
+from tests.unit.alerts.observations import at
 
 ALLOWED = timedelta(seconds=100)
 

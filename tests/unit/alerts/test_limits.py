@@ -4,7 +4,9 @@ from mirror.alerts.limits import Limits, limits_of, run_seconds
 
 
 def test_by_default_a_quarter_of_an_hour_is_allowed_and_any_number_of_records(make_flow) -> None:
-    assert limits_of(make_flow()) == Limits(lag=900, lag_records=None, progress=900, copy=900, heartbeats=900, unreachable=300, lasting=30)
+    assert limits_of(make_flow()) == Limits(
+        lag=900, lag_records=None, progress=900, copy=900, heartbeats=900, unreachable=300, for_seconds=30
+    )
 
 
 def test_a_flow_that_copies_seldom_is_allowed_three_of_its_intervals(make_flow) -> None:

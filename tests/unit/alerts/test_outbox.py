@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from mirror.alerts.model import Alert
 from mirror.alerts.outbox import Outbox, as_documents, deliver, from_documents, with_more
-from mirror.alerts.tracking import Telling
+from mirror.alerts.tracker import Notification
 from mirror.errors import NotificationFailed
-from tests.unit.alerts.seen import at
+from tests.unit.alerts.observations import at
 
 BOTH = ("mail", "slack")
 
 
-def telling(connection: str, kind: str, cleared: bool) -> Telling:
-    return Telling(connection, Alert(f"east->west/{kind}", kind, kind, "", "", at(0), "east->west"), cleared)
+def telling(connection: str, kind: str, cleared: bool) -> Notification:
+    return Notification(connection, Alert(f"east->west/{kind}", kind, kind, "", "", at(0), "east->west"), cleared)
 
 
 class Sinks:
@@ -27,7 +27,7 @@ class Sinks:
         self.down: set[str] = set()
         self.got: dict[str, list[tuple[str, bool]]] = {each: [] for each in BOTH}
 
-    def send(self, each: Telling) -> None:
+    def send(self, each: Notification) -> None:
         if each.connection in self.down:
             raise NotificationFailed(each.connection, "the sink", "it is down")
         self.got[each.connection].append((each.alert.kind, each.cleared))
@@ -47,7 +47,7 @@ def test_a_connection_that_fails_keeps_what_it_did_not_take_and_holds_up_no_othe
 def test_what_comes_behind_something_that_was_not_taken_waits_for_the_next_time() -> None:
     tried: list[str] = []
 
-    def takes_only_a_second_one(each: Telling) -> None:
+    def takes_only_a_second_one(each: Notification) -> None:
         tried.append(each.alert.kind)
         if len(tried) == 1:
             raise NotificationFailed("mail", "the sink", "it is down")
@@ -59,7 +59,7 @@ def test_what_comes_behind_something_that_was_not_taken_waits_for_the_next_time(
 def test_one_alert_that_a_service_refuses_holds_up_no_other_but_its_own_end() -> None:
     got: list[tuple[str, bool]] = []
 
-    def refuses_a(each: Telling) -> None:
+    def refuses_a(each: Notification) -> None:
         if each.alert.kind == "A":
             raise NotificationFailed("mail", "the sink", "HTTP 400", this_alone=True)
         got.append((each.alert.kind, each.cleared))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirror.alerts import payloads
 from mirror.alerts.model import Alert
-from tests.unit.alerts.seen import at
+from tests.unit.alerts.observations import at
 
 ALERT = Alert(
     key="east->west/SourceGap/orders",
@@ -38,7 +38,8 @@ def test_slack_gets_a_text_in_which_nothing_is_taken_for_markup() -> None:
 def test_slack_is_told_what_to_do_and_since_when_however_long_the_list_of_places_is() -> None:
     long = replace(ALERT, detail="\n".join(f"orders-{number}: [10, 25) is gone from the source & elsewhere." for number in range(200)))
     text = payloads.slack(long, cleared=False)["text"]
-    *_, last, cut, next_step, since = text.splitlines()
+    *_, last, cut, next_step, runbook, since = text.splitlines()
+    assert runbook == "Runbook: /mirror/runbook#sourcegap in Airflow"
     assert (last[-10:], cut) == ("elsewhere.", "…")
     assert next_step == f"*Next:* {ALERT.next}"
     assert since.startswith("SourceGap, since 2026-11-21")
@@ -62,7 +63,7 @@ def test_pagerduty_gets_an_incident_that_the_end_resolves() -> None:
             "component": "orders",
             "group": "east->west",
             "class": "SourceGap",
-            "custom_details": {"detail": ALERT.detail, "next": ALERT.next, "partition": 3},
+            "custom_details": {"detail": ALERT.detail, "next": ALERT.next, "partition": 3, "runbook": "/mirror/runbook#sourcegap"},
         },
     }
     assert resolve == {"routing_key": "R0UTING", "event_action": "resolve", "dedup_key": trigger["dedup_key"]}
@@ -82,7 +83,8 @@ def test_alertmanager_gets_labels_that_stay_and_an_end_that_is_ahead_until_it_is
             "topic": "orders",
         }
     )
-    assert open_["annotations"] == {"summary": ALERT.summary, "description": ALERT.detail, "next": ALERT.next}
+    told = {"summary": ALERT.summary, "description": ALERT.detail, "next": ALERT.next, "runbook": "/mirror/runbook#sourcegap"}
+    assert open_["annotations"] == told
     assert (open_["startsAt"], over["endsAt"]) == ("2026-11-21T12:00:00.000Z", "2026-11-21T12:10:00.000Z")
     assert open_["endsAt"] == "2026-11-22T12:10:00.000Z"
     assert timedelta(hours=1) < payloads.ALERTMANAGER_LASTS, "an Airflow that is down for an hour does not end alerts"
@@ -97,6 +99,7 @@ def test_a_mail_says_what_where_since_when_and_what_to_do() -> None:
     assert payloads.title_of(ALERT, cleared=False) == "east->west: Source gap: orders-3"
     assert payloads.text_of(ALERT, cleared=False).splitlines() == [
         *["east->west: Source gap: orders-3", "", ALERT.detail, "", f"Next: {ALERT.next}", ""],
+        *["Runbook: /mirror/runbook#sourcegap in Airflow", ""],
         "SourceGap, since 2026-11-21 12:00:00 UTC (east->west/SourceGap/orders)",
     ]
     over = payloads.text_of(ALERT, cleared=True)

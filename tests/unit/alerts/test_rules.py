@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.alerts.lateness import late_partitions, memory_after
+from mirror.alerts.lag import late_partitions, memory_after
 from mirror.alerts.limits import Limits
-from mirror.alerts.problems import TOPICS_ALONE, Judgement
-from mirror.alerts.rules import judge
-from mirror.alerts.seen import Seen
-from mirror.report.status import (
+from mirror.alerts.observation import CheckObservation
+from mirror.alerts.problems import TOPICS_ALONE, CheckResult
+from mirror.alerts.rules import find_problems
+from mirror.status.status import (
     DECIDED,
     FAILED,
     FIRST_SIGHT,
@@ -22,27 +22,27 @@ from mirror.report.status import (
     UNKNOWN,
     PartitionStatus,
 )
-from tests.unit.alerts.seen import beats, error, hidden, partition, seen, written
+from tests.unit.alerts.observations import beats, error, hidden, partition, seen, written
 
 LIMITS = Limits(lag=100, lag_records=None, progress=200, copy=300, heartbeats=150, unreachable=250)
 
 
-def judgement(*checks: Seen, limits: Limits = LIMITS) -> Judgement:
+def judgement(*checks: CheckObservation, limits: Limits = LIMITS) -> CheckResult:
     """What the last of these checks comes to; the memory begins with the first."""
     memory = None
     for place, each in enumerate(checks):
         is_new, memory = memory is None, memory_after(each, memory)
         if place == len(checks) - 1:
-            return judge(each, late_partitions(each, memory or {}, is_new), limits)
+            return find_problems(each, late_partitions(each, memory or {}, is_new), limits)
     raise AssertionError
 
 
-def opened(found: Judgement) -> dict[str, str | None]:
+def opened(found: CheckResult) -> dict[str, str | None]:
     """The problems that may become alerts: kind -> what."""
     return {each.kind: each.what for each in found.problems if each.opens}
 
 
-def kept(found: Judgement) -> set[str]:
+def kept(found: CheckResult) -> set[str]:
     """The kinds of problems that only keep an alert open."""
     return {each.kind for each in found.problems} - opened(found).keys()
 
@@ -167,7 +167,7 @@ def test_an_error_that_needs_a_person_is_told_by_topic_with_what_to_do() -> None
     gaps = [error("SourceGap", "orders", 0), error("SourceGap", "orders", 4), error("SourceGap", "bills", 1)]
     found = judgement(seen(0, partition(5, 5), errors=gaps))
     problems = [each for each in found.problems if each.opens]
-    assert [(each.kind, each.what, each.partition, each.next) for each in problems] == [
+    assert [(each.kind, each.what, each.partition, each.next.text) for each in problems] == [
         ("SourceGap", "bills", 1, "mend bills"),
         ("SourceGap", "orders", None, "mend orders"),
     ]
@@ -200,7 +200,7 @@ def test_an_error_of_the_flow_and_of_topics_are_two_matters() -> None:
 
 def test_errors_that_usually_end_by_themselves_have_their_time() -> None:
     [problem] = judgement(seen(0, errors=[error("TargetUnavailable", "orders", n, retriable=True) for n in range(3)])).problems
-    assert (problem.kind, problem.what, problem.patience) == ("TargetUnavailable", None, 250)
+    assert (problem.kind, problem.what, problem.for_seconds) == ("TargetUnavailable", None, 250)
     assert "and 2 more" in problem.summary
     assert judgement(seen(0, errors=[error("KafkaFailure", retriable=True)]), limits=Limits(unreachable=None)).problems == ()
 
@@ -212,7 +212,7 @@ def test_a_silent_cluster_is_one_problem_and_nothing_else_is_judged_meanwhile() 
         seen(9000, partition(0, 9, lag=None, state=UNKNOWN), errors=[silent], silent={"east": silent}, comparable=False),
     )
     assert opened(found) == {"ClusterUnreachable": "east"}
-    assert found.problems[0].patience == 250
+    assert found.problems[0].for_seconds == 250
     assert not found.judged("Behind")
     assert not found.judged("SourceGap")
     assert found.judged("ClusterUnreachable")
@@ -221,13 +221,13 @@ def test_a_silent_cluster_is_one_problem_and_nothing_else_is_judged_meanwhile() 
 def test_a_cluster_that_refuses_us_is_told_sooner_than_one_that_is_silent() -> None:
     refused = error("AuthenticationFailed")
     [problem] = judgement(seen(0, comparable=False, errors=[refused], silent={"west": refused})).problems
-    assert (problem.what, problem.patience, problem.summary) == ("west", LIMITS.lasting, "Cluster west refuses the connection.")
+    assert (problem.what, problem.for_seconds, problem.summary) == ("west", LIMITS.for_seconds, "Cluster west refuses the connection.")
 
 
 def test_a_partition_without_leader_is_a_problem_of_its_topic_after_its_time() -> None:
     checked = seen(0, hidden(0), hidden(4), hidden(1, "bills"), partition(5, 5, 1))
     problems = [each for each in judgement(checked).problems if each.opens]
-    assert [(each.kind, each.what, each.partition, each.patience, each.summary) for each in problems] == [
+    assert [(each.kind, each.what, each.partition, each.for_seconds, each.summary) for each in problems] == [
         ("NoLeader", "bills", 1, 250, "No leader on the source: bills-1"),
         ("NoLeader", "orders", None, 250, "No leader on the source: 2 partitions of orders"),
     ]

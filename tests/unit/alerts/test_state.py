@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from mirror.alerts.audits import Audits
-from mirror.alerts.check import Checked, check, sent
+from mirror.alerts.check import FreshnessCheck, check, deliver_outbox
 from mirror.alerts.model import Alert
-from mirror.alerts.runs import late_run
-from mirror.alerts.state import State, from_document
+from mirror.alerts.problems import late_run
+from mirror.alerts.state import AlertState, from_document
 from mirror.audit.model import DIFFERENT, EQUAL
 from mirror.config import Flow
 from mirror.errors import NotificationFailed
-from mirror.report.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
-from tests.unit.alerts.seen import at, error, hidden, partition, seen, written
+from mirror.status.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
+from tests.unit.alerts.observations import at, error, hidden, partition, seen, written
 from tests.unit.alerts.test_audits import audited
 
 
@@ -41,17 +41,17 @@ def flow(make_flow) -> Flow:
     return make_flow("mirror.alert.connections = mail", "mirror.deadline.lag.seconds = 100")
 
 
-def run(flow: Flow, state: State, channel: Channel, seconds: float, *errors: str) -> tuple[State, Checked, list[str]]:
+def run(flow: Flow, state: AlertState, channel: Channel, seconds: float, *errors: str) -> tuple[AlertState, FreshnessCheck, list[str]]:
     """One run of the DAG, with what it remembered as JSON."""
-    before = from_document(json.loads(json.dumps(state.as_document()))) if state != State() else state
+    before = from_document(json.loads(json.dumps(state.as_document()))) if state != AlertState() else state
     looked = seen(seconds, partition(0, 9, written=written(seconds)), errors=[error(code, "orders", 0) for code in errors])
     checked = check(flow, looked, before)
-    after, failed = sent(checked, lambda _connection: channel)
+    after, failed = deliver_outbox(checked, lambda _connection: channel)
     return after, checked, list(failed)
 
 
 def test_runs_remember_by_json_alone_and_tell_once_each(flow: Flow) -> None:
-    channel, state = Channel(), State()
+    channel, state = Channel(), AlertState()
     for minute in range(5):
         state, _, failed = run(flow, state, channel, 60 * minute, "SourceGap")
         assert failed == []
@@ -63,7 +63,7 @@ def test_runs_remember_by_json_alone_and_tell_once_each(flow: Flow) -> None:
 
 
 def test_what_could_not_be_delivered_is_kept_and_sent_by_a_later_run(flow: Flow) -> None:
-    channel, state = Channel(), State()
+    channel, state = Channel(), AlertState()
     channel.is_up = False
     failures = []
     for minute in range(4):
@@ -77,7 +77,7 @@ def test_what_could_not_be_delivered_is_kept_and_sent_by_a_later_run(flow: Flow)
 
 
 def test_a_run_that_was_killed_before_it_sent_is_caught_up_and_one_killed_behind_it_sends_twice(flow: Flow) -> None:
-    channel, state = Channel(), State()
+    channel, state = Channel(), AlertState()
     state, _, _ = run(flow, state, channel, 0, "SourceGap")
     _, checked, _ = run(flow, state, Channel(), 60, "SourceGap")
     state = checked.state  # what was kept before anything was sent
@@ -90,7 +90,7 @@ def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) ->
     down = seen(0, comparable=False, beats=None, silent={"east": silent}, errors=[silent])
     run_problem = late_run("east-to-west.copy", "run", 900, "running", told_elsewhere=True)
     audits = Audits().plus("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
-    first = check(flow, down, State(), audits, [run_problem])
+    first = check(flow, down, AlertState(), audits, [run_problem])
     then = check(flow, replace(down, status=replace(down.status, time=at(60))), first.state, audits, [run_problem])
     assert {each.kind for each in then.alerts} == {"AuditMismatch", "DeadlineMissed"}
     audits = audits.plus("run 2", audited(1, (1, EQUAL, (0, 9), None)))
@@ -102,7 +102,7 @@ def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) ->
 @pytest.mark.parametrize("why", [NO_LEADER, LEDGER_UNREADABLE])
 def test_an_alert_about_a_partition_is_not_over_because_that_cannot_be_looked_at(make_flow: Callable[..., Flow], why: str) -> None:
     flow = make_flow("mirror.alert.connections = mail", "mirror.deadline.lag.seconds = 100", "mirror.deadline.progress.seconds = -1")
-    state, other = State(), partition(9, 9, 1, written=written(0))
+    state, other = AlertState(), partition(9, 9, 1, written=written(0))
     late, unseen = partition(5, 500, written=written(0)), hidden(state=why)
     told: list[tuple[int, bool, str]] = []
 
@@ -129,11 +129,11 @@ def test_an_alert_about_a_partition_is_not_over_because_that_cannot_be_looked_at
 
 def test_that_nothing_is_remembered_of_partitions_is_not_the_same_as_that_none_had_work() -> None:
     for memory in (None, {}):
-        assert from_document(json.loads(json.dumps(State(memory).as_document()))).memory == memory
+        assert from_document(json.loads(json.dumps(AlertState(memory).as_document()))).memory == memory
 
 
 def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) -> None:
-    channel, state = Channel(), State()
+    channel, state = Channel(), AlertState()
     for seconds in (0, 150, 200):
         state, checked, _ = run(flow, state, channel, seconds)
     document = json.loads(json.dumps(checked.document()))
@@ -153,13 +153,20 @@ def test_a_damaged_document_is_a_value_error_and_nothing_else(damaged: object) -
         from_document(damaged)
 
 
-def test_every_part_of_a_document_may_be_missing_or_of_another_type(flow: Flow) -> None:
-    state, _, _ = run(flow, State(), Channel(), 0, "SourceGap")
+def test_every_part_of_a_document_has_to_be_there_and_of_its_type_and_memory_and_time_may_be_null(flow: Flow) -> None:
+    state, _, _ = run(flow, AlertState(), Channel(), 0, "SourceGap")
     good = state.as_document()
-    assert "east->west/SourceGap/orders" in from_document(good).tracking
+    assert from_document(good) == state
+    assert "east->west/SourceGap/orders" in state.tracking
+    assert set(good) == {"v", "time", "memory", "tracking", "outbox"}
     for name in good:
-        for wrong in (None, 7, "x", [1], {"a": 1}):
-            try:
+        with pytest.raises(ValueError, match="cannot be read"):
+            from_document({part: value for part, value in good.items() if part != name})
+        for wrong in (7, "x", [1], {"a": 1}):
+            with pytest.raises(ValueError, match=r".+"):
                 from_document({**good, name: wrong})
-            except ValueError:
-                continue
+    assert from_document({**good, "memory": None}) == replace(state, memory=None)
+    assert from_document({**good, "time": None}) == replace(state, time=None)
+    for name in ("v", "tracking", "outbox"):
+        with pytest.raises(ValueError, match=r".+"):
+            from_document({**good, name: None})

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirror.audit.record import CREATE_TIME, Record
-from mirror.audit.side import Part
+from mirror.formats.record import CREATE_TIME, Record
+from mirror.kafka.reader import Part
 from mirror.offsets.partition import TopicPartition
 
 
@@ -60,7 +60,7 @@ class MemorySide:
     def records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
         def visible() -> Iterator[Record]:
             for each in self.logs[tp]:
-                if part.start <= each.offset < part.end and not any(start <= each.offset < end for start, end in part.left):
+                if part.start <= each.offset < part.end and not any(start <= each.offset < end for start, end in part.excluded):
                     yield each
 
         return visible()

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit.compare import WINDOW, Comparison, Found, Rules, found_first
-from mirror.audit.record import Record
+from mirror.audit.compare import WINDOW, Comparison, FoundDifference, Rules, found_first
+from mirror.formats.record import Record
 from tests.unit.audit.memory import at_offsets, numbered, record
 
 TARGET = 1000
 SOURCE = numbered(200)
 
 
-def compared(source: Sequence[Record], target: Sequence[Record], rules: Rules | None = None) -> Found | None:
+def compared(source: Sequence[Record], target: Sequence[Record], rules: Rules | None = None) -> FoundDifference | None:
     return Comparison(iter(source), iter(at_offsets(target, TARGET)), rules or Rules()).first_difference()
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.audit.digest import Block, Digest, Digester, Piece
-from mirror.audit.record import Record, UnreadableHeaders, encoded, record_of
+from mirror.formats.record import Record, UnreadableHeaders, comparable_bytes, record_of
 from tests.unit.audit.memory import MemoryMessage, numbered, record
 
 CONTENT = st.one_of(st.none(), st.binary(max_size=4))
@@ -14,7 +14,7 @@ RECORDS = st.builds(Record, st.just(0), st.sampled_from((1, 2)), st.integers(-1,
 
 
 def bytes_of(records: list[Record]) -> bytes:
-    return b"".join(encoded(*each.carries()) for each in records)
+    return b"".join(comparable_bytes(*each.carries()) for each in records)
 
 
 def digest(records: list[Record], batch: int = 1000, **options: int) -> Digest:
@@ -128,10 +128,10 @@ def test_the_first_block_that_differs_is_named() -> None:
     ends = [sum(block.records for block in full.blocks[: number + 1]) for number in range(len(full.blocks))]
     (of_13,) = (number for number, block in enumerate(full.blocks) if ends[number] - block.records <= 13 < ends[number])
     assert len(ends) > 4
-    assert full.differs_at(digest(changed, mean_records=2)) == of_13
-    assert full.differs_at(digest(records[: ends[1]], mean_records=2)) == 2
-    assert full.differs_at(digest(records[: ends[2] - 1], mean_records=2)) == 2
-    assert full.differs_at(digest(records, mean_records=2)) is None
+    assert full.first_different_block(digest(changed, mean_records=2)) == of_13
+    assert full.first_different_block(digest(records[: ends[1]], mean_records=2)) == 2
+    assert full.first_different_block(digest(records[: ends[2] - 1], mean_records=2)) == 2
+    assert full.first_different_block(digest(records, mean_records=2)) is None
 
 
 def test_going_back_takes_as_many_blocks_as_it_needs() -> None:

@@ -5,9 +5,8 @@ from typing import Any
 
 from mirror.audit.digest import Digest, Digester
 from mirror.audit.locate import STAMPED, Locator
-from mirror.audit.record import LOG_APPEND_TIME, Record
-from mirror.audit.stretch import Stretch
-from mirror.audit.work import Outcome
+from mirror.audit.range import AuditRange, Outcome
+from mirror.formats.record import LOG_APPEND_TIME, Record
 from mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 
@@ -24,12 +23,12 @@ def digest(records: Sequence[Record]) -> Digest:
 def located(target: Sequence[Record], **fields: Any) -> Outcome:
     """What is found of a source of 60 records and these of the target."""
     copies = at_offsets(target, 0)
-    stretch = Stretch(TP, REMOTE, 0, 60, 0, len(target), 60, len(target), **fields)
+    stretch = AuditRange(TP, REMOTE, 0, 60, 0, len(target), 60, len(target), **fields)
     ours, theirs = digest(SOURCE), digest(copies)
-    block = ours.differs_at(theirs)
+    block = ours.first_different_block(theirs)
     assert block is not None
     locator = Locator(MemorySide("east", {TP: SOURCE}), MemorySide("west", {REMOTE: copies}), False)  # type: ignore[arg-type]
-    return locator.located(Outcome(stretch, source_digest=ours.text, target_digest=theirs.text), ours, theirs, block)
+    return locator.locate(Outcome(stretch, source_digest=ours.text, target_digest=theirs.text), ours, theirs, block)
 
 
 def test_a_difference_is_found_from_the_block_on_that_is_not_the_same() -> None:

@@ -3,17 +3,39 @@
 import json
 from datetime import UTC, datetime
 
-from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, Shown
+from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, RecordText
 from mirror.audit.report import errors_of, lines_of
 from mirror.errors import ErrorReport
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-EQUAL_ONE = PartitionAudit("orders", 0, "east.orders", EQUAL, (0, 9), (1, 12), 9, 9, "ab", "ab")
+EQUAL_ONE = PartitionAudit(
+    "orders", 0, "east.orders", EQUAL, (0, 9), (1, 12), source_records=9, target_records=9, source_digest="ab", target_digest="ab"
+)
 LEFT_OUT = PartitionAudit("orders", 1, "east.orders", UNPROVEN, left_out=(LeftOut(0, 9, "gone"), LeftOut(9, 12, "gone too")))
 FOUND = Difference(
-    MISSING, "orders", 2, "east.orders", 5, 7, Shown(5, 1, "CreateTime", "k", 1, None, 0, 0), Shown(7, 2, "CreateTime", None, None, 3, 1, 4)
+    MISSING,
+    "orders",
+    2,
+    "east.orders",
+    5,
+    7,
+    RecordText(5, 1, "CreateTime", "k", 1, None, 0, 0),
+    RecordText(7, 2, "CreateTime", None, None, 3, 1, 4),
 )
-DIFFERENT_ONE = PartitionAudit("orders", 2, "east.orders", DIFFERENT, (0, 9), (0, 8), 9, 8, "ab", "cd", difference=FOUND, notes=("n",))
+DIFFERENT_ONE = PartitionAudit(
+    "orders",
+    2,
+    "east.orders",
+    DIFFERENT,
+    (0, 9),
+    (0, 8),
+    source_records=9,
+    target_records=8,
+    source_digest="ab",
+    target_digest="cd",
+    difference=FOUND,
+    notes=("n",),
+)
 
 
 def result(*partitions: PartitionAudit, errors: tuple[ErrorReport, ...] = ()) -> AuditResult:

@@ -4,17 +4,17 @@ amiss is found as if all were read."""
 from bisect import bisect_left
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import attrgetter
 from random import Random
 
 import pytest
 
-from mirror.audit.carried import take
-from mirror.audit.live_stretches import live_stretches
+from mirror.audit.copied_ranges import OffsetPair, live_ranges
 from mirror.audit.pair_search import _is_forward, found_pairs, searches
-from mirror.audit.pairs import Pair
-from mirror.audit.stretch import Held
-from mirror.formats.skipped import Skipped
+from mirror.audit.range import LogBounds
+from mirror.formats.record import take
+from mirror.formats.skips import Skipped
 from mirror.offsets.holes import Records
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
@@ -24,29 +24,31 @@ from tests.unit.ledger_records import ledger_record
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 COUNT, PER_TRANSACTION = 20_000, 10
 DAY = (12_005, 14_885)
+OFFSET = attrgetter("offset")
 
 
 class Reading:
     """A cluster in memory; `read` is how many records were read."""
 
     def __init__(self, logs):
-        self.logs, self.read = {tp: sorted(log, key=lambda each: each.offset) for tp, log in logs.items()}, 0
+        self.logs, self.read = {tp: sorted(log, key=OFFSET) for tp, log in logs.items()}, 0
 
     def _within(self, tp, start, end, left):
         log = self.logs[tp]
-        found = log[bisect_left(log, start, key=lambda each: each.offset) : bisect_left(log, end, key=lambda each: each.offset)]
-        return [each for each in found if not any(first <= each.offset < last for first, last in left)]
+        found = islice(log, bisect_left(log, start, key=OFFSET), bisect_left(log, end, key=OFFSET))
+        return (each for each in found if not any(first <= each.offset < last for first, last in left))
 
     def first(self, ranges, left):
-        found = {tp: self._within(tp, start, end, left[tp])[:1] for tp, (start, end) in ranges.items()}
-        self.read += sum(map(len, found.values()))
-        return {tp: MemoryMessage(each[0]) for tp, each in found.items() if each}
+        found = {tp: next(self._within(tp, start, end, left[tp]), None) for tp, (start, end) in ranges.items()}
+        messages = {tp: MemoryMessage(each) for tp, each in found.items() if each is not None}
+        self.read += len(messages)
+        return messages
 
     def records(self, parts):
         found = {}
         for tp, part in parts.items():
             found[tp] = Records()
-            take(found[tp], [MemoryMessage(each) for each in self._within(tp, part.start, part.end, part.left)])
+            take(found[tp], [MemoryMessage(each) for each in self._within(tp, part.start, part.end, part.excluded)])
             self.read += len(found[tp])
         return found
 
@@ -88,7 +90,7 @@ class Mirrored:
 
     @property
     def held(self):
-        return Held(0, self.end, 0, self.target_end)
+        return LogBounds(0, self.end, 0, self.target_end)
 
     def pairs(self, wanted=DAY, ledger=None):
         self.reading = Reading({TP: self.source}), Reading({REMOTE: self.target})
@@ -99,7 +101,7 @@ class Mirrored:
         return found
 
     def stretch(self, wanted=DAY):
-        (stretch,), left = live_stretches(TP, self.ledger, wanted, self.held, self.pairs(wanted))
+        (stretch,), left = live_ranges(TP, self.ledger, wanted, self.held, self.pairs(wanted))
         assert not left
         return stretch
 
@@ -119,7 +121,7 @@ def offsets_read(stretch):
 
 def test_an_audit_of_a_day_reads_at_most_a_twentieth_more_than_the_day():
     mirrored = Mirrored()
-    widened = live_stretches(TP, mirrored.ledger, DAY, mirrored.held)[0][0]
+    widened = live_ranges(TP, mirrored.ledger, DAY, mirrored.held)[0][0]
     assert offsets_read(widened) > 7 * (DAY[1] - DAY[0]), "what the map alone knows"
     stretch = mirrored.stretch()
     assert (stretch.start, stretch.end) == DAY
@@ -163,7 +165,7 @@ def test_an_interval_of_any_size_is_widened_by_at_most_a_twentieth(size, stamps)
         wanted = first, first + size
         known = max(first - near, 0), min(first + size + far, mirrored.end - 2)
         ledger = replace(mirrored.ledger, offset_map=coarse(mirrored, *known))
-        (stretch,), _ = live_stretches(TP, ledger, wanted, mirrored.held, mirrored.pairs(wanted, ledger))
+        (stretch,), _ = live_ranges(TP, ledger, wanted, mirrored.held, mirrored.pairs(wanted, ledger))
         assert stretch.start <= first < first + size <= stretch.end
         assert offsets_read(stretch) <= 1.05 * size, (near, far, first)
         assert not mirrored.differs(stretch)
@@ -307,8 +309,8 @@ def test_copies_that_stand_twice_give_an_offset_one_place_at_most(in_front, behi
 
 
 def test_places_that_do_not_follow_each_other_are_none():
-    assert _is_forward({5: Pair(5, 50), 9: Pair(9, 60)})
-    assert not _is_forward({5: Pair(5, 60), 9: Pair(9, 50)})
+    assert _is_forward({5: OffsetPair(5, 50), 9: OffsetPair(9, 60)})
+    assert not _is_forward({5: OffsetPair(5, 60), 9: OffsetPair(9, 50)})
 
 
 def test_records_that_are_alike_tell_no_place():
@@ -340,4 +342,4 @@ def test_an_end_behind_which_nothing_stands_in_the_hole_is_the_pair_behind_it():
     mirrored = Mirrored()
     mirrored.source = [each for each in mirrored.source if each.offset < 15_000 or each.offset >= mirrored.source[-1].offset]
     last = mirrored.ledger.offset_map.runs[-1]
-    assert mirrored.pairs((12_005, 15_500))[15_500] == Pair(last.source, last.target)
+    assert mirrored.pairs((12_005, 15_500))[15_500] == OffsetPair(last.source, last.target)

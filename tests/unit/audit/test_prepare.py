@@ -8,11 +8,12 @@ import pytest
 
 from mirror.audit import prepare as module
 from mirror.audit.model import EQUAL, UNPROVEN
-from mirror.audit.prepare import Prepared
+from mirror.audit.prepare import PreparedAudit
+from mirror.audit.range import LogBounds
+from mirror.audit.report import partition_audits
 from mirror.audit.scope import Scope
-from mirror.audit.stretch import Held
-from mirror.audit.summary import partition_audits
 from mirror.config import Flow
+from mirror.decisions.in_force import NO_DECISIONS
 from mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord
@@ -21,7 +22,6 @@ from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.decisions import NO_DECISIONS
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)
@@ -30,7 +30,7 @@ RECORD = ledger_record(
 )
 
 
-class Holdings:
+class FakeLogBounds:
     """Logs from 0 to 100 on both sides; `refused` is what the target says of its topics, `amiss` what it says of some."""
 
     refused: MirrorError | None = None
@@ -48,8 +48,8 @@ class Holdings:
     def target_error(self, tp: TopicPartition, name: str, topic_id: str) -> MirrorError | None:
         return self.amiss.get(name, self.refused)
 
-    def held(self, *_: Any) -> Held:
-        return Held(0, 100, 0, 101)
+    def bounds(self, *_: Any) -> LogBounds:
+        return LogBounds(0, 100, 0, 101)
 
     def tail(self, *_: Any) -> None:
         return None
@@ -59,35 +59,35 @@ class Holdings:
 
 
 @pytest.fixture
-def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Prepared]:
+def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) -> Callable[..., PreparedAudit]:
     def make(
         record: LedgerRecord = RECORD,
         refused: MirrorError | None = None,
         amiss: Mapping[str, MirrorError] | None = None,
         offsets: Interval | None = None,
         **properties: str,
-    ) -> Prepared:
-        monkeypatch.setattr(module, "Holdings", type("These", (Holdings,), {"refused": refused, "amiss": amiss or {}}))
+    ) -> PreparedAudit:
+        monkeypatch.setattr(module, "LogBoundsReader", type("These", (FakeLogBounds,), {"refused": refused, "amiss": amiss or {}}))
         view, nobody = LedgerView({TP: record}, {}), type("Nobody", (), {"names": list})()
         flow = make_flow({f"east->west.{name.replace('_', '.')}": value for name, value in properties.items()})
         scope = Scope(source_offsets={TP: offsets} if offsets else None)
-        looking = module._Looking(flow, nobody, nobody, scope, NO_DECISIONS, view)
+        looking = module._LedgerPass(flow, nobody, nobody, scope, NO_DECISIONS, view)
         looking.run()
         left_out = {tp: tuple(left) for tp, left in looking.left_out.items()}
         now = datetime(2026, 11, 21, tzinfo=UTC)
-        return Prepared(now, looking.records, tuple(looking.stretches), left_out, tuple(looking.errors))
+        return PreparedAudit(now, looking.records, tuple(looking.stretches), left_out, tuple(looking.errors))
 
     return make
 
 
-def test_a_partition_whose_remote_topic_may_not_be_read_is_not_equal(prepared: Callable[..., Prepared]) -> None:
+def test_a_partition_whose_remote_topic_may_not_be_read_is_not_equal(prepared: Callable[..., PreparedAudit]) -> None:
     found = prepared(refused=AuthorizationRefused("west", "DESCRIBE", "topic east.orders", topic="east.orders"))
     assert [(error.code, error.topic) for error in found.errors] == [("AuthorizationRefused", "orders")]
     assert [each.state for each in partition_audits(found, [])] == [UNPROVEN]
     assert [each.state for each in partition_audits(prepared(ledger_record(watermark=0, target_topic="east.orders")), [])] == [EQUAL]
 
 
-def test_history_in_the_remote_topic_whose_place_is_forgotten_may_stand_there(prepared: Callable[..., Prepared]) -> None:
+def test_history_in_the_remote_topic_whose_place_is_forgotten_may_stand_there(prepared: Callable[..., PreparedAudit]) -> None:
     place = History(20, 40, "east.orders", 60, 80)
     known = HistoryTopic("east.orders", RECORD.target_topic_id, 80, ((20, 40),), (place,))
     live, history = prepared(ledger_record(**{**vars(RECORD), "history_topics": (known,)})).stretches
@@ -100,12 +100,12 @@ def test_history_in_the_remote_topic_whose_place_is_forgotten_may_stand_there(pr
     assert not live.lenient
 
 
-def test_older_copies_may_stand_there_whatever_was_decided_since(prepared: Callable[..., Prepared]) -> None:
+def test_older_copies_may_stand_there_whatever_was_decided_since(prepared: Callable[..., PreparedAudit]) -> None:
     (live,) = prepared(ledger_record(**{**vars(RECORD), "older": OlderCopies(20, 80, 20, 60)})).stretches
     assert live.lenient
 
 
-def test_where_others_may_write_history_may_have_their_records_in_it(prepared: Callable[..., Prepared]) -> None:
+def test_where_others_may_write_history_may_have_their_records_in_it(prepared: Callable[..., PreparedAudit]) -> None:
     places = [History(0, 40, name, 60, 80) for name in ("east.orders", "history.orders")]
     topics = tuple(HistoryTopic(each.topic, "id", 80, ((0, 40),), (each,)) for each in places)
     found = prepared(ledger_record(**{**vars(RECORD), "history_topics": topics}), mirror_on_unexplained_target="append").stretches
@@ -126,12 +126,12 @@ WITH_HISTORY = ledger_record(
 )
 
 
-def left_out(found: Prepared) -> dict[tuple[int, int], str]:
+def left_out(found: PreparedAudit) -> dict[tuple[int, int], str]:
     return {(left.start, left.end): left.reason for left in found.left_out[TP]}
 
 
 @pytest.mark.parametrize("error", [TargetMissing(*TP, HISTORY), TargetRecreated(*TP, HISTORY, "id", "other")], ids=["gone", "anew"])
-def test_history_whose_topic_is_gone_is_left_out(prepared: Callable[..., Prepared], error: MirrorError) -> None:
+def test_history_whose_topic_is_gone_is_left_out(prepared: Callable[..., PreparedAudit], error: MirrorError) -> None:
     found = prepared(WITH_HISTORY, amiss={HISTORY: error})
     assert (found.errors, [each.remote.topic for each in found.stretches]) == ((), ["east.orders"])
     assert all(HISTORY in reason for interval, reason in left_out(found).items() if interval == (10, 50))
@@ -143,11 +143,11 @@ def test_history_whose_topic_is_gone_is_left_out(prepared: Callable[..., Prepare
     assert left_out(prepared(WITH_HISTORY, amiss={HISTORY: error}, offsets=(60, 100))) == {}
 
 
-def test_history_that_no_known_topic_holds_any_more_is_left_out(prepared: Callable[..., Prepared]) -> None:
+def test_history_that_no_known_topic_holds_any_more_is_left_out(prepared: Callable[..., PreparedAudit]) -> None:
     assert "no topic" in left_out(prepared(WITH_HISTORY))[(0, 10)]
 
 
-def test_history_that_is_unreadable_or_in_the_remote_topic_is_still_an_error(prepared: Callable[..., Prepared]) -> None:
+def test_history_that_is_unreadable_or_in_the_remote_topic_is_still_an_error(prepared: Callable[..., PreparedAudit]) -> None:
     hidden = prepared(WITH_HISTORY, amiss={HISTORY: TargetUnavailable(*TP, HISTORY, "it has no leader")})
     assert [error.code for error in hidden.errors] == ["TargetUnavailable"]
     inside = HistoryTopic("east.orders", RECORD.target_topic_id, 80, ((0, 50),), (History(0, 50, "east.orders", 50, 100),))

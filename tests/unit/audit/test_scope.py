@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from mirror.audit.scope import Scope, not_begun
+from mirror.audit.scope import Scope, not_begun_notice
 from mirror.config import Flow
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -36,7 +36,7 @@ def wanted(first: dict[TopicPartition, int | None], last: dict[TopicPartition, i
     """What is asked for of two partitions whose logs have the offsets from 50 to 100."""
     source: Any = Source({1_795_132_800_123: first, 1_795_219_200_457: last})
     holdings: Any = SimpleNamespace(starts={TP: 50, OTHER: 50}, ends={TP: 100, OTHER: 100}, refused={})
-    found = Scope(times=(FIRST, LAST), **scope).wanted(source, {TP: RECORD, OTHER: RECORD}, holdings)
+    found = Scope(times=(FIRST, LAST), **scope).select_offsets(source, {TP: RECORD, OTHER: RECORD}, holdings)
     assert holdings.refused == {"refunds": "the source does not say"}, "of one topic alone, and no end of the audit"
     return found
 
@@ -60,17 +60,17 @@ def test_partition_whose_offsets_no_leader_tells_is_not_an_empty_interval() -> N
 def test_only_topics_of_the_flow_or_those_that_are_named(make_flow: Callable[..., Flow]) -> None:
     flow, gone = make_flow({"east->west.topics": "orders"}), TopicPartition("returns", 0)
     records = {TP: RECORD, OTHER: RECORD, gone: RECORD}
-    assert set(Scope().chosen(flow, records)) == {TP, OTHER}
-    assert set(Scope(topics=("returns",)).chosen(flow, records)) == {gone}
-    assert set(Scope(source_offsets={OTHER: (0, 9)}).chosen(flow, records)) == {OTHER}
+    assert set(Scope().select_partitions(flow, records)) == {TP, OTHER}
+    assert set(Scope(topics=("returns",)).select_partitions(flow, records)) == {gone}
+    assert set(Scope(source_offsets={OTHER: (0, 9)}).select_partitions(flow, records)) == {OTHER}
     assert [each.split(":")[0] for each in Scope(("nope", "orders")).unknown(records)] == ["nope"]
 
 
 def test_what_the_flow_mirrors_and_has_not_begun_is_said(make_flow: Callable[..., Flow]) -> None:
     source: Any = Source(names=("orders", "returns", "east.more", "other"))
     flow = make_flow({"east->west.topics": "orders,returns"})
-    said = not_begun(flow, source, {TP: RECORD}, {"orders": 3})
+    said = not_begun_notice(flow, source, {TP: RECORD}, {"orders": 3})
     assert said is not None
     assert "Not copied yet, so not compared: returns, 2 partitions of orders." in said
-    assert not_begun(flow, source, {TP: RECORD, TopicPartition("returns", 0): RECORD}, {"orders": 1, "returns": 1}) is None
-    assert not_begun(make_flow({"refresh.topics.enabled": "false"}), source, {TP: RECORD}, {"orders": 3}) is None
+    assert not_begun_notice(flow, source, {TP: RECORD, TopicPartition("returns", 0): RECORD}, {"orders": 1, "returns": 1}) is None
+    assert not_begun_notice(make_flow({"refresh.topics.enabled": "false"}), source, {TP: RECORD}, {"orders": 3}) is None

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from mirror.backfill import history, live
-from mirror.backfill.into import HistoryTopics
-from mirror.backfill.model import Part, Request, Resolution
+from mirror.backfill.destination import HistoryTopics
+from mirror.backfill.intervals import OffsetInterval, TimeInterval
+from mirror.backfill.model import BackfillPart, BackfillRequest, Resolution
 from mirror.backfill.run import until_done
-from mirror.backfill.tiling import OffsetInterval, TimeInterval
+from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.choose import SourcePartition
-from mirror.plan.decisions import Decisions
 from mirror.plan.model import Plan, Range
-from mirror.plan.run import Survey
+from mirror.plan.ranges import SourceOffsets
+from mirror.plan.run import PlanContext
 from tests.unit.ledger_records import ledger_record
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -32,9 +32,15 @@ HISTORY = Topic("history.east.orders", "history-id", ())
 
 def flow() -> Any:
     """A flow with the settings that matter here."""
-    settings = {"admin.timeout.ms": 1000, "mirror.run.max.seconds": 1, "refresh.topics.enabled": True, "mirror.backfill.order": "time"}
+    settings = {"mirror.run.max.seconds": 1, "refresh.topics.enabled": True, "mirror.backfill.order": "time"}
     return SimpleNamespace(
-        name="east->west", source="east", value=settings.get, per_topic=lambda *_: "fail", client=lambda *_: {"isolation.level": ""}
+        name="east->west",
+        source="east",
+        value=settings.get,
+        per_topic=lambda *_: "fail",
+        client=lambda *_: {},
+        reads_committed=True,
+        request_seconds=1.0,
     )
 
 
@@ -52,15 +58,15 @@ def found(
     decisions: Iterable[Decision] = (),
     source_topic: Topic | None = None,
     remote_partitions: int = 2,
-) -> Survey:
+) -> PlanContext:
     """What a survey finds: the offsets [0, 200) of these partitions, and what is given."""
     orders = source_topic or topic("orders", (True, True))
     lanes = dict(enumerate(unreadable))
-    return Survey(
+    return PlanContext(
         plan=Plan("east->west", tuple(ranges), (*(each.report() for each in lanes.values()), *errors)),
         ledger=LedgerView({TP: RECORD} if records is None else records, lanes),
         topics={"orders": orders} if orders.partitions else {},
-        source={tp: SourcePartition(tp, orders.id, 0, 200, 200, leader_epoch=0) for tp in partitions},
+        source={tp: SourceOffsets(tp, orders.id, 0, 200, 200, leader_epoch=0) for tp in partitions},
         remotes={"orders": topic("east.orders", (True,) * remote_partitions, "target-topic-id")} if remote_partitions else {},
         decisions=Decisions(decisions),
     )
@@ -78,29 +84,29 @@ class Slices:
         self._patch = monkeypatch
         self.count = 0
 
-    def live(self, resolution: Resolution, survey: Survey, dry_run: bool = False) -> Part:
+    def live(self, resolution: Resolution, survey: PlanContext, dry_run: bool = False) -> BackfillPart:
         """The live part, slice after slice."""
         self._arrange(live, survey)
         return self._until_done(lambda: live.live_slice(flow(), resolution, lambda _: [], dry_run))
 
-    def history(self, resolution: Resolution, survey: Survey) -> Part:
+    def history(self, resolution: Resolution, survey: PlanContext) -> BackfillPart:
         """The history part, slice after slice, into a topic that is there."""
         self._arrange(history, survey)
         into = HistoryTopics({"orders": HISTORY.name}, {HISTORY.name: HISTORY})
         self._patch.setattr(history, "history_topics", lambda *_: into)
         self._patch.setattr(history, "held_elsewhere", lambda *_: frozenset())
-        return self._until_done(lambda: history.history_slice(flow(), Request(TIMES), resolution, lambda _: []))
+        return self._until_done(lambda: history.history_slice(flow(), BackfillRequest(TIMES), resolution, lambda _: []))
 
-    def _arrange(self, module: Any, survey: Survey) -> None:
+    def _arrange(self, module: Any, survey: PlanContext) -> None:
         self._patch.setattr(module, "survey", lambda *_, **__: survey)
         self._patch.setattr(module, "clusters", lambda _: nullcontext((None, None)))
 
-    def _until_done(self, one: Any) -> Part:
+    def _until_done(self, one: Any) -> BackfillPart:
         self.count = 0
 
-        def counted() -> Part:
+        def counted() -> BackfillPart:
             self.count += 1
-            part: Part = one()
+            part: BackfillPart = one()
             return part
 
         return until_done(counted, False, lambda _: None)

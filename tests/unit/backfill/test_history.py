@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 from typing import Any
 
+from mirror.backfill.destination import HistoryTopics, held_elsewhere
 from mirror.backfill.history import _Work
-from mirror.backfill.into import HistoryTopics, held_elsewhere
+from mirror.backfill.intervals import OffsetInterval, TimeInterval
 from mirror.backfill.model import Resolution
-from mirror.backfill.tiling import OffsetInterval, TimeInterval
 from mirror.errors import AuthorizationRefused
 from mirror.formats.history import HistoryTopic
 from mirror.kafka.model import Topic
@@ -52,7 +52,7 @@ def test_an_interval_that_begins_where_the_log_and_the_copy_do_may_have_lost_its
 def planned(found: _Work, elsewhere: set[tuple[str, str]]) -> list[tuple[int, int]]:
     found.elsewhere = elsewhere
     found.plan(HistoryTopics({"orders": INTO.name}, {INTO.name: INTO}), in_time_order=False, dry_run=False)
-    return [(each.start, each.end) for each in found.made.ranges]
+    return [(each.start, each.end) for each in found.planned.ranges]
 
 
 def test_what_stands_in_another_topic_is_not_written_again_unless_a_topic_was_named() -> None:

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.backfill.model import Part, Resolution
-from mirror.backfill.summary import RangeSummary, Summary, summary
-from mirror.backfill.tiling import OffsetInterval, TimeInterval
-from mirror.backfill.times import text_of, time_interval
+from mirror.backfill.intervals import OffsetInterval, TimeInterval
+from mirror.backfill.model import BackfillPart, Resolution, text_of, time_interval
+from mirror.backfill.summary import BackfillSummary, RangeSummary, summary
 from mirror.errors import ErrorReport, UsageError
 
 numbers = st.integers(0, 2**62)
@@ -24,32 +23,52 @@ def test_resolution_is_the_same_after_its_journey(found: tuple[OffsetInterval, .
     assert Resolution.from_document(resolution.as_document()) == resolution
 
 
+def test_resolution_is_told_in_one_sentence() -> None:
+    whole, open_ended = OffsetInterval("orders", 0, 10, 1_300, 0, 2_000), OffsetInterval("orders", 1, 5, 9, 0, 9)
+    told = str(Resolution("east->west", DAY, (whole, open_ended)))
+    assert told == (
+        "east->west: the times [2026-11-01T00:00:00Z, 2026-11-02T00:00:00Z) come to 1,294 offsets in 2 partitions; 1 of them reach the end "
+        "of their log, where records of these times may still come."
+    )
+    failed = str(Resolution("east->west", DAY, errors=(ErrorReport("WildTimestamp", "wild"),)))
+    assert failed.endswith(" come to 0 offsets in 0 partitions; 1 partitions have no interval, with an error.")
+
+
+def test_interval_is_told_with_what_the_copy_brought_beside_it() -> None:
+    told = str(day(0, live_records=32_580, history_records=7, owed=3))
+    assert told.endswith("): done: the copy brought 32,580 records on its way past these times, and 7 came as history; 3 offsets are left")
+
+
 @given(numbers, numbers, st.lists(errors, max_size=2).map(tuple), st.lists(st.text(), max_size=2).map(tuple))
 def test_part_is_the_same_after_its_journey(records: int, owed: int, failed: tuple[ErrorReport, ...], not_had: tuple[str, ...]) -> None:
-    part = Part(owed, records, records, owed, failed, not_had, not_had, {"orders": "history.orders"})
+    part = BackfillPart(owed, records, records, owed, failed, not_had, not_had, {"orders": "history.orders"})
     document = part.as_document()
-    assert Part.from_document(document) == part
+    assert BackfillPart.from_document(document) == part
     assert json.loads(json.dumps(document)) == document, "lists, and no tuples: Airflow's state store takes none"
 
 
 def test_slices_add_up_and_the_last_one_says_what_is_left() -> None:
-    first = Part(100, 40, 400, 60, notices=("slow",), not_had=("gone",), into={"a": "x"})
-    second = Part(100, 60, 600, 0, notices=("slow",), into={"b": "y"})
-    assert first.plus(second) == Part(100, 100, 1000, 0, (), ("slow",), ("gone",), {"a": "x", "b": "y"})
+    first = BackfillPart(100, 40, 400, 60, notices=("slow",), not_had=("gone",), into={"a": "x"})
+    second = BackfillPart(100, 60, 600, 0, notices=("slow",), into={"b": "y"})
+    assert first.plus(second) == BackfillPart(100, 100, 1000, 0, (), ("slow",), ("gone",), {"a": "x", "b": "y"})
 
 
-def day(number: int, **fields: object) -> Summary:
+def day(number: int, **fields: object) -> BackfillSummary:
     length = DAY.end - DAY.start
-    return Summary("east->west", TimeInterval(DAY.start + number * length, DAY.end + number * length), **{"state": "done", **fields})  # type: ignore[arg-type]
+    return BackfillSummary(
+        "east->west", TimeInterval(DAY.start + number * length, DAY.end + number * length), **{"state": "done", **fields}
+    )  # type: ignore[arg-type]
 
 
 def test_interval_failed_if_anything_did_or_something_is_left() -> None:
     resolution = Resolution("east->west", DAY)
     broken = ErrorReport("SourceGap", "gone")
-    assert summary(resolution, Part(), Part()).state == "done"
-    assert summary(resolution, Part(owed=1), Part()).state == "failed"
-    assert summary(resolution, Part(), Part(errors=(broken,)), errors=(broken,)).errors == (broken,)
-    assert Summary.from_document(day(0, errors=(broken,), not_had=("gone",)).as_document()) == day(0, errors=(broken,), not_had=("gone",))
+    assert summary(resolution, BackfillPart(), BackfillPart()).state == "done"
+    assert summary(resolution, BackfillPart(owed=1), BackfillPart()).state == "failed"
+    assert summary(resolution, BackfillPart(), BackfillPart(errors=(broken,)), errors=(broken,)).errors == (broken,)
+    assert BackfillSummary.from_document(day(0, errors=(broken,), not_had=("gone",)).as_document()) == day(
+        0, errors=(broken,), not_had=("gone",)
+    )
 
 
 def test_range_is_told_in_one_sentence_with_what_failed_and_what_could_not_be_had() -> None:

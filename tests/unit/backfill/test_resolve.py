@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from mirror.backfill import resolve
-from mirror.backfill.model import Request, Resolution
-from mirror.backfill.tiling import OffsetInterval
-from mirror.backfill.wild import SAMPLE
+from mirror.backfill.intervals import OffsetInterval
+from mirror.backfill.model import BackfillRequest, Resolution
+from mirror.backfill.resolve import SAMPLE
 from mirror.errors import AuthorizationRefused, ErrorReport, KafkaFailure, LedgerDamaged, MirrorError, SourceGap, TargetMissing, UsageError
 from mirror.formats.control import PAUSE, Decision
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.run import Survey
+from mirror.plan.run import PlanContext
 from tests.unit.backfill.surveys import OTHER, RECORD, TIMES, TP, flow, found, topic
 
 HIDDEN = AuthorizationRefused("east", "DESCRIBE", "topic hidden", topic="hidden").report().of_flow("east->west")
@@ -36,13 +36,13 @@ class Reader:
         return iter(())
 
 
-def resolved(survey: Survey, *topics: str, offsets: Any = lambda tp, time: 40 if time == 0 else 90) -> Resolution:
+def resolved(survey: PlanContext, *topics: str, offsets: Any = lambda tp, time: 40 if time == 0 else 90) -> Resolution:
     """What the times come to where the source has these offsets for them."""
 
     def offsets_for_time(wanted: Any, time: int, _: Any) -> dict[TopicPartition, int | None]:
         return {tp: offset for tp in wanted if (offset := offsets(tp, time)) is not None}
 
-    return resolve._resolved(flow(), Request(TIMES, topics), SimpleNamespace(offsets_for_time=offsets_for_time), survey)  # type: ignore[arg-type]
+    return resolve._resolved(flow(), BackfillRequest(TIMES, topics), SimpleNamespace(offsets_for_time=offsets_for_time), survey)  # type: ignore[arg-type]
 
 
 def codes(found: Resolution) -> list[tuple[str, str | None, int | None]]:

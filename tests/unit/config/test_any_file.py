@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from mirror.config import load
 from mirror.config.catalogue import CATALOGUE
-from mirror.config.client_keys import CLIENT_KEYS
+from mirror.config.clients.catalogue import CLIENT_KEYS
 from mirror.config.flow import CLIENTS
+from mirror.config.policies import config_property_filter, group_filter, topic_selection
 from mirror.errors import ConfigurationError
-from mirror.policy import config_property_filter, group_filter, topic_selection
 
 HEAD = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
 PREFIXES = (

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from mirror.config import connections
-from mirror.config.connections import HANDED_OVER, handed_over
-from mirror.config.shown import shown_client
+from mirror.config import references
+from mirror.config.effective import shown_client
+from mirror.config.flow import handed_over
+from mirror.config.references import HANDED_OVER
 from mirror.errors import ConfigurationError
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="${conn:kafka:login}" password="${conn:kafka:password}";'
@@ -25,14 +26,14 @@ def asked(monkeypatch):
             raise ValueError(f"there is no {connection}")
         return KNOWN[log[-1]]
 
-    monkeypatch.setattr(connections, "_lookup", [lookup])
+    monkeypatch.setattr(references, "_lookup", [lookup])
     return log
 
 
 @pytest.fixture
 def nobody(monkeypatch):
     """As outside Airflow."""
-    monkeypatch.setattr(connections, "_lookup", [])
+    monkeypatch.setattr(references, "_lookup", [])
 
 
 def test_a_connection_gives_the_settings_of_a_client(flow, asked):
@@ -83,7 +84,7 @@ def test_outside_airflow_a_sentence_says_what_to_use_instead(flow, nobody):
 def test_a_job_is_handed_what_its_clients_need_and_needs_no_airflow(flow, asked, monkeypatch):
     variables = handed_over(flow(SASL + "west.ssl.provider = ${conn:kafka:login}\n"))
     assert json.loads(variables[HANDED_OVER]) == {"kafka:login": "mirror", "kafka:password": "hunter2"}
-    monkeypatch.setattr(connections, "_lookup", [])
+    monkeypatch.setattr(references, "_lookup", [])
     assert flow(SASL, variables).client("source", "admin")["sasl.password"] == "hunter2"
 
 

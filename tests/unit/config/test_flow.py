@@ -1,6 +1,6 @@
 import pytest
 
-from mirror.config.names import FlowName
+from mirror.config.flow import FlowName
 from mirror.errors import ConfigurationError, UsageError
 
 
@@ -44,6 +44,24 @@ def test_values_are_typed(flow):
     assert made.value("sync.topic.acls.enabled") is False
     assert made.value("topics") == ("a", "b")
     assert made.value("replication.policy.separator") == "-"
+
+
+@pytest.mark.parametrize(
+    ("text", "committed"),
+    [
+        ("", True),
+        ("consumer.isolation.level = read_committed", True),
+        ("east.consumer.isolation.level = read_uncommitted", False),
+        ("west.consumer.isolation.level = read_uncommitted", True),
+    ],
+)
+def test_committed_records_alone_are_read_unless_the_sources_consumer_is_told_otherwise(flow, text, committed):
+    assert flow(text).reads_committed is committed
+
+
+def test_a_request_may_take_the_admins_timeout_in_seconds(flow):
+    assert flow().request_seconds == 60.0
+    assert flow("admin.timeout.ms = 1500").request_seconds == 1.5
 
 
 def test_the_ledgers_replication_factor_follows_that_of_the_offset_syncs(flow):

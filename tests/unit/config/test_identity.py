@@ -1,6 +1,6 @@
 import pytest
 
-from mirror.config.identity import identity_cycles
+from mirror.config.cross_flow import identity_cycles
 
 POLICY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from mirror.config import load
-from mirror.errors import ConfigurationError
+from mirror.errors import ConfigurationError, ConfigurationMissing
 
 CLUSTERS = "clusters = a, b, c\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\nc.bootstrap.servers = h:3\n"
 IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
@@ -13,8 +13,11 @@ def names(flows):
     return [flow.name for flow in flows]
 
 
+EXAMPLE = Path(__file__).parents[3] / "include" / "mm2.properties"
+
+
 def test_the_shipped_example_is_valid_and_says_nothing():
-    found = load(environ={"EAST_KAFKA_PORT": "1", "WEST_KAFKA_PORT": "2"})
+    found = load([EXAMPLE], {"EAST_KAFKA_PORT": "1", "WEST_KAFKA_PORT": "2"})
 
     assert names(found.flows) == ["east->west"]
     assert found.invalid == ()
@@ -97,8 +100,27 @@ def test_files_of_which_none_can_be_read_are_one_error_that_names_each(tmp_path)
     (tmp_path / "bad").write_text("clusters =\n")
     with pytest.raises(ConfigurationError) as raised:
         load([tmp_path / "none", tmp_path / "bad"], {})
-    for part in (f"MIRROR_CONFIG ({tmp_path}/none): the file cannot be read", f"clusters ({tmp_path}/bad): is missing"):
-        assert part in str(raised.value)
+    for part in (f"{tmp_path}/none: --config: the file cannot be read", f"{tmp_path}/bad:1: clusters: is missing"):
+        assert part in str(raised.value).splitlines()[1] + str(raised.value).splitlines()[2]
+
+
+def test_a_file_that_cannot_be_read_is_blamed_on_what_named_it(tmp_path):
+    with pytest.raises(ConfigurationError) as by_option:
+        load([tmp_path / "none"], {"MIRROR_CONFIG": "/other"})
+    with pytest.raises(ConfigurationError) as by_variable:
+        load(None, {"MIRROR_CONFIG": str(tmp_path / "none")})
+    assert [error.value.problems[0].property for error in (by_option, by_variable)] == ["--config", "MIRROR_CONFIG"]
+
+
+@pytest.mark.parametrize("listed", [{}, {"MIRROR_CONFIG": ""}, {"MIRROR_CONFIG": " , "}])
+def test_no_configuration_is_taken_that_nobody_named(listed):
+    with pytest.raises(ConfigurationMissing, match=r"No configuration: MIRROR_CONFIG is not set, and --config was not given\. Next: Name"):
+        load(environ=listed)
+
+
+def test_the_word_for_clusters_misspelt_is_pointed_at(configuration):
+    with pytest.raises(ConfigurationError, match="did you mean 'cluster' in line 2"):
+        configuration("# x\ncluster = a, b\n")
 
 
 def test_all_mistakes_show_at_once(problems):
@@ -140,6 +162,31 @@ east.ssl.keystore.password = ${conn:a:b}
         "west.ssl.truststore.password",
         "east.ssl.keystore.password",
     }
+
+
+def test_each_mistake_has_the_line_of_its_property_and_they_come_in_the_order_of_the_file(configuration):
+    text = (
+        CLUSTERS.replace("b.bootstrap.servers = h:2\n", "")
+        + "\na->b.enabled = true\nmirror.run.max.seconds = 0\nmirror.lanes = \\\n  many\n"
+    )
+    (invalid,) = configuration(text + "mirror.lane = 3\n").invalid
+    assert [(problem.property, problem.line) for problem in invalid.error.problems] == [
+        ("mirror.run.max.seconds", 6),
+        ("mirror.lanes", 7),
+        ("mirror.lane", 9),
+        ("b.bootstrap.servers", None),
+    ]
+    message, *listed, step = str(invalid.error).splitlines()
+    assert message == "The configuration for a->b cannot be used:"
+    assert [line.split(": ")[0] for line in listed] == [f"  {invalid.error.file}{place}" for place in (":6", ":7", ":9", "")]
+    assert step.startswith("Next: ")
+
+
+def test_a_circle_is_told_beside_other_mistakes(configuration):
+    found = configuration(CLUSTERS + IDENTITY + "a->b.enabled=true\nb->a.enabled=true\na->b.mirror.lanes=0")
+    (invalid,) = found.invalid
+    assert {problem.property for problem in invalid.error.problems} == {"replication.policy.class", "a->b.mirror.lanes"}
+    assert names(found.flows) == ["b->a"], "alone it closes no circle"
 
 
 def test_an_invalid_flow_leaves_the_others_alone_and_keeps_its_ids(configuration):

@@ -6,14 +6,13 @@ from itertools import pairwise, permutations, product
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from mirror.config.catalogue_connectors import IDENTITY_POLICY
+from mirror.config.catalogue.mm2 import IDENTITY_POLICY
+from mirror.config.cross_flow import Choice, identity_cycles, may_share
 from mirror.config.flow import Flow
-from mirror.config.identity import identity_cycles
-from mirror.config.overlap import Choice, may_share
+from mirror.config.policies import topic_selection
 from mirror.config.references import References
 from mirror.config.setting import Setting
 from mirror.errors import ConfigurationError
-from mirror.policy import topic_selection
 
 CLUSTERS = "abcde"
 TOPICS = ("x", "y", "z", "xy", "x.y", "x-y", "xzy", "x-1")

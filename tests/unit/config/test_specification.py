@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, read_by
-from mirror.config.catalogue_connect import WORKER_NAMES
+from mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, connectors_reading
+from mirror.config.catalogue.connect import WORKER_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -152,7 +152,7 @@ def test_type_default_and_readers_are_mirrormakers(name):
     found = CATALOGUE[name]
     expected = FILLED_IN.get(name, default.replace("@", "org.apache.kafka.connect.mirror."))
     assert (found.type, as_java(found.default)) == (type_, expected)
-    assert read_by(name) == (CONNECTORS if readers == "all" else tuple(readers.split("+")))
+    assert connectors_reading(name) == (CONNECTORS if readers == "all" else tuple(readers.split("+")))
     assert (name in TOP_LEVEL) is (name not in NOT_FROM_THE_TOP)
 
 

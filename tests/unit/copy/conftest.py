@@ -6,14 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.copy import attempt, beginning, lane
-from mirror.copy.engine import Progress, TransactionLimits, Work
+from mirror.config.resolved_flow import ClientSettings
+from mirror.copy import lane, lane_preflight, lane_protocol
+from mirror.copy.engine import LaneEngines, PartitionAssignment, PartitionProgress, TransactionLimits
 from mirror.copy.lane import LaneCopy
-from mirror.copy.model import ClientSettings, LaneResult, LaneTask
+from mirror.copy.model import LaneResult, LaneTask
 from mirror.errors import AuthorizationRefused
 from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.formats.ledger_bytes import decode, decode_key
-from mirror.kafka import bootstrap
+from mirror.formats.ledger_codec import decode, decode_key
+from mirror.kafka import cluster
 from mirror.kafka.ledger import FencedLane
 from mirror.kafka.model import Topic
 from mirror.offsets.map import OffsetMap, Run
@@ -129,11 +130,11 @@ class MemoryEngine:
         self.ends: dict[TopicPartition, int] = {}
         self.markers: set[TopicPartition] = set()
         self.records: dict[TopicPartition, LedgerRecord] = {}
-        self.work: Sequence[Work] = ()
+        self.work: Sequence[PartitionAssignment] = ()
         world.engines += 1
         world.happens("fence", self)
 
-    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         self.work = work
         self.world.limits.append(limits)
         self.world.happens("copy", self)
@@ -147,7 +148,7 @@ class MemoryEngine:
             first = self.world.ends.get(remote, 0) + (remote in self.markers)
             self.ends[remote] = first + records
             runs = (Run(each.start, first, records),)
-            done.append(Progress(each.source, each.start + records, 0, runs, records, records * RECORD_BYTES, first + records))
+            done.append(PartitionProgress(each.source, each.start + records, 0, runs, records, records * RECORD_BYTES, first + records))
         return done
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
@@ -177,11 +178,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
     for fake in (MemoryCluster, MemoryLedger, MemoryReader):
         monkeypatch.setattr(fake, "world", made, raising=False)
-    monkeypatch.setattr(attempt, "Cluster", MemoryCluster)
+    monkeypatch.setattr(lane_protocol, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane, "Cluster", MemoryCluster)
-    monkeypatch.setattr(bootstrap, "Cluster", MemoryCluster)
-    monkeypatch.setattr(beginning, "Ledger", MemoryLedger)
-    monkeypatch.setattr(beginning, "BoundedReader", MemoryReader)
+    monkeypatch.setattr(cluster, "Cluster", MemoryCluster)
+    monkeypatch.setattr(lane_preflight, "Ledger", MemoryLedger)
+    monkeypatch.setattr(lane_preflight, "BoundedReader", MemoryReader)
     monkeypatch.setattr(lane.time, "sleep", lambda _seconds: None)
     return made
 
@@ -211,7 +212,7 @@ def copy(world: World, lane_task: LaneTask) -> Callable[..., LaneResult]:
     """Runs the lane; keyword arguments change its task."""
 
     def run(**changes: object) -> LaneResult:
-        return LaneCopy(replace(lane_task, **changes), lambda _task, _limit: MemoryEngine(world)).run()
+        return LaneCopy(replace(lane_task, **changes), LaneEngines(lambda _task, _limit: MemoryEngine(world))).run()
 
     return run
 

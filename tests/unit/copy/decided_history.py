@@ -9,23 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from mirror.config.per_topic import EARLIEST, StartPosition
-from mirror.copy.engine import Progress, TransactionLimits, Work
+from mirror.config.catalogue.per_topic import EARLIEST, StartPosition
+from mirror.copy.engine import LaneEngines, PartitionAssignment, PartitionProgress, TransactionLimits
 from mirror.copy.lane import LaneCopy
+from mirror.copy.ledger_updates import stuck
 from mirror.copy.model import LaneTask
-from mirror.copy.recording import stuck
 from mirror.decide.binding import bind
 from mirror.decide.model import PartitionState
-from mirror.decide.request import Request
+from mirror.decide.request import DecisionRequest
+from mirror.decisions.apply import PartitionFacts, acted_on
+from mirror.decisions.in_force import Decisions, moment_after
 from mirror.errors import ErrorReport, NothingToDecide, UsageError
 from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.intervals import merged, missing
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.acting import acted_on
-from mirror.plan.choose import SourcePartition, first_sight, next_range
-from mirror.plan.decisions import Decisions, moment_after
-from mirror.plan.model import BLOCKED, DECIDED, Range, Standing
+from mirror.plan.model import BLOCKED, DECIDED, Range
+from mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from tests.unit.copy.conftest import LEDGER, RECORD_BYTES, SETTINGS, MemoryEngine, World
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
@@ -41,7 +41,7 @@ class CountingEngine(MemoryEngine):
         self.copies = copies
         self.copied: list[int] = []
 
-    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         done = super().copy(work, limits)
         self.copied += [run.source + number for each in done for run in each.runs for number in range(run.length)]
         return done
@@ -93,7 +93,7 @@ class DecidedHistory:
 
     def _refuse(self) -> None:
         if self.record is not None and self.record.watermark < self.end:
-            self.world.ledger[TP] = stuck(self.record, self.record.watermark, "RecordRefused: x", NOW)
+            self.world.ledger[TP] = stuck(self.record, self.record.watermark, ErrorReport("RecordRefused", "x"), NOW)
 
     def _decide(self, word: str, start: int | str | None, clock: int) -> None:
         record = self.record
@@ -103,7 +103,7 @@ class DecidedHistory:
         state = PartitionState(TP, record, self._source(), REMOTE.topic, f"id-{REMOTE.topic}", end, end)
         when = moment_after(Decisions(self.control), [record], NOW + timedelta(seconds=clock, minutes=self.minutes))
         try:
-            (made,) = bind(Request(word, "ana", "why", "orders", 0, start=start if word == "restart" else None), [state], when)
+            (made,) = bind(DecisionRequest(word, "ana", "why", "orders", 0, start=start if word == "restart" else None), [state], when)
         except (NothingToDecide, UsageError):
             return
         self.control = [each for each in self.control if each.key != made.decision.key] + [made.decision]
@@ -120,7 +120,7 @@ class DecidedHistory:
         if record is None:
             self.plans.append((first_sight(found, START[self.start]), decisions))
             return
-        standing = Standing(found.topic_id, found.log_start, REMOTE.topic, f"id-{REMOTE.topic}", found.leader_epoch)
+        standing = PartitionFacts(found.topic_id, found.log_start, REMOTE.topic, f"id-{REMOTE.topic}", found.leader_epoch)
         record, applied = acted_on(record, decisions.of(TP), standing)
         chosen = next_range(found, record, False, NOW, timedelta(0))
         if applied and not isinstance(chosen, ErrorReport):
@@ -151,10 +151,10 @@ class DecidedHistory:
             transaction_max_bytes=records_a_transaction * RECORD_BYTES,
             decisions=decisions.all,
         )
-        LaneCopy(task, lambda _task, _limit: CountingEngine(self.world, self.copies)).run()
+        LaneCopy(task, LaneEngines(lambda _task, _limit: CountingEngine(self.world, self.copies))).run()
 
-    def _source(self) -> SourcePartition:
-        return SourcePartition(TP, "id-orders", self.log_start, self.end, self.end, leader_epoch=0)
+    def _source(self) -> SourceOffsets:
+        return SourceOffsets(TP, "id-orders", self.log_start, self.end, self.end, leader_epoch=0)
 
     # ------------------------------------------------------------ the judge
 

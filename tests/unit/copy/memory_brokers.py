@@ -11,10 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror.copy.engine import BatchRefused, PoisonRecord, Progress, RefusedRecord, TransactionLimits, Work
-from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, TransactionTooSlow
+from mirror.copy.engine import (
+    BatchNotTaken,
+    BatchRefused,
+    PartitionAssignment,
+    PartitionProgress,
+    PoisonRecord,
+    Reencoding,
+    RefusedRecord,
+    TransactionLimits,
+)
+from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, RecordNotCarried, TransactionTooSlow
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.ledger_bytes import decode, decode_key
+from mirror.formats.ledger_codec import decode, decode_key
 from mirror.kafka.ledger import FencedLane
 from mirror.kafka.model import Topic
 from mirror.offsets.map import runs_of
@@ -55,6 +64,10 @@ class Brokers:
     target: dict[TopicPartition, list[Entry]] = field(default_factory=dict)
     refused: set[tuple[TopicPartition, int]] = field(default_factory=set)
     """Records that the target does not take."""
+    closed: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    """Source offsets that an engine for whole batches cannot carry."""
+    uncarried: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    """Source offsets of records that the engine for records cannot carry."""
     names_culprits: bool = False
     """Whether it says which ones of a batch they are (KIP-467)."""
     owner: int = 0
@@ -210,22 +223,23 @@ class MemoryEngine:
         brokers.end_transaction(ABORTED)
         self._step()
 
-    def copy(self, work: Sequence[Work], limits: TransactionLimits) -> list[Progress]:
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         left, done = max(limits.bytes // RECORD_BYTES, 1), []
         for each in work:
             self._step()
             moved = self._copy(each, left)
             left -= moved.records
-            if moved.next_offset > each.start or moved.poison is not None:
+            if moved.next_offset > each.start or moved.poison is not None or moved.reencoding is not None:
                 done.append(moved)
         return done
 
-    def _copy(self, work: Work, most: int) -> Progress:
+    def _copy(self, work: PartitionAssignment, most: int) -> PartitionProgress:
         """Records up to the end of the range or of the transaction's share, in batches, of which a refused one is refused whole."""
         wanted, most = self.brokers.source[work.source], min(most, work.max_records or most)
+        uncarried = self._uncarried(work)
         sources: list[int] = []
         position = work.start
-        while position < work.end and position not in work.refused and (len(sources) < most or wanted[position] == HOLE):
+        while position < work.end and position not in {*work.refused, *uncarried} and (len(sources) < most or wanted[position] == HOLE):
             sources += [position] if wanted[position] == RECORD else []
             position += 1
         log = self.brokers.log(TopicPartition(work.remote, work.source.partition))
@@ -240,8 +254,16 @@ class MemoryEngine:
                 targets.append(len(log))
                 log.append(Entry(source, RECORD, OPEN))
         size, target_next = len(sources) * RECORD_BYTES, targets[-1] + 1 if targets else None
-        poison = PoisonRecord(position, work.refused[position].detail) if position in work.refused else None
-        return Progress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison)
+        poison: PoisonRecord | RecordNotCarried | None = None
+        if position in work.refused:
+            poison = PoisonRecord(position, work.refused[position].detail)
+        elif position in uncarried and position < work.end:
+            poison = RecordNotCarried(*work.source, position, "its timestamp is 0")
+        return PartitionProgress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison)
+
+    def _uncarried(self, work: PartitionAssignment) -> set[int]:
+        wanted = self.brokers.source[work.source]
+        return {at for tp, at in self.brokers.uncarried if tp == work.source and at < len(wanted) and wanted[at] == RECORD}
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         self._step()
@@ -274,3 +296,21 @@ class MemoryEngine:
         if self.brokers.owner != self.me:
             raise Overtaken(0)
         return event
+
+
+class MemoryBatchEngine(MemoryEngine):
+    """One for whole batches: it takes nobody's word for single records, stops at what it cannot carry and says so."""
+
+    def _uncarried(self, work: PartitionAssignment) -> set[int]:
+        return set()
+
+    def _copy(self, work: PartitionAssignment, most: int) -> PartitionProgress:
+        closed = [at for tp, at in self.brokers.closed if tp == work.source and work.start <= at < work.end]
+        stop = min(closed, default=work.end)
+        try:
+            moved = super()._copy(replace(work, end=stop, max_records=None, refused={}), most)
+        except BatchRefused as refusal:
+            raise BatchNotTaken(refusal.source, refusal.first, refusal.detail) from refusal
+        if not closed or moved.next_offset < stop:
+            return moved
+        return replace(moved, reencoding=Reencoding(stop + 1 if stop % 2 or work.batch_by_batch else None, "closed"))

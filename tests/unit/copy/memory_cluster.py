@@ -28,6 +28,9 @@ class QuietCluster:
     def topics(self, names: Iterable[str], errors: dict[str, Exception] | None = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
         return {name: Topic(name, self.topic_id(name), PARTITIONS) for name in names}
 
+    def topic_ids(self, names: Iterable[str], errors: dict[str, Exception] | None = None) -> dict[str, str]:
+        return {name: topic.id for name, topic in self.topics(names, errors).items()}
+
     def configs(self, names: Iterable[str], errors: object) -> dict[str, dict[str, ConfigEntry]]:
         return {name: {} for name in names}
 

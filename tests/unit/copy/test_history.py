@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.copy.engine import Progress
+from mirror.copy.engine import PartitionProgress
 from mirror.copy.history import advised, another_topic, stored, view
-from mirror.copy.recording import after
+from mirror.copy.ledger_updates import after
 from mirror.errors import ClusterUnreachable, ErrorReport
 from mirror.formats.history import History, HistoryTopic
-from mirror.formats.skipped import Skipped
+from mirror.formats.skips import Skipped
 from mirror.kafka.model import ConfigEntry, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
@@ -194,7 +194,7 @@ def test_record_that_was_passed_over_in_history_is_noted_and_moves_no_start(know
     seen, part = view(record, Range("orders", 0, "id-orders", 0, 20, HISTORY), Topic(INTO, "id", ()))
     refused = Skipped(3, 4, "RecordRefused: y")
 
-    written = stored(record, after(seen, Progress(TP, part.end, runs=(), skipped=(refused,)), None))
+    written = stored(record, after(seen, PartitionProgress(TP, part.end, runs=(), skipped=(refused,)), None))
 
     assert written.skipped == (refused, *record.skipped)
     assert (written.live_start, written.history_topics[0].intervals) == (20, ((0, 20),))

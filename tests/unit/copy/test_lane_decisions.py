@@ -4,7 +4,7 @@ from mirror.errors import ClusterUnreachable
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
 from tests.unit.copy.happenings import raising
-from tests.unit.decisions import decision
+from tests.unit.decision_records import decision
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.formats.skipped import Skipped
+from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import GAP, Range
 

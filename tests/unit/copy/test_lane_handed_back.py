@@ -7,7 +7,7 @@ import pytest
 from mirror.formats.control import HANDED_BACK, TAKEN_OVER
 from mirror.formats.lane_note import note, note_key
 from mirror.formats.ledger import Decided, Writer
-from mirror.formats.ledger_bytes import decode, decode_key, encode, encode_key
+from mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.conftest import LEDGER
 from tests.unit.copy.happenings import watermarks

@@ -29,20 +29,29 @@ def said(caplog, monkeypatch):
 def test_a_lane_that_goes_well_says_what_it_begins_from_where_and_how_it_ended(copy, known, said):
     known("orders", 7, writer=Writer("", "host-1", "east-to-west.copy / scheduled__1", WRITTEN_AT))
     copy(run="east-to-west.copy / scheduled__1")
-    begins, fenced, ended = said()
+    begins, ended = said()
     assert begins == (
         "INFO",
-        "lane 0 begins: 2 partitions, 20 offsets: orders-0 [0, 10) behind, payments-0 [0, 10) behind; for 300 s at most.",
-    )
-    assert fenced == (
-        "INFO",
-        "lane 0 has fenced earlier attempts (mirror.4.east.1.0) and read its ledger mm2-ledger.east.internal-0 up to 0; watermarks: "
+        "lane 0 begins: 2 partitions, 20 offsets: orders-0 [0, 10) behind, payments-0 [0, 10) behind; for 300 s at most. "
+        "It has fenced earlier attempts (mirror.4.east.1.0) and read its ledger mm2-ledger.east.internal-0 up to 0; watermarks: "
         "orders-0@7 -> east.orders@7, payments-0 is new; written last at 2026-11-21 07:59:00 UTC on host-1 by "
         "east-to-west.copy / scheduled__1.",
     )
     assert ended[0] == "INFO"
     assert ended[1].startswith("lane 0 ended: 13 records, 1,300 bytes in 1 transaction, ")
     assert ended[1].endswith(" s; all that was planned is reached.")
+
+
+def test_a_lane_that_fails_before_it_has_fenced_says_first_what_it_was_to_do(lane_task, said):
+    log = LaneLog(lane_task)
+    log.begins()
+    log.retry(1, 4, 0.5, DOWN, elsewhere=False)
+    log.fenced(0, {})
+    begins, retried, fenced = (text for _, text in said())
+    assert begins.startswith("lane 0 begins: ")
+    assert begins.endswith(" s at most.")
+    assert retried.startswith("lane 0: attempt 1 of 4 failed")
+    assert fenced.startswith("lane 0 has fenced earlier attempts ")
 
 
 def test_each_retry_is_a_warning_with_its_error_its_number_and_its_pause(copy, world, said):

@@ -3,7 +3,7 @@
 from mirror.copy.engine import BatchRefused
 from mirror.copy.model import SkippedRecords
 from mirror.errors import ClusterUnreachable
-from mirror.formats.skipped import Skipped
+from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
 from tests.unit.copy.happenings import raising

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.copy import attempt
 from mirror.copy.model import LaneResult
+from mirror.kafka import polling
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.conftest import MemoryCluster, World
 
@@ -43,7 +43,7 @@ def test_a_lane_waits_longer_for_its_ledger_than_for_remote_topics(
         return {tp: 0 if committed and clock[0] < readable_after.get(tp, 0) else world.ends.get(tp, 0) for tp in partitions}
 
     world.ends[LEDGER] = 3
-    monkeypatch.setattr(attempt, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
     monkeypatch.setattr(MemoryCluster, "offsets", offsets)
     assert copy().records == 20
     assert clock[0] == pytest.approx(waits, abs=0.05)

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.copy import attempt, pace, throttle
+from mirror.copy import lane_protocol, throttle
+from mirror.copy import throttle as pace
+from mirror.copy.engine import LaneEngines
 from mirror.copy.lane import LaneCopy
 from mirror.formats.control import PAUSE, THROTTLE, Decision, encode
 from mirror.offsets.partition import TopicPartition
@@ -53,7 +55,7 @@ def passing(monkeypatch):
             self.slept += seconds
 
     time = Time()
-    for module in (pace, attempt, throttle):
+    for module in (pace, lane_protocol, throttle):
         monkeypatch.setattr(module, "time", time)
     monkeypatch.setattr(throttle.Throttle.__init__, "__defaults__", (1.0, time.monotonic))
     monkeypatch.setattr("mirror.copy.lane_state.time", time)
@@ -169,7 +171,7 @@ def test_a_very_different_rate_opens_the_engine_anew_so_that_it_fetches_in_other
 
     world.happenings["commit"] = slow_down
     task = replace(lane_task, control_topic=CONTROL, transaction_max_bytes=500)
-    result = LaneCopy(task, open_engine).run()
+    result = LaneCopy(task, LaneEngines(open_engine)).run()
     assert (opened, result.records, result.errors) == ([None, 131_072], 20, ())
 
 

@@ -1,5 +1,6 @@
 """A lane that fails as nobody foresaw: its answer says where, and its traceback is in the log of the process that ran it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,9 +27,10 @@ print(run.copy_side_by_side([task()])[0].errors[0].message)
 
 def task():
     """A task of which nothing matters but its names."""
-    from mirror.copy.model import ClientSettings, LaneTask
+    from mirror.config.resolved_flow import ClientSettings
+    from mirror.copy.model import LaneTask
 
-    return LaneTask("east", "west", 3, 4, "ledger", "id", (), {}, frozenset(), "e", "w", ClientSettings({}, {}, {}, {}, {}))
+    return LaneTask("east", "west", 4, ClientSettings({}, {}, {}, {}, {}), 3, "ledger", "id", (), {}, frozenset(), "e", "w")
 
 
 @pytest.fixture
@@ -55,12 +57,14 @@ def test_the_error_has_every_call_and_what_caused_it(failing, caplog):
     result = run.copy_lane(task())
     (error,) = result.errors
     assert (result.lane, error.code, error.retriable) == (3, "Unexpected", False)
-    assert error.message.startswith("Lane 3 failed unexpectedly: RuntimeError: no way on (mirror/copy/run.py:")
-    assert "> test_run.py:" in error.message
+    assert re.match(
+        r"Lane 3 failed unexpectedly: RuntimeError: no way on \(mirror/copy/run\.py:\d+ _copied > test_run\.py:\d+ run\)", error.message
+    )
     assert ", caused by KeyError: 'offset' (" in error.message
     assert error.message.endswith(" look_up).")
-    assert "Traceback (most recent call last)" in caplog.text
-    assert "the direct cause" in caplog.text
+    assert caplog.text.count("Traceback (most recent call last)") == 2, "the failure's, and that of what caused it"
+    assert re.search(r'File ".*test_run\.py", line \d+, in look_up', caplog.text)
+    assert "RuntimeError: no way on" in caplog.text
 
 
 def test_a_process_that_has_no_logging_set_up_prints_the_traceback_as_a_spark_worker_does():

@@ -3,9 +3,9 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from mirror.copy import confluent_source
-from mirror.copy.confluent_source import Source
-from mirror.copy.engine import RecordLimits, Work
+from mirror.copy.confluent import source as confluent_source
+from mirror.copy.confluent.source import SourceConsumer
+from mirror.copy.engine import PartitionAssignment, RecordLimits
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_cluster import TakingTarget
 
@@ -94,11 +94,11 @@ def source(monkeypatch, lane_task):
     """A source over two partitions with 40 and 3 records, and its consumer."""
     consumer = FakeConsumer({LONG: 40, SHORT: 3})
     monkeypatch.setattr(confluent_source, "Consumer", lambda settings: consumer)
-    return Source(lane_task), consumer
+    return SourceConsumer(lane_task), consumer
 
 
 def work(tp, start, end):
-    return Work(tp, f"east.{tp.topic}", start, end, None, RecordLimits())
+    return PartitionAssignment(tp, f"east.{tp.topic}", start, end, None, RecordLimits())
 
 
 def transaction(source, target, max_bytes, *parts):

@@ -10,7 +10,7 @@ from mirror.formats.ledger import Blocked
 from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
-from mirror.plan.order import in_order
+from mirror.plan.run import in_order
 from tests.unit.ledger_records import WRITTEN_AT as NOW
 
 STUCK = [f"stuck-{number}" for number in range(10)]
@@ -39,7 +39,7 @@ def stuck(world, known, lane_task):
             target_topic=remote,
             target_topic_id=f"id-{remote}",
         )
-        world.ledger[TopicPartition(topic, 0)] = replace(record, blocked=Blocked(0, "RecordRefused: it is too large", NOW, 1))
+        world.ledger[TopicPartition(topic, 0)] = replace(record, blocked=Blocked(0, "RecordRefused", "it is too large", NOW, 1))
 
     for topic in STUCK:
         put(topic)

@@ -6,23 +6,23 @@ import pytest
 
 from mirror.decide.binding import bind
 from mirror.decide.model import PartitionState
-from mirror.decide.request import Request
+from mirror.decide.request import DecisionRequest
 from mirror.errors import NothingToDecide, UsageError
 from mirror.formats.ledger import Blocked
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.choose import SourcePartition
-from tests.unit.decisions import DECIDED_AT
+from mirror.plan.ranges import SourceOffsets
+from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)
-SOURCE = SourcePartition(TP, "source-topic-id", log_start=10, readable_end=150, end=160, leader_epoch=3)
+SOURCE = SourceOffsets(TP, "source-topic-id", log_start=10, readable_end=150, end=160, leader_epoch=3)
 RECORD = ledger_record(offset_map=OffsetMap((Run(0, 0, 60), Run(70, 61, 30))), target_next=91)
 STATE = PartitionState(TP, RECORD, SOURCE, "east.orders", "target-topic-id", remote_end=92, remote_stable=92)
 
 
 def bound(word, state=STATE, **request):
-    (made,) = bind(Request(word, "ana@ops", "seen", "orders", **request), [state], DECIDED_AT)
+    (made,) = bind(DecisionRequest(word, "ana@ops", "seen", "orders", **request), [state], DECIDED_AT)
     return made.decision
 
 
@@ -40,7 +40,7 @@ def test_a_partition_that_was_never_copied_is_no_question(word):
 
 def test_only_the_partitions_that_need_it_are_decided_about():
     gap = replace(STATE, tp=TopicPartition("orders", 1), source=replace(SOURCE, log_start=120))
-    (made,) = bind(Request("accept-gap", "ana@ops", "seen", "orders"), [STATE, gap], DECIDED_AT)
+    (made,) = bind(DecisionRequest("accept-gap", "ana@ops", "seen", "orders"), [STATE, gap], DECIDED_AT)
     assert (made.decision.partition, made.decision.watermark, made.decision.who, made.decision.why) == (1, 100, "ana@ops", "seen")
     assert "[100, 120)" in made.effect
 
@@ -51,15 +51,15 @@ def test_a_gap_of_another_topic_under_the_same_name_is_none():
 
 
 def test_what_the_target_lost_is_no_record_that_blocks():
-    lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords: x", DECIDED_AT, 1))
+    lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords", "x", DECIDED_AT, 1))
     with pytest.raises(NothingToDecide):
         bound("skip-record", replace(STATE, record=lost))
 
 
 def test_the_record_that_blocks_is_the_one_that_is_skipped():
-    assert bound("skip-record", replace(STATE, record=replace(RECORD, blocked=Blocked(100, "x", DECIDED_AT, 1)))).offset == 100
+    assert bound("skip-record", replace(STATE, record=replace(RECORD, blocked=Blocked(100, "x", "", DECIDED_AT, 1)))).offset == 100
     with pytest.raises(NothingToDecide):
-        bound("skip-record", replace(STATE, record=replace(RECORD, blocked=Blocked(99, "x", DECIDED_AT, 1))))
+        bound("skip-record", replace(STATE, record=replace(RECORD, blocked=Blocked(99, "x", "", DECIDED_AT, 1))))
 
 
 def test_records_are_accepted_up_to_the_end_that_is_seen():
@@ -115,7 +115,7 @@ def test_what_both_sides_lost_is_copied_from_the_earlier_one_on():
 
 
 def test_what_a_lane_saw_to_be_lost_is_copied_again_though_the_end_does_not_show_it():
-    seen = replace(STATE, record=replace(RECORD, blocked=Blocked(74, "TargetLostRecords: gone", DECIDED_AT, 1)), remote_end=120)
+    seen = replace(STATE, record=replace(RECORD, blocked=Blocked(74, "TargetLostRecords", "gone", DECIDED_AT, 1)), remote_end=120)
     made = bound("restart", seen)
     assert (made.offset, made.target_end) == (74, None)
 

@@ -2,15 +2,18 @@
 
 import pytest
 
-from mirror.commands import decide
-from mirror.commands.parser import parser
+from mirror.cli import decide
+from mirror.cli.options import check
+from mirror.cli.parser import parser
 from mirror.errors import UsageError
 
 COMPLETE = ["--flow", "east->west", "--reason", "seen"]
 
 
 def request(*arguments):
-    return decide.request(parser().parse_args(["decide", *arguments]))
+    options = parser().parse_args(["decide", *arguments])
+    check(options)
+    return decide.request(options)
 
 
 @pytest.mark.parametrize(
@@ -21,15 +24,17 @@ def request(*arguments):
         (["accept-gap", "--topic", "t", "--flow", "a->b", "--reason", " "], "needs --reason"),
         (["accept-gap", "--topic", "t", "--flow", "a->b", "--reason", "x" * 301], "301 characters"),
         (["accept-gap", *COMPLETE], "needs --topic"),
-        (["begin-ledger", "--topic", "t", *COMPLETE], "no use for --topic"),
-        (["take-ownership", "--partition", "1", *COMPLETE], "no use for --partition"),
+        (["accept-gap"], "decide accept-gap needs --flow, --topic and --reason"),
+        (["begin-ledger", "--topic", "t", *COMPLETE], "no option --topic"),
+        (["--topic", "t", "--partition", "1", "begin-ledger", *COMPLETE], "no use for --topic and --partition"),
+        (["take-ownership", "--partition", "1", *COMPLETE], "no option --partition"),
         (["adopt-cluster", *COMPLETE], "needs --alias"),
-        (["pause", "--topic", "t", "--alias", "east", *COMPLETE], "no use for --alias"),
-        (["pause", "--topic", "t", "--to-latest", *COMPLETE], "no use for --to-earliest"),
+        (["pause", "--topic", "t", "--alias", "east", *COMPLETE], "no option --alias"),
+        (["pause", "--topic", "t", "--to-latest", *COMPLETE], "no option --to-latest"),
         (["restart", "--topic", "t", "--to-offset", "7", *COMPLETE], "--to-offset needs --partition"),
         (["throttle", *COMPLETE], "needs --bytes-per-second"),
-        (["throttle", "--bytes-per-second", "7", "--topic", "t", *COMPLETE], "no use for --topic"),
-        (["pause", "--topic", "t", "--bytes-per-second", "7", *COMPLETE], "no use for --bytes-per-second"),
+        (["throttle", "--bytes-per-second", "7", "--topic", "t", *COMPLETE], "no option --topic"),
+        (["pause", "--topic", "t", "--bytes-per-second", "7", *COMPLETE], "no option --bytes-per-second"),
     ],
 )
 def test_a_decision_that_is_not_complete_is_refused_with_what_is_missing(arguments, missing):
@@ -43,15 +48,36 @@ def test_what_the_grammar_does_not_know_is_refused(arguments):
         request(*arguments, "--topic", "t", *COMPLETE)
 
 
-@pytest.mark.parametrize("rate", ["0", "-2", "1.5", "fast"])
+@pytest.mark.parametrize("rate", ["0", "-2", "1.5", "fast", "5Mb", "5Mib", "5i", "0MB", "1e6", "5XB", "1.0001k", ""])
 def test_a_rate_that_is_none_is_refused(rate):
     with pytest.raises(UsageError):
         request("throttle", "--bytes-per-second", rate, *COMPLETE)
 
 
-@pytest.mark.parametrize(("rate", "expected"), [("5000000", 5_000_000), ("-1", -1), ("configured", None)])
-def test_a_rate_is_a_number_no_limit_or_what_the_properties_say(rate, expected):
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        ("5000000", 5_000_000),
+        ("5MB", 5_000_000),
+        ("5 MB/s", 5_000_000),
+        ("5mb", 5_000_000),
+        ("500k", 500_000),
+        ("1.5M", 1_500_000),
+        ("5MiB", 5 * 1024**2),
+        ("1GiB", 1024**3),
+        ("-1", -1),
+        ("configured", None),
+    ],
+)
+def test_a_rate_is_a_number_with_or_without_a_unit_no_limit_or_what_the_properties_say(rate, expected):
     assert request("throttle", "--bytes-per-second", rate, *COMPLETE).bytes_per_second == expected
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_options_may_stand_in_front_of_the_decision_and_behind_it(place):
+    words = ["--flow", "a->b", "--topic", "t", "--reason", "seen"]
+    made = request(*words[: 2 * place], "pause", *words[2 * place :])
+    assert (made.decision, made.topic, made.why) == ("pause", "t", "seen")
 
 
 def test_who_is_the_user_on_this_host_unless_somebody_else_is_named():

@@ -3,13 +3,13 @@
 import pytest
 
 from mirror.decide.flow_wide import throttle
-from mirror.decide.request import Request
+from mirror.decide.request import DecisionRequest
 from mirror.errors import NothingToDecide
-from tests.unit.decisions import DECIDED_AT, decision
+from tests.unit.decision_records import DECIDED_AT, decision
 
 
 def asked(rate, before=None, configured=-1):
-    (made,) = throttle(Request("throttle", "ana@ops", "the link is full", bytes_per_second=rate), before, configured, DECIDED_AT)
+    (made,) = throttle(DecisionRequest("throttle", "ana@ops", "the link is full", bytes_per_second=rate), before, configured, DECIDED_AT)
     return made
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mirror.errors import ControlUnreadable
 from mirror.formats.control import Decision, decode, encode, encode_key
-from tests.unit.decisions import decision
+from tests.unit.decision_records import decision
 
 WORDS = (
     "accept-gap",

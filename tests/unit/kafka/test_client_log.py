@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mirror.kafka import client_log
+from mirror.kafka.client_errors import ClientErrors, settings_with
 from mirror.kafka.client_log import RepeatFilter, keep_secret, masked, said_by
-from mirror.kafka.failures import Complaints, settings_with
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_no_secret_stands_in_a_line(said, no_secrets):
 def test_a_real_client_says_that_nobody_answers_once_and_never_its_password(caplog):
     caplog.set_level("WARNING")
     settings = {"bootstrap.servers": "127.0.0.1:1", "sasl.username": "u", "sasl.password": "hunter22", "sasl.mechanism": "PLAIN"}
-    client = AdminClient(settings_with({**settings, "security.protocol": "SASL_PLAINTEXT"}, Complaints("west", settings)))
+    client = AdminClient(settings_with({**settings, "security.protocol": "SASL_PLAINTEXT"}, ClientErrors("west", settings)))
     for _ in range(20):
         client.poll(0.05)
     lines = [record.getMessage() for record in caplog.records if record.name == "mirror.librdkafka"]

@@ -2,7 +2,7 @@
 
 from confluent_kafka import KafkaError
 
-from mirror.kafka.epochs import epoch_end
+from mirror.kafka.list_offsets import epoch_end
 
 
 def test_the_end_of_the_epoch_is_taken_from_the_clients_words():

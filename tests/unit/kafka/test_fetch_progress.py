@@ -2,7 +2,7 @@
 
 import json
 
-from mirror.kafka.fetch_progress import FetchProgress
+from mirror.kafka.consumer_settings import FetchProgress
 
 
 def told(progress, **offsets):

@@ -54,7 +54,7 @@ class Client:
 @pytest.fixture
 def client(monkeypatch):
     made = Client()
-    monkeypatch.setattr("mirror.kafka.group_admin.KafkaAdminClient", lambda **_: made)
+    monkeypatch.setattr("mirror.kafka.groups.KafkaAdminClient", lambda **_: made)
     return made
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from mirror.offsets.holes import CONTENT_BYTES, CountedHole, Hole, Records, Uncounted, counted, read_uncounted
+from mirror.offsets.holes import CONTENT_BYTES, CountedHole, Hole, Records, UncountedHole, count_hole, read_uncounted
 
 
 @dataclass
@@ -111,7 +111,7 @@ def read(history: History, first: int, last: int, source_start: int = 0, target_
     left = history.skipped if history.tells_skipped else set()
     ours = of(history.source, max(source, source_start), source_end, left, is_whole=source_start <= source)
     theirs = of(history.target, max(target, target_start), target_end, set(), is_whole=target_start <= target)
-    return hole, counted(hole, ours, theirs, only_copies=not history.is_decided)
+    return hole, count_hole(hole, ours, theirs, only_copies=not history.is_decided)
 
 
 @settings(max_examples=1500, deadline=None)
@@ -192,17 +192,17 @@ def test_nothing_is_counted_from_behind_where_older_copies_may_stand_in_the_hole
     """Of the copies 5, 6, 7, 8 from before the restart at 3, 6 has no newer one, for the source has lost it since."""
     source = of_numbers([3, 4, 5, 7, 8], is_whole=False)
     target = of_numbers([6, 7, 8, 3, 4, 5, 7, 8], is_whole=is_whole)
-    assert counted(Hole(0, 0, 9, 20), source, target, only_copies=False) is None
+    assert count_hole(Hole(0, 0, 9, 20), source, target, only_copies=False) is None
 
 
 def test_what_a_whole_source_never_had_is_no_copy_in_front_of_the_others():
     source, target = of_numbers([1, 2, 3], is_whole=True), of_numbers([9, 1, 2, 3], is_whole=False)
-    assert counted(Hole(0, 0, 9, 20), source, target, only_copies=True) is None
+    assert count_hole(Hole(0, 0, 9, 20), source, target, only_copies=True) is None
 
 
 def test_what_the_target_alone_has_lost_the_front_of_is_counted_from_behind_whoever_decided_what():
     source, target = of_numbers(range(8), is_whole=True), of_numbers(range(3, 8), is_whole=False)
-    found = counted(Hole(0, 0, 8, 20), source, target, only_copies=False)
+    found = count_hole(Hole(0, 0, 8, 20), source, target, only_copies=False)
     assert [found.target_of(number) for number in range(2, 9)] == [None, None, 1, 2, 3, 4, 20]
 
 
@@ -211,14 +211,14 @@ def test_what_the_target_stamps_itself_is_compared_without_times():
     for number in range(4):
         source.add(number, 1000 + number, b"%016d" % number)
         target.add(2 * number, 5000, b"%016d" % number)
-    assert counted(Hole(0, 0, 4, 8), source, target, only_copies=True) is None
+    assert count_hole(Hole(0, 0, 4, 8), source, target, only_copies=True) is None
     target.is_stamped = True
-    assert counted(Hole(0, 0, 4, 8), source, target, only_copies=True).target_of(2) == 4
+    assert count_hole(Hole(0, 0, 4, 8), source, target, only_copies=True).target_of(2) == 4
 
 
 @given(st.lists(st.integers(0, 2**62), min_size=5, max_size=5))
 def test_what_a_checkpoint_notes_of_a_hole_is_read_again(numbers):
-    note = Uncounted(Hole(*numbers[:4]), numbers[4])
+    note = UncountedHole(Hole(*numbers[:4]), numbers[4])
     assert read_uncounted(note.text) == note
 
 

@@ -1,15 +1,16 @@
 """What a map forgets as it grows for months: a group reads again a small part of what it lags behind, at every lag and scale."""
 
+from bisect import bisect_left
 from random import Random
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.offset_sync import OffsetSync
+from mirror.formats.mm2 import OffsetSync
 from mirror.offsets.map import OffsetMap, Run, Translation, decoded
-from mirror.offsets.sync_pairs import pairs_to_write
-from mirror.offsets.sync_store import OffsetSyncStore
+from mirror.translation.offset_sync_pairs import pairs_to_write
+from mirror.translation.offset_sync_store import OffsetSyncStore
 from tests.unit.offsets.flows import Flow, holes, too_wide
 from tests.unit.offsets.map_texts import reread, text_length
 
@@ -80,19 +81,16 @@ def test_a_group_never_reads_more_again_than_mirror_maker_2_lets_one_that_is_as_
             store.sync(OffsetSync("t", 0, *pair))
         if len(true) > 8000:
             break
-    ours = theirs = 0
+    ours, theirs, positions = 0, 0, [target for _, target in true]
     for number, (source, _) in reversed(list(enumerate(true))):
-        ours = max(ours, read_again(true, number, built.translate(source).target))
-        theirs = max(theirs, read_again(true, number, store.translate("t", 0, source)))
+        ours = max(ours, read_again(positions, number, built.translate(source).target))
+        theirs = max(theirs, read_again(positions, number, store.translate("t", 0, source)))
         assert ours <= theirs, source
 
 
-def read_again(true, number, position):
-    """How many records of smaller source offsets stand at a position of the target or behind it."""
-    again = 0
-    while number > again and true[number - again - 1][1] >= position:
-        again += 1
-    return again
+def read_again(positions, number, position):
+    """How many of the first records, by their positions on the target, stand at a position or behind it."""
+    return number - bisect_left(positions, position, 0, number)
 
 
 @settings(max_examples=5, deadline=None)

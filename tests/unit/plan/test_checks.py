@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.errors import ForeignWriter, OtherCluster
+from mirror.decisions.in_force import Decisions
+from mirror.errors import ForeignWriter, LedgerMissing, OtherCluster
 from mirror.formats.ledger import Writer
-from mirror.plan.checks import check_clusters, check_writer
-from mirror.plan.decisions import Decisions
-from tests.unit.decisions import decision
+from mirror.plan.checks import check_clusters, check_ledger, check_writer
+from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -65,3 +65,15 @@ def test_what_was_written_until_ownership_was_taken_does_not_keep_us_out_and_wha
         check_writer([RECORD, later], "ledger", 3, "ours", 60, NOW, taken)
     with pytest.raises(ForeignWriter):
         check_writer([RECORD], "ledger", 3, "a third", 60, NOW, taken)
+
+
+@pytest.mark.parametrize(("planned", "found"), [("", None), ("", "another"), ("id", "id")])
+def test_the_ledger_that_was_planned_with_is_accepted_and_so_is_any_where_none_was(planned, found):
+    check_ledger("mm2-ledger.east.internal", planned, found)
+
+
+@pytest.mark.parametrize("found", [None, "another"])
+def test_a_ledger_that_is_gone_or_another_one_is_named(found):
+    with pytest.raises(LedgerMissing) as raised:
+        check_ledger("mm2-ledger.east.internal", "id", found)
+    assert (raised.value.known_id, raised.value.found_id) == ("id", found)

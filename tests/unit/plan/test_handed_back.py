@@ -5,26 +5,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.copy.engine import Progress
-from mirror.copy.recording import after
+from mirror.copy.engine import PartitionProgress
+from mirror.copy.ledger_updates import after
+from mirror.decisions.apply import PartitionFacts, acted_on, with_decision_note
+from mirror.decisions.in_force import Decisions
 from mirror.errors import HandedBack
 from mirror.formats.control import ACCEPT_GAP, HANDED_BACK, RESTART, TAKEN_OVER, Decision, decode, encode, encode_key
 from mirror.formats.ledger import Decided
-from mirror.formats.ledger_bytes import decode as decode_record
-from mirror.formats.ledger_bytes import encode as encode_record
+from mirror.formats.ledger_codec import decode as decode_record
+from mirror.formats.ledger_codec import encode as encode_record
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.translation import SourcePartition, translate
-from mirror.plan.acting import acted_on, noted
 from mirror.plan.checks import check_handed_back, handed_back
-from mirror.plan.decisions import Decisions
-from mirror.plan.model import Standing
+from mirror.translation.translate import SourceState, translate
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 TP = TopicPartition("orders", 0)
-NOW_STANDING = Standing("source-topic-id", 150, "east.orders", "target-topic-id")
+NOW_STANDING = PartitionFacts("source-topic-id", 150, "east.orders", "target-topic-id")
 
 
 def decision(word, when=NOW, **facts):
@@ -68,10 +67,12 @@ def test_of_a_person_s_decisions_only_a_restart_takes_a_partition_back():
 def test_a_later_decision_does_not_take_away_that_a_partition_was_handed_back_or_taken_over():
     back = Decided(HANDED_BACK, "somebody", NOW, "a test")
     left = ledger_record(decided=back, handed_back=back)
-    owned = noted(left, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])
+    owned = with_decision_note(left, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])
     assert owned.decided != back
     assert decode_record(encode_record(owned), "here").handed_back == back
     taken = ledger_record(records=0, target_next=500, offset_map=OffsetMap((Run(90, 80, 1, True),), thinned_behind=True))
-    read = decode_record(encode_record(noted(taken, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])), "here")
-    copied = after(read, Progress(TP, 110, 0, (Run(100, 500, 10),), 10, 1, 510), 0)
-    assert translate(95, copied, SourcePartition("source-topic-id", 110), "target-topic-id").target == 81
+    read = decode_record(
+        encode_record(with_decision_note(taken, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])), "here"
+    )
+    copied = after(read, PartitionProgress(TP, 110, 0, (Run(100, 500, 10),), 10, 1, 510), 0)
+    assert translate(95, copied, SourceState("source-topic-id", 110), "target-topic-id").target == 81

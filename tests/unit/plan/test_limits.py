@@ -7,7 +7,8 @@ from mirror.errors import AuthorizationRefused
 from mirror.formats.ledger import Blocked
 from mirror.kafka.model import ConfigEntry
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.limits import limits_text, with_other_limits
+from mirror.plan.planner import with_other_limits
+from mirror.plan.target_checks import limits_text
 from tests.unit.ledger_records import ledger_record
 
 STUCK, OTHER, OLD, HIDDEN, FREE = (TopicPartition(name, 0) for name in ("stuck", "other", "old", "hidden", "free"))
@@ -32,7 +33,7 @@ class Target:
 
 
 def stuck(tp, limits):
-    blocked = Blocked(0, "RecordRefused: x", datetime.now(UTC), 1, limits=limits)
+    blocked = Blocked(0, "RecordRefused", "x", datetime.now(UTC), 1, limits=limits)
     return replace(ledger_record(), target_topic=f"east.{tp.topic}", blocked=blocked)
 
 

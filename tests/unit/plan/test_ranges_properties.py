@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.per_topic import StartPosition
+from mirror.config.catalogue.per_topic import StartPosition
 from mirror.errors import ErrorReport
 from mirror.formats.ledger import Blocked
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.choose import SourcePartition, first_sight, next_range, pause
 from mirror.plan.model import Range
+from mirror.plan.ranges import SourceOffsets, first_sight, next_range, pause
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -20,11 +20,11 @@ small = st.integers(0, 12)
 
 
 @st.composite
-def partitions(draw: st.DrawFn, ordered: bool = True) -> SourcePartition:
+def partitions(draw: st.DrawFn, ordered: bool = True) -> SourceOffsets:
     """A partition as found; not `ordered`: its offsets were asked for one after the other while it was written and deleted."""
     offsets = [draw(small) for _ in range(3)]
     log_start, readable_end, end = sorted(offsets) if ordered else offsets
-    return SourcePartition(
+    return SourceOffsets(
         TopicPartition("orders", 3),
         draw(st.sampled_from(["this", "that"])),
         log_start,
@@ -39,7 +39,7 @@ def partitions(draw: st.DrawFn, ordered: bool = True) -> SourcePartition:
 @st.composite
 def ledger_records(draw: st.DrawFn):
     """What the ledger says: also of another topic, and also of a record that was refused."""
-    blocked = st.builds(lambda offset, tries: Blocked(offset, "RecordRefused: x", NOW, tries), small, st.integers(1, 20))
+    blocked = st.builds(lambda offset, tries: Blocked(offset, "RecordRefused", "x", NOW, tries), small, st.integers(1, 20))
     return ledger_record(
         watermark=draw(small),
         source_topic_id=draw(st.sampled_from(["this", "this", "this", "that"])),

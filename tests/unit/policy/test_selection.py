@@ -90,7 +90,7 @@ def test_a_topic_whose_remote_name_kafka_would_not_take_is_meant_and_not_mirrore
     assert (refusal.code, refusal.topic, refusal.retriable) == ("RemoteNameUnusable", LONG, False)
     assert "has 256 characters, and Kafka takes 249 at most" in refusal.message
     assert "topics.exclude" in refusal.next
-    assert chosen.shown(LONG) == f"source.{LONG}"
+    assert chosen.display_name(LONG) == f"source.{LONG}"
     with pytest.raises(RemoteNameUnusable):
         chosen.remote(LONG)
     assert selection(IDENTITY).should_replicate(LONG)
@@ -137,6 +137,6 @@ def test_topics_that_share_a_remote_name_are_refused_but_for_one_that_was_mirror
             return f"{alias}.{topic.upper()}"
 
     chosen = selection(Shouting({}))
-    assert set(chosen.sharing(["a", "A", "b"])) == {"a", "A"}
-    (refused,) = chosen.sharing(["a", "A", "b"], {"a"}).values()
+    assert set(chosen.with_shared_remote_name(["a", "A", "b"])) == {"a", "A"}
+    (refused,) = chosen.with_shared_remote_name(["a", "A", "b"], {"a"}).values()
     assert (refused.topic, "'source.A' is the remote name of 'a' too" in refused.message) == ("A", True), "both are named"

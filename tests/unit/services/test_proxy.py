@@ -10,7 +10,7 @@ import pytest
 
 from services.ports import LOOPBACK, free_ports
 from services.proxy import Proxy
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 MEGABYTE = b"0123456789abcdef" * 65_536
 
@@ -115,6 +115,21 @@ def test_held_connections_lose_nothing_and_go_on(network: tuple[Proxy, int]) -> 
             proxy.heal()
             assert second.recv(9, socket.MSG_WAITALL) == b"also late"
         assert connection.recv(4, socket.MSG_WAITALL) == b"late"
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_is_asked_arrives_while_answers_are_held_until_they_come_or_their_connection_breaks(
+    network: tuple[Proxy, int], lost: bool
+) -> None:
+    proxy, port = network
+    with connected(port) as connection:
+        proxy.hold_answers()
+        connection.sendall(b"x")
+        eventually(lambda: proxy.passed == 2, "the question has arrived, for there is an answer")
+        if lost:
+            proxy.drop()
+        proxy.heal()
+        assert connection.recv(1) == (b"" if lost else b"x")
 
 
 def test_refused_connections_are_dropped_and_come_back_after_healing(network: tuple[Proxy, int]) -> None:

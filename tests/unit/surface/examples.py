@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mirror.formats.control import Decision
-from tests.unit.decisions import decision
+from tests.unit.decision_records import decision
 
 _TIME = datetime(2026, 11, 21, 8, tzinfo=UTC)
 _PLAIN: dict[Any, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirror.__main__ import EXIT_CODES, INTERRUPTED, main
-from mirror.commands.parser import parser
+from mirror.cli.parser import parser
 from tests.unit.surface.snapshots import expect
 
 EXAMPLE = Path(__file__).parents[3] / "include" / "mm2.properties"
@@ -16,6 +16,8 @@ EXAMPLE = Path(__file__).parents[3] / "include" / "mm2.properties"
 def described(name: str, command: argparse.ArgumentParser) -> list[str]:
     """What `--help` says, argument by argument: how it lays that out depends on the version of Python."""
     lines = [f"## {name}", command.description or ""]
+    if needs := command.get_default("needs"):
+        lines.append(f"needs {', '.join(option for _, option in needs)}")
     for action in command._actions:
         if isinstance(action, argparse._SubParsersAction):
             continue
@@ -27,15 +29,21 @@ def described(name: str, command: argparse.ArgumentParser) -> list[str]:
     return [*lines, ""]
 
 
+def commands_of(parent: argparse.ArgumentParser, before: str = "") -> list[str]:
+    """The commands of a parser in short, then each with its arguments; its own commands follow it."""
+    lines = []
+    for action in parent._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            lines += [*(f"{before}{summary.dest}: {summary.help}" for summary in action._choices_actions), ""]
+            for name, command in action.choices.items():
+                lines += [*described(before + name, command), *commands_of(command, f"{before}{name} ")]
+    return lines
+
+
 def test_commands_and_their_arguments() -> None:
     top = parser()
     lines = [*described(top.prog, top), *(top.epilog or "").splitlines(), ""]
-    (commands,) = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
-    for summary in commands._choices_actions:
-        lines += [f"{summary.dest}: {summary.help}"]
-    lines.append("")
-    for name, command in commands.choices.items():
-        lines += described(name, command)
+    lines += commands_of(top)
     lines += [f"exit code of {state}: {code}" for state, code in EXIT_CODES.items()]
     expect("command_line", "\n".join([*lines, f"exit code of an interrupt: {INTERRUPTED}"]))
 

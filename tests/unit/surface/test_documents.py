@@ -12,24 +12,25 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from mirror.airflow import copy_values
-from mirror.airflow.xcom import to_xcom
+from mirror.airflow import copy_xcom
+from mirror.airflow.tasks import to_xcom
 from mirror.alerts.audits import Audits
 from mirror.alerts.model import Alert
-from mirror.alerts.tracking import Tracked
+from mirror.alerts.tracker import TrackedProblem
 from mirror.audit.model import AuditResult
-from mirror.backfill.model import Part, Resolution
-from mirror.backfill.summary import Summary
-from mirror.commands.answer import Answer
+from mirror.backfill.model import BackfillPart, Resolution
+from mirror.backfill.summary import BackfillSummary
+from mirror.cli.answer import Answer
 from mirror.copy.model import LaneResult
+from mirror.copy.publish import Published
+from mirror.copy.verdict import Verdict
 from mirror.formats.control import encode, encode_key
 from mirror.plan.model import Plan
-from mirror.report import status as partition_states
-from mirror.report.publish import Published
-from mirror.report.verdict import Verdict
-from mirror.sync import checkpoints, group_offsets, groups, heartbeats, topic_acls, topic_configs, topics
-from mirror.sync.step import MODULES, Done
-from tests.unit.decisions import decision
+from mirror.status import status as partition_states
+from mirror.sync import heartbeats, topic_acls, topic_configs, topics
+from mirror.sync.groups import checkpoints, find, offsets
+from mirror.sync.step import STEPS, StepResult
+from tests.unit.decision_records import decision
 from tests.unit.surface.examples import example
 from tests.unit.surface.snapshots import expect
 
@@ -44,20 +45,20 @@ def keys(document: Any, path: str) -> list[str]:
 
 
 DOCUMENTS: dict[str, Callable[[], Any]] = {
-    "copy.plan": lambda: copy_values.plan_to_xcom(example(Plan)),
-    "copy.results": lambda: copy_values.results_to_xcom([example(LaneResult)]),
-    "copy.published": lambda: copy_values.published_to_xcom(example(Published)),
-    "copy.verdict": lambda: copy_values.verdict_to_xcom(example(Verdict)),
+    "copy.plan": lambda: copy_xcom.plan_to_xcom(example(Plan)),
+    "copy.results": lambda: copy_xcom.results_to_xcom([example(LaneResult)]),
+    "copy.published": lambda: copy_xcom.published_to_xcom(example(Published)),
+    "copy.verdict": lambda: copy_xcom.verdict_to_xcom(example(Verdict)),
     "audit": lambda: example(AuditResult).as_document(),
     "audit.totals": lambda: example(AuditResult).totals,
     "backfill.resolve": lambda: example(Resolution).as_document(),
     "backfill.resolve.totals": lambda: example(Resolution).totals,
-    "backfill.part": lambda: example(Part).as_document(),
-    "backfill.summary": lambda: example(Summary).as_document(),
+    "backfill.part": lambda: example(BackfillPart).as_document(),
+    "backfill.summary": lambda: example(BackfillSummary).as_document(),
     "packed": lambda: sorted(to_xcom({"x": "".join(map(str, range(50_000)))}, {})),
     "command": lambda: example(Answer).document("east->west"),
     "alert": lambda: example(Alert).as_document(),
-    "alerts.tracked": lambda: example(Tracked).as_document(),
+    "alerts.tracked": lambda: example(TrackedProblem).as_document(),
     "alerts.audits": lambda: example(Audits).as_document(),
 }
 
@@ -88,22 +89,22 @@ class FlowOfNothing:
 HEART = SimpleNamespace(topic="heartbeats", prepare=lambda _: True, beat=lambda: SimpleNamespace(timestamp=7))
 
 
-def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Done]]:
+def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, StepResult]]:
     """What the steps answer where what they do is an example of what it gives."""
 
     @contextmanager
     def clusters(_: object) -> Iterator[tuple[None, None]]:
         yield None, None
 
-    modules = {topics: "refresh_topics", topic_configs: "sync_topic_configs", topic_acls: "sync_topic_acls", groups: "selected_groups"}
+    modules = {topics: "refresh_topics", topic_configs: "sync_topic_configs", topic_acls: "sync_topic_acls", find: "selected_groups"}
     for module, work in modules.items():
         made = example(get_type_hints(getattr(module, work), localns={"Flow": object, "Cluster": object})["return"])
         monkeypatch.setattr(module, work, lambda *_, made=made: made)
         monkeypatch.setattr(module, "clusters", clusters, raising=False)
         monkeypatch.setattr(module, "moment_text", lambda _: "now", raising=False)
         yield module.__name__, module.step(FlowOfNothing())
-    for module in (checkpoints, group_offsets):
-        yield module.__name__, module.done(example(next(iter(get_type_hints(module.done).values()))), False)
+    for step, module in (("checkpoints", checkpoints), ("group-offsets", offsets)):
+        yield step, module.step_result(example(next(iter(get_type_hints(module.step_result).values()))), False)
     monkeypatch.setattr(heartbeats, "Heart", lambda _: HEART)
     yield heartbeats.__name__, heartbeats.step(FlowOfNothing())
 
@@ -111,7 +112,7 @@ def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Don
 def test_results_of_steps_keep_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = []
     for name, done in results_of_steps(monkeypatch):
-        step = next(step for step, module in MODULES.items() if module == name)
+        step = name if name in STEPS else next(step for step, function in STEPS.items() if function == f"{name}.step")
         lines += [*keys(done.result, step), *keys(done.totals, f"{step} (totals)")]
     expect("steps", "\n".join(lines))
 

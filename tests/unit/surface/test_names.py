@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.kafka.checkpoints import GENERATION
-from mirror.offsets.lanes import lane_of, transactional_id
+from mirror.errors.runbook import classes
+from mirror.kafka.mm2_topics import GENERATION
+from mirror.offsets.partition import lane_of, transactional_id
 from mirror.policy import DefaultReplicationPolicy
 from mirror.web import decision_routes, json_routes, page_routes
 from mirror.web.metric_names import FLOW_LABELS, METRICS
 from mirror.web.metrics import metrics_router
-from mirror.web.templating import PREFIX
+from mirror.web.rendering import PREFIX
 from tests.unit.surface.snapshots import expect
-from tests.unit.test_readme import error_classes
 
 IMPORTED_BY_OTHERS = {
     "mirror.policy": (
@@ -41,7 +41,7 @@ def test_import_path_stays(module: str, name: str) -> None:
 
 
 def test_error_codes() -> None:
-    lines = [f"{name}{' retriable' if each.retriable else ''}" for name, each in sorted(error_classes().items())]
+    lines = [f"{name}{' retriable' if each.retriable else ''}" for name, each in sorted(classes().items())]
     expect("errors", "\n".join(lines))
 
 

@@ -10,7 +10,7 @@ from mirror.config import Flow, load
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
-from mirror.sync.topics import TopicsRefreshed, refresh_topics
+from mirror.sync.topics import RefreshTopicsResult, refresh_topics
 
 
 class MemoryCluster:
@@ -97,7 +97,7 @@ def flow(tmp_path: Path) -> Any:
     return make
 
 
-def refreshed(flow: Flow, source: Any, target: Any, dry_run: bool = False) -> TopicsRefreshed:
+def refreshed(flow: Flow, source: Any, target: Any, dry_run: bool = False) -> RefreshTopicsResult:
     return refresh_topics(flow, source, target, dry_run)
 
 
@@ -105,15 +105,15 @@ def test_missing_topics_are_created_with_configs_and_replication_factor(flow: An
     source, target = MemoryCluster("east", orders=3, pay=1), MemoryCluster("west")
     source.settings["orders"] = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
     result = refreshed(flow(), source, target)
-    assert result == TopicsRefreshed({"east.orders": 3, "east.pay": 1}, {}, (), (), ())
+    assert result == RefreshTopicsResult({"east.orders": 3, "east.pay": 1}, {}, (), (), ())
     assert target.settings["east.orders"] == {"cleanup.policy": "compact"}
     assert target.factors == {"east.orders": 1, "east.pay": 1}
 
 
 def test_grown_topics_are_extended_and_a_second_run_changes_nothing(flow: Any) -> None:
     source, target = MemoryCluster("east", orders=3, pay=1), MemoryCluster("west", east__orders=2)
-    assert refreshed(flow(), source, target) == TopicsRefreshed({"east.pay": 1}, {"east.orders": 3}, (), (), ())
-    assert refreshed(flow(), source, target) == TopicsRefreshed({}, {}, (), ("east.orders", "east.pay"), ())
+    assert refreshed(flow(), source, target) == RefreshTopicsResult({"east.pay": 1}, {"east.orders": 3}, (), (), ())
+    assert refreshed(flow(), source, target) == RefreshTopicsResult({}, {}, (), ("east.orders", "east.pay"), ())
     assert target.writes == 2
 
 
@@ -171,7 +171,7 @@ def test_a_remote_topic_that_the_target_hides_is_not_created_again(flow: Any) ->
 def test_a_topic_that_another_run_creates_at_the_same_time_is_no_error(flow: Any) -> None:
     source, target = MemoryCluster("east", orders=3, pay=2), MemoryCluster("west", east__pay=1)
     target.made_by_others = {"east.orders": 3, "east.pay": 2}
-    assert refreshed(flow(), source, target) == TopicsRefreshed({}, {}, (), ("east.orders", "east.pay"), ())
+    assert refreshed(flow(), source, target) == RefreshTopicsResult({}, {}, (), ("east.orders", "east.pay"), ())
 
 
 def test_a_topic_that_appeared_with_too_few_partitions_is_tried_again_later(flow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_a_topic_that_the_source_hides_is_not_called_deleted(flow: Any) -> None:
 def test_identity_policy_extends_same_named_topics_and_reports_no_deletions(flow: Any) -> None:
     source, target = MemoryCluster("east", orders=2, new=1), MemoryCluster("west", orders=1, own=1)
     identity = flow(replication_policy_class="org.apache.kafka.connect.mirror.IdentityReplicationPolicy")
-    assert refreshed(identity, source, target) == TopicsRefreshed({"new": 1}, {"orders": 2}, (), (), ())
+    assert refreshed(identity, source, target) == RefreshTopicsResult({"new": 1}, {"orders": 2}, (), (), ())
 
 
 def test_a_remote_name_that_is_too_long_is_an_error_of_that_topic(flow: Any) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
-from mirror.config.names import FlowName
-from mirror.decide.model import Made
+from mirror.config.flow import FlowName
+from mirror.decide.model import DecisionWithEffect
 from mirror.errors import ErrorReport, Remedy
 from mirror.formats.ledger import Writer
-from mirror.report.snapshot import (
+from mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
     GroupsSnapshot,
@@ -23,12 +23,12 @@ from mirror.report.snapshot import (
     Snapshots,
     TopicSnapshot,
 )
-from mirror.report.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
-from mirror.report.throughput import CatchUp, Throughput
-from mirror.web.access import AirflowView, Dag, Person, Run
+from mirror.status.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
+from mirror.status.throughput import CatchUp, Throughput
 from mirror.web.app import create_app
-from mirror.web.deciding import Decider
-from mirror.web.site import Site
+from mirror.web.auth import AirflowView, Dag, DagRun, Person
+from mirror.web.context import Site
+from mirror.web.decisions import Decider
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 FLOW = "east->west"
@@ -38,8 +38,8 @@ HEALTHY = AirflowView(
         Dag(
             "east-to-west.copy",
             "copy",
-            newest=Run("scheduled__2", "success", NOW - timedelta(seconds=70), NOW - timedelta(seconds=60)),
-            last_good=Run("scheduled__2", "success", NOW - timedelta(seconds=70), NOW - timedelta(seconds=60)),
+            newest=DagRun("scheduled__2", "success", NOW - timedelta(seconds=70), NOW - timedelta(seconds=60)),
+            last_good=DagRun("scheduled__2", "success", NOW - timedelta(seconds=70), NOW - timedelta(seconds=60)),
         ),
         Dag("east-to-west.checkpoints", "checkpoints"),
     )
@@ -183,7 +183,7 @@ def made_up(
     *snapshots: FlowSnapshot,
     view: AirflowView = HEALTHY,
     errors: tuple[ErrorReport, ...] = (),
-    take: Callable[..., list[Made]] | None = None,
+    take: Callable[..., list[DecisionWithEffect]] | None = None,
     seconds: float = 5.0,
 ) -> MadeUp:
     """The application over these snapshots, taken just now. `take` stands in for the function that asks the clusters and writes."""
@@ -203,7 +203,14 @@ def stuck(code: str = "SourceGap", number: int | None = 2, next_step: str = "", 
     """An error of a partition of `orders`."""
     remedies = () if next_step else (Remedy("accept-gap", "orders", number),)
     command = next_step or f"{remedies[0]}".replace("<flow>", FLOW)
-    given = {"topic": "orders", "partition": number, "next": f"If that is right: {command}", "remedies": remedies, **fields}
+    given = {
+        "topic": "orders",
+        "partition": number,
+        "next": f"If that is right: {command}",
+        "remedies": remedies,
+        "commands": (command,),
+        **fields,
+    }
     return ErrorReport(code, f"orders-{number}@300: offsets are gone.", **given)
 
 

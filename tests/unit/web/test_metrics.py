@@ -10,10 +10,10 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 
 from mirror.errors import ErrorReport
 from mirror.formats.ledger import LastRecord, Writer
-from mirror.report.snapshot import FlowSnapshot, LaneSnapshot, PartitionSnapshot
-from mirror.report.status import PartitionStatus
+from mirror.status.snapshot import FlowSnapshot, LaneSnapshot, PartitionSnapshot
+from mirror.status.status import PartitionStatus
 from mirror.web.metric_names import METRICS
-from tests.unit.web.scraping import BUSY, OPENMETRICS, MadeUpCache, MadeUpFlow, flow, now, partition, samples, scrape, topic_of
+from tests.unit.web.scrape import BUSY, OPENMETRICS, MadeUpCache, MadeUpFlow, flow, now, partition, samples, scrape, topic_of
 
 # ---------------------------------------------------------------- what stands in them
 
@@ -25,6 +25,8 @@ def test_a_flow_has_its_figures():
         "mirror_lag_records": 40,
         "mirror_lag_seconds": 12.5,
         "mirror_lag_bytes": 4000,
+        "mirror_served_lag_records": 40,
+        "mirror_served_lag_seconds": 12.5,
         "mirror_catch_up_seconds": math.inf,
         "mirror_copied_records_per_second": 10,
         "mirror_copied_bytes_per_second": 1000,
@@ -43,6 +45,32 @@ def test_a_flow_has_its_figures():
     assert (value("mirror_problems", code="SourceGap"), value("mirror_problems", code="Unexpected")) == (2, 1)
     assert 30 <= value("mirror_heartbeat_age_seconds", path="north->east->west") < 90
     assert value("mirror_snapshot_age_seconds") < 60
+
+
+LIMITS = ("lag_seconds", "lag_records", "progress_seconds", "copy_seconds", "heartbeats_seconds", "unreachable_seconds")
+
+
+def test_limits_of_alerts_are_those_of_the_flow_and_what_has_none_is_infinite():
+    """A mirror that copies each hour is not late after a quarter of an hour."""
+    hourly = {"mirror.copy.interval.seconds": 3600, "mirror.deadline.unreachable.seconds": -1, "mirror.deadline.lag.seconds": 60}
+    value = samples(flow(**BUSY), flows=(MadeUpFlow(values=hourly),))
+    assert [value(f"mirror_deadline_{name}") for name in LIMITS] == [60, math.inf, 10_800, 10_800, 10_800, math.inf]
+
+
+def test_limits_are_there_while_the_clusters_cannot_be_compared_and_absent_for_an_invalid_flow():
+    assert samples(FlowSnapshot("east->west"))("mirror_deadline_unreachable_seconds") == 300
+    assert samples(FlowSnapshot("east->west"), flows=())("mirror_deadline_unreachable_seconds") is None
+
+
+def test_a_partition_that_is_stuck_counts_as_lag_and_not_as_lag_of_those_that_are_served():
+    stuck = partition(1, state="gap", lag=7)
+    stuck = replace(stuck, status=replace(stuck.status, oldest_seconds=5000.0))
+    topic = replace(topic_of("orders", partition(0), stuck), oldest_seconds=5000.0)
+    value = samples(flow(topics=(topic,)))
+    assert (value("mirror_lag_records"), value("mirror_lag_seconds")) == (47, 5000)
+    assert (value("mirror_served_lag_records"), value("mirror_served_lag_seconds")) == (40, 12.5)
+    alone = samples(flow(topics=(topic_of("orders", stuck),)))
+    assert (alone("mirror_served_lag_records"), alone("mirror_served_lag_seconds")) == (0, 0)
 
 
 def test_topics_partitions_and_groups_have_theirs_and_awkward_names_arrive_whole():

@@ -3,7 +3,7 @@
 import pytest
 
 from mirror.errors import ConfigurationError, Problem
-from tests.unit.web.scraping import TOKEN, MadeUpCache, MadeUpFlow, client, flow, scrape
+from tests.unit.web.scrape import TOKEN, MadeUpCache, MadeUpFlow, client, flow, scrape
 
 
 def test_without_a_token_that_is_set_they_are_closed_with_a_hint():

@@ -1,17 +1,21 @@
 """The pages over made-up snapshots: what they say, what they escape, and how their tables are searched, sorted and paged."""
 
+import math
 import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
 
 from mirror.errors import ErrorReport
+from mirror.errors.runbook import anchor, sections
 from mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
-from mirror.report.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
-from mirror.web.access import AirflowView, Dag
+from mirror.status.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
+from mirror.status.throughput import CatchUp
+from mirror.web.auth import AirflowView, Dag
 from mirror.web.groups import failover
 from tests.unit.web.made_up import (
     BUSY,
@@ -227,6 +231,55 @@ def test_error_offers_the_decision_that_it_names_and_many_of_a_topic_are_one() -
     assert re.search(r'data-decision="accept-gap" data-topic="orders"\s+data-partition=""', many), "one decision for all of the topic"
     assert "30 partitions" in many
     assert "and 17 more" in many
+
+
+def test_command_to_type_is_told_from_the_words_around_it() -> None:
+    text = made_up(with_gap()).page()
+    assert (
+        f"If that is right: <code>{escape(stuck().commands[0], quote=True).replace('&#x27;', '&#39;').replace('&quot;', '&#34;')}</code>"
+        in text
+    )
+
+
+def test_an_error_and_what_to_do_stand_once_on_the_page() -> None:
+    text = made_up(with_gap()).page()
+    assert text.count("orders-2@300: offsets are gone.") == 1
+    assert text.count(f"<code>{escape(stuck().commands[0], quote=True).replace('&#x27;', '&#39;').replace('&quot;', '&#34;')}</code>") == 1
+    assert '<a href="#needs">What to do</a>' in text
+
+    two = made_up(snapshot(topic("orders", 1), errors=(stuck(), stuck("RecordRefused", 1)))).page()
+    assert two.count("orders-2@300: offsets are gone.") == 1
+    assert two.count('<p class="lines">orders-1@300: offsets are gone.</p>') == 1, "the sentence names one error, and the list the others"
+
+
+def test_what_to_do_stands_with_the_sentence_where_no_list_has_it() -> None:
+    text = made_up(BUSY, view=replace(HEALTHY, dags=())).page()
+    assert "What to do</a>" not in text
+    assert '<p class="do"><strong>Do:</strong>' in text
+
+
+def test_each_command_has_a_button_that_copies_it() -> None:
+    text = made_up(with_gap()).page()
+    lines = re.findall(r'<code>([^<]+)</code><button type="button" class="copy" data-line="([^"]+)">Copy</button>', text)
+    assert lines
+    assert all(shown == copied for shown, copied in lines)
+
+
+@pytest.mark.parametrize(("seconds", "heading"), [(81.0, "Caught up in"), (0.0, "Caught up"), (None, "Caught up"), (math.inf, "Caught up")])
+def test_the_time_until_it_is_caught_up_does_not_read_as_past(seconds: float | None, heading: str) -> None:
+    text = made_up(replace(BUSY, catch_up=CatchUp(seconds, "why"))).page()
+    assert f"<dt>{heading}</dt>" in text
+
+
+def test_error_leads_to_its_section_of_the_runbook() -> None:
+    site = made_up(with_gap())
+    assert re.search(r'<a class="code" href="[^"]*/runbook#sourcegap"[^>]*>SourceGap</a>', site.page())
+    runbook = site.page("/runbook")
+    assert all(f'<section id="{anchor(code)}"' in runbook for code in sections())
+    # A link that cannot write in lower case, such as those of a Grafana table, leads there too.
+    assert all(f'<h2 id="{code}"' in runbook for code in sections())
+    assert "<code>mirror.on.gap</code>" in runbook
+    assert "`" not in runbook
 
 
 def test_partition_that_unfolds_shows_its_error_and_what_answers_it() -> None:

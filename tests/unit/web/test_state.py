@@ -9,12 +9,12 @@ import pytest
 
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from mirror.errors import ErrorReport
-from mirror.report.snapshot import FlowSnapshot, GroupsSnapshot
-from mirror.report.throughput import UNKNOWN_LAG, CatchUp
-from mirror.web.access import AirflowView, Dag, Run
-from mirror.web.causes import FRESHNESS_OLD_SECONDS, alerts_of, causes
-from mirror.web.history import History
-from mirror.web.last_audit import last_audit
+from mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
+from mirror.status.throughput import UNKNOWN_LAG, CatchUp
+from mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issues, alerts_of
+from mirror.web.auth import AirflowView, Dag, DagRun
+from mirror.web.history import LagHistory
+from mirror.web.page import last_audit
 from mirror.web.state import TOO_OLD_SECONDS, state_of
 from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, partition, snapshot, stuck, topic, topic_of, with_gap
 
@@ -175,7 +175,7 @@ def test_error_that_a_person_has_to_answer_is_told_before_one_that_mends_itself(
 def test_causes_name_pauses_that_matter_and_missing_pools_those_that_stop_the_copy_first() -> None:
     dags = (*HEALTHY.dags, Dag("east-to-west.freshness", "freshness"))
     view = AirflowView(tuple(replace(dag, paused=True) for dag in dags), missing_pools=("mirror_spark",), silent=("scheduler",))
-    found = [(cause.stops, cause.dag_id) for cause in causes(FLOW, view, NOW)]
+    found = [(issue.stops, issue.dag_id) for issue in airflow_issues(FLOW, view, NOW)]
     assert found == [(True, "east-to-west.copy"), (True, ""), (False, ""), (False, "east-to-west.freshness")]
 
 
@@ -191,7 +191,9 @@ def looked(minutes_ago: float, **fields: Any) -> dict[str, Any]:
 
 def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
     """With a freshness DAG whose newest run ended so, and what its runs left."""
-    return replace(HEALTHY, dags=(*HEALTHY.dags, Dag("east-to-west.freshness", "freshness", newest=Run("r", state))), freshness=freshness)
+    return replace(
+        HEALTHY, dags=(*HEALTHY.dags, Dag("east-to-west.freshness", "freshness", newest=DagRun("r", state))), freshness=freshness
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
     ],
 )
 def test_that_nobody_is_told_is_said_on_the_page_though_nothing_is_paused(view: AirflowView, said: str | None) -> None:
-    found = causes(FLOW, view, NOW)
+    found = airflow_issues(FLOW, view, NOW)
     assert [(cause.stops, cause.dag_id, bool(cause.next)) for cause in found] == [(False, "east-to-west.freshness", True)] * bool(said)
     assert (said or "") in "".join(cause.what for cause in found)
 
@@ -225,21 +227,21 @@ def test_alert_about_an_error_is_left_to_the_snapshot_which_knows_sooner_that_it
 
 
 def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw() -> None:
-    history = History()
+    history = LagHistory()
     documents = [
         {"time": (NOW - timedelta(minutes=number)).isoformat(), "lag_records": number, "lag_seconds": None} for number in (3, 2, 1)
     ]
-    history.saw(replace(BUSY, taken=NOW - timedelta(minutes=2)))
-    history.saw(BUSY)
-    history.saw(BUSY)
-    seen = history.of(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "lag_records": "x"}][:5])
+    history.add(replace(BUSY, taken=NOW - timedelta(minutes=2)))
+    history.add(BUSY)
+    history.add(BUSY)
+    seen = history.samples(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "lag_records": "x"}][:5])
     assert [(each.records, each.bytes) for each in seen] == [(3, None), (2, None), (1, None), (735, 7350)]
-    assert history.of("other->flow", []) == []
+    assert history.samples("other->flow", []) == []
 
 
 def test_history_of_freshness_is_measured_as_the_page_measures_so_that_the_curve_has_no_step() -> None:
     document = {"time": NOW.isoformat(), "lag_records": 1, "lag_seconds": 2.0, "lag_bytes": 3, "behind_offsets": 10, "oldest_seconds": 20.0}
-    [seen] = History().of(FLOW, [document])
+    [seen] = LagHistory().samples(FLOW, [document])
     assert (seen.records, seen.seconds, seen.bytes) == (10, 20, 3)
 
 

@@ -2,8 +2,8 @@
 
 from mirror.kafka.groups import Committed
 from mirror.offsets.partition import TopicPartition
-from mirror.offsets.translation import EARLY, EXACT, TranslatedOffset
-from mirror.sync.translated_groups import GroupOffset
+from mirror.sync.groups.translate import GroupOffset
+from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
 from services.demo.failover import GROUP, FailedOver, Record, compared, unsynced
 from tests.unit.ledger_records import ledger_record
 

@@ -1,7 +1,7 @@
 """The demo's table."""
 
-from services.demo.mirrored import Row
 from services.demo.report import table
+from services.demo.verify import Row
 
 
 def test_table_has_a_line_for_each_partition_and_the_sums() -> None:

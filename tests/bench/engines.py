@@ -1,0 +1,95 @@
+"""CPU a record of both engines: the same backlogs, copied in this process in turns, planning and publishing left out, and what a copy of
+next to nothing costs.
+
+`python -m tests.bench.engines` appends to the log; `--quick` tries it out and writes nothing.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+
+from mirror.config import load
+from mirror.copy.run import copy_in_process
+from mirror.plan.run import plan
+from mirror.sync.flow_clusters import clusters
+from mirror.sync.topics import refresh_topics
+from tests.bench.backlog import Backlog
+from tests.bench.results import append, median, spread
+from tests.bench.stage import Stage, stage
+
+BACKLOGS = (
+    Backlog("100 B", 100, 1_000_000),
+    Backlog("100 B lz4", 100, 2_000_000, "lz4"),
+    Backlog("1 KB", 1024, 300_000),
+    Backlog("1 KB zstd", 1024, 300_000, "zstd"),
+)
+QUICK = (
+    Backlog("100 B", 100, 300_000),
+    Backlog("100 B lz4", 100, 500_000, "lz4"),
+    Backlog("1 KB", 1024, 60_000),
+    Backlog("1 KB zstd", 1024, 60_000, "zstd"),
+)
+ROUNDS = 3
+ENGINES = ("records", "batches")
+
+
+def copy(both: Stage, backlog: Backlog, engine: str) -> tuple[float, float, float]:
+    """CPU microseconds a record of this process and of the target's broker, and seconds."""
+    pair = both.pair()
+    flow = load([pair.properties(backlog.topic, {"source->target.mirror.engine": engine, "source->target.mirror.lanes": "4"})]).flow(
+        pair.flow
+    )
+    with clusters(flow) as (source, target):
+        refresh_topics(flow, source, target)
+    planned = plan(flow)
+    brokers, cpu, began = both.broker_cpu()[1], time.process_time(), time.monotonic()
+    results = copy_in_process(flow, planned)
+    seconds, used = time.monotonic() - began, time.process_time() - cpu
+    broker = both.broker_cpu()[1] - brokers
+    if errors := [error for each in results for error in each.errors]:
+        raise RuntimeError(str(errors[0]))
+    both.require(pair.remote(backlog.topic), backlog.records)
+    both.remove(pair.remote(backlog.topic))
+    each = 1e6 / backlog.records
+    return used * each, broker * each, seconds
+
+
+def rows(backlog: Backlog, figures: dict[str, list[tuple[float, float, float]]]) -> Iterator[tuple[str, ...]]:
+    """One row an engine; the ratio is its median over that of whole batches."""
+    least = median([cpu for cpu, _, _ in figures["batches"]])
+    for engine, runs in figures.items():
+        cpu, broker, seconds = ([run[place] for run in runs] for place in range(3))
+        yield (
+            f"{backlog.records:,} × {backlog.name}",
+            engine,
+            str(len(runs)),
+            spread(cpu),
+            f"{median(cpu) / least:.1f}",
+            spread(broker),
+            spread(seconds),
+        )
+
+
+def main(quick: bool = False) -> None:
+    """Measures all backlogs."""
+    columns = ("backlog", "engine", "runs", "µs a record", "÷ batches", "target's broker µs", "seconds")
+    measured: list[tuple[str, ...]] = []
+    with stage() as both:
+        for backlog in QUICK if quick else BACKLOGS:
+            backlog.produce(both)
+            start = backlog.of_the_start()
+            start.produce(both)
+            figures: dict[str, list[tuple[float, float, float]]] = {engine: [] for engine in ENGINES}
+            for _ in range(2 if quick else ROUNDS):
+                for engine in ENGINES:
+                    # What a lane costs before its first record is not the engines' doing.
+                    of_the_start = copy(both, start, engine)[0] * start.records
+                    cpu, broker, seconds = copy(both, backlog, engine)
+                    figures[engine].append((cpu - of_the_start / backlog.records, broker, seconds))
+            measured += rows(backlog, figures)
+            print(*measured[-2:], sep="\n", flush=True)
+    append("CPU a record, engine beside engine, without start", columns, measured, write=not quick)
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)

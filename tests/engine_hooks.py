@@ -1,0 +1,87 @@
+"""What a test lets happen at a certain step of a copy, whichever engine moves the records: every engine is opened through these hooks."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mirror.copy.engine import Engine, EngineFactory, LaneEngines, PartitionAssignment, PartitionProgress, TransactionLimits
+from mirror.copy.lane_protocol import Attempt
+from mirror.copy.model import LaneTask
+from tests.waiting import PATIENCE
+
+Call = Callable[[], None]
+
+
+class EngineHooks:
+    """Hooks of all copies in this process, from now on until the patch is undone."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.around_copy: Callable[[Callable[[], list[PartitionProgress]]], list[PartitionProgress]] = lambda copy: copy()
+        """Is given the copy of a transaction's records, to be called once."""
+        self.around_commit: Callable[[Call], None] = lambda commit: commit()
+        """Is given the commit of a transaction, to be called once."""
+        initialize = Attempt.__init__
+
+        def hooked(attempt: Attempt, task: LaneTask, state: Any, ranges: Any, engines: LaneEngines) -> None:
+            batches = None if engines.batches is None else self._opened(engines.batches)
+            initialize(attempt, task, state, ranges, replace(engines, records=self._opened(engines.records), batches=batches))
+
+        patch.setattr(Attempt, "__init__", hooked)
+
+    def _opened(self, factory: EngineFactory) -> EngineFactory:
+        return lambda task, size: HookedEngine(factory(task, size), self)
+
+
+class HookedEngine:
+    """An engine whose copies and commits pass the hooks."""
+
+    def __init__(self, engine: Engine, hooks: EngineHooks) -> None:
+        self._engine = engine
+        self._hooks = hooks
+        self.record, self.close = engine.record, engine.close
+
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
+        """See `Engine.copy`."""
+        return self._hooks.around_copy(lambda: self._engine.copy(work, limits))
+
+    def commit(self) -> None:
+        """See `Engine.commit`."""
+        self._hooks.around_commit(self._engine.commit)
+
+
+class HitInTransaction:
+    """Lets something happen once: while the first transaction is copied that begins when so many records were, and before its commit."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, records: int, happening: Call) -> None:
+        self.begun = threading.Event()
+        """Set when it has come to that."""
+        self._records = records
+        self._happening = happening
+        self._copied = 0
+        self._lock = threading.Lock()
+        self._hit: Future[None] | None = None
+        EngineHooks(patch).around_copy = self._copy
+
+    def result(self) -> None:
+        """Returns when it has happened. Fails if the copy was over before."""
+        assert self._hit is not None, "the copy was over before it could be hit"
+        self._hit.result(PATIENCE)
+
+    def _copy(self, copy: Callable[[], list[PartitionProgress]]) -> list[PartitionProgress]:
+        with self._lock:
+            hits = self._hit is None and self._copied >= self._records
+            if hits:
+                self._hit = ThreadPoolExecutor(1).submit(self._happening)
+                self.begun.set()
+        try:
+            progress = copy()
+        finally:
+            if hits:
+                self.result()
+        with self._lock:
+            self._copied += sum(moved.records for moved in progress)
+        return progress

@@ -1,0 +1,103 @@
+"""Each partition goes by the engine that it is worth, and by the other one where that is the only one that can carry it."""
+
+import pytest
+
+from mirror.copy import engine_choice
+from mirror.copy.batches import target
+from mirror.copy.run import copy_in_process
+from mirror.errors import EngineUnavailable
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.run import plan
+from services.oracle import Record
+
+AUTO = {"source->target.mirror.engine": "auto", "source->target.mirror.lanes": "1"}
+NOW = 1_790_000_000_000
+
+
+@pytest.fixture
+def mirroring(pair, make_mirroring):
+    """The flow of this test with one lane, which chooses the engine."""
+    return make_mirroring(pair, AUTO)
+
+
+@pytest.fixture
+def batches(mirroring, monkeypatch):
+    """Makes a topic of one partition with so many records in large batches of lz4. How large they become is up to the producer, so what is
+    worth it begins with smaller ones."""
+    monkeypatch.setattr(engine_choice, "SMALLEST_BATCH_BYTES", 2000)
+    monkeypatch.setattr(engine_choice, "FEWEST_RECORDS", 3)
+
+    def make(name, records):
+        topic = mirroring.pair.topic(name)
+        mirroring.oracle.create_topic(mirroring.source, topic, 1)
+        produce = {"codec": "lz4", "min_size": 900, "max_size": 1100, "batch_size": 200_000, "null_values": False}
+        mirroring.oracle.produce(mirroring.source, topic, records, seed=1, **produce)
+        return topic
+
+    return make
+
+
+def shares(mirroring):
+    """Copies; how many records came by each engine, and why some were encoded anew."""
+    (result,) = copy_in_process(mirroring.flow, plan(mirroring.flow))
+    assert not result.errors
+    return {share.engine: share.records for share in result.engines}, {anew.topic: anew.reason for anew in result.encoded_anew}
+
+
+def test_a_lane_copies_large_batches_as_they_are_and_encodes_small_ones_anew(mirroring, batches):
+    large, small = batches("large", 8_000), mirroring.pair.topic("small")
+    mirroring.oracle.create_topic(mirroring.source, small, 1)
+    mirroring.oracle.produce(mirroring.source, small, 700, seed=2, min_size=100, max_size=200, batch_size=1)
+    copied, reasons = shares(mirroring)
+    assert copied == {"batches": 8_000, "records": 700}
+    assert reasons == {small: engine_choice.SMALL}
+    assert mirroring.assert_mirrored(large).records == 8_000
+    assert mirroring.assert_mirrored(small).records == 700
+
+
+@pytest.mark.parametrize(
+    ("raw", "tolerance"),
+    [
+        ({"records": [Record(b"k", b"v", timestamp=NOW), Record(b"k", b"v", timestamp=0)]}, "all"),
+        ({"records": [Record(b"k", b"v", timestamp=NOW)], "raw_header_keys": [b"\xff\xfe"]}, "none"),
+    ],
+)
+def test_a_partition_goes_over_to_batches_for_a_record_that_only_they_carry(pair, make_mirroring, raw, tolerance):
+    mirroring = make_mirroring(pair, {**AUTO, "errors.tolerance": tolerance})
+    topic, other = pair.topic("orders"), pair.topic("other")
+    for name in (topic, other):
+        mirroring.oracle.create_topic(mirroring.source, name, 1)
+        mirroring.oracle.produce(mirroring.source, name, 10, seed=1)
+    mirroring.oracle.produce_raw(mirroring.source, topic, **raw)
+    mirroring.oracle.produce(mirroring.source, topic, 5, seed=2)
+    made = 15 + len(raw["records"])
+    assert shares(mirroring)[0] == {"records": 10, "batches": made}
+    assert mirroring.assert_mirrored(topic).records == made
+    assert mirroring.assert_mirrored(other).records == 10
+    assert mirroring.ledger()[TopicPartition(topic, 0)].skipped == ()
+
+
+def test_what_neither_engine_carries_blocks_its_partition(pair, make_mirroring):
+    mirroring = make_mirroring(pair, {**AUTO, "source->target.mirror.start": "offset:1"})
+    topic = pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, topic, 1)
+    stamps = (NOW, NOW, 0)  # one batch, of which the range has the end
+    mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"k", b"v", timestamp=stamp) for stamp in stamps])
+    (error,) = mirroring.copy().errors
+    assert (error.code, error.offset) == ("RecordNotCarried", 2)
+    assert mirroring.ledger()[TopicPartition(topic, 0)].watermark == 2
+
+
+def test_a_target_that_takes_no_batches_gets_records_and_the_log_says_why(mirroring, batches, monkeypatch, caplog):
+    topic = batches("orders", 8_000)
+    monkeypatch.setattr(target, "LaneTransactions", too_old)
+    with caplog.at_level("INFO", "mirror.copy.lane"):
+        copied, reasons = shares(mirroring)
+    assert copied == {"records": 8_000}
+    assert "it is too old" in reasons[topic]
+    assert caplog.text.count("encodes all records anew") == 1
+    assert mirroring.assert_mirrored(topic).records == 8_000
+
+
+def too_old(task, _pool):
+    raise EngineUnavailable(task.target, "it is too old")

@@ -1,0 +1,66 @@
+"""What the engine for whole batches leaves on the target's disk, and how it takes turns with the one that encodes records anew."""
+
+import pytest
+
+from mirror.offsets.partition import TopicPartition
+from tests.integration.stored_batches import stored
+
+BATCHES = {"source->target.mirror.engine": "batches"}
+
+
+@pytest.fixture
+def mirroring(pair, make_mirroring):
+    """The flow of this test with four lanes and whole batches."""
+    return make_mirroring(pair, BATCHES)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_kafka_calls_every_batch_of_the_target_valid(mirroring, services_directory, codec):
+    topic, oracle = mirroring.pair.topic("orders"), mirroring.oracle
+    oracle.create_topic(mirroring.source, topic, 1)
+    oracle.produce(mirroring.source, topic, 2000, seed=1, codec=codec, headers=2, transactions=300, abort_percent=30)
+    assert mirroring.copy().state == "done"
+    batches = stored(services_directory / "west", mirroring.pair.remote(topic))
+    assert batches
+    assert {(transactional, valid) for *_, transactional, _, valid in batches} == {("true", "true")}
+
+
+def test_a_range_that_begins_inside_a_batch_is_encoded_anew_up_to_its_end_and_goes_on_with_batches(pair, make_mirroring, caplog):
+    mirroring = make_mirroring(pair, {**BATCHES, "source->target.mirror.start": "offset:150"})
+    topic, oracle = pair.topic("orders"), mirroring.oracle
+    oracle.create_topic(mirroring.source, topic, 1)
+    for seed in range(4):
+        oracle.produce(mirroring.source, topic, 100, seed=seed, partition=0, min_size=10, max_size=20, batch_size=100_000)
+    with caplog.at_level("INFO", "mirror.copy.lane"):
+        judged = mirroring.copy()
+    assert (judged.state, judged.records) == ("done", 250)
+    assert "its range begins inside a batch" in caplog.text
+    assert mirroring.ledger()[TopicPartition(topic, 0)].watermark == 400
+    mirroring.assert_mirrored(topic, start={0: 150})
+
+
+def test_what_the_target_refuses_is_found_by_the_other_engine_and_what_is_in_front_of_it_is_copied(mirroring):
+    topic, oracle = mirroring.pair.topic("orders"), mirroring.oracle
+    oracle.create_topic(mirroring.source, topic, 2)
+    oracle.produce(mirroring.source, topic, 300, seed=1, partition=0)
+    oracle.produce(mirroring.source, topic, 300, seed=1, partition=1)
+    mirroring.copy()
+    oracle.alter_configs(mirroring.target, mirroring.pair.remote(topic), {"max.message.bytes": "20000"})
+    oracle.produce(mirroring.source, topic, 100, seed=2, partition=0)
+    oracle.produce(mirroring.source, topic, 1, seed=3, partition=0, min_size=60_000, max_size=60_000, null_values=False)
+    oracle.produce(mirroring.source, topic, 100, seed=4, partition=1)
+    judged = mirroring.copy()
+    (error,) = judged.errors
+    assert (error.code, error.partition, error.offset) == ("RecordRefused", 0, 400)
+    assert {tp.partition: record.watermark for tp, record in mirroring.ledger().items()} == {0: 400, 1: 400}
+
+
+def test_engines_take_over_from_each_other_between_runs(pair, make_mirroring):
+    topic = pair.topic("orders")
+    for seed, engine in enumerate(("records", "batches", "records", "batches")):
+        mirroring = make_mirroring(pair, {"source->target.mirror.engine": engine})
+        if not seed:
+            mirroring.oracle.create_topic(mirroring.source, topic, 3)
+        mirroring.oracle.produce(mirroring.source, topic, 500, seed=seed, codec="lz4")
+        assert (mirroring.copy().records) == 500
+    assert mirroring.assert_mirrored(topic).records == 2000

@@ -1,0 +1,83 @@
+"""Whole batches to and from brokers before Kafka 4.0, and to clusters of today that have not gone over to transaction version 2."""
+
+import pytest
+
+from mirror.copy.batches.engine import BatchEngine
+from mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
+from mirror.copy.run import lane_tasks
+from mirror.errors import Overtaken
+from mirror.offsets.partition import TopicPartition
+from services.java import older_jars
+from services.kafka import KafkaCluster
+from tests.integration.stored_batches import stored
+from tests.session import running
+
+BATCHES = {"source->target.mirror.engine": "batches", "source->target.mirror.lanes": "1"}
+SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "40000"}
+
+
+@pytest.fixture(scope="module")
+def older(services_directory):
+    """A broker of Kafka 3.9."""
+    cluster = KafkaCluster(services_directory / "older", "older", jars=older_jars())
+    with running(cluster):
+        yield cluster
+
+
+def produced(mirroring, topic, seeds=(1, 2)):
+    mirroring.oracle.create_topic(mirroring.source, topic, 3)
+    for seed in seeds:
+        mirroring.oracle.produce(mirroring.source, topic, 1500, seed=seed, codec="lz4", headers=2, transactions=200, abort_percent=30)
+
+
+def test_a_broker_of_3_9_takes_batches_in_many_transactions_behind_an_attempt_that_was_left_open(
+    older, east, make_pair, make_mirroring, services_directory
+):
+    mirroring = make_mirroring(make_pair(east, older), BATCHES | SEVERAL_TRANSACTIONS)
+    topic = mirroring.pair.topic("orders")
+    remote = mirroring.pair.remote(topic)
+    produced(mirroring, topic)
+    mirroring.refresh()
+    zombie = left_open(mirroring, topic, remote)
+    try:
+        assert mirroring.copy().state == "done"
+        with pytest.raises(Overtaken):
+            zombie.commit()
+    finally:
+        zombie.close()
+    mirroring.assert_mirrored(topic)
+    batches = stored(services_directory / "older", remote, "*")
+    assert {(transactional, valid) for *_, transactional, _, valid in batches} == {("true", "true")}
+    assert sum(is_marker == "true" for *_, is_marker, _ in batches) > 2 * 3
+    mirroring.oracle.produce(mirroring.source, topic, 300, seed=3)
+    assert mirroring.copy().records == 300
+    mirroring.assert_mirrored(topic)
+
+
+def left_open(mirroring, topic, remote):
+    """An attempt of the same lane that has written batches, and neither ended nor closed its transaction."""
+    (task,) = lane_tasks(mirroring.flow, mirroring.plan())
+    zombie = BatchEngine(task, 1_000_000)
+    source = TopicPartition(topic, 0)
+    (planned,) = [each for each in task.ranges if (each.topic, each.partition) == source]
+    work = PartitionAssignment(source, remote, planned.start, planned.end, None, RecordLimits())
+    (moved,) = zombie.copy([work], TransactionLimits(20_000, 10.0))
+    assert moved.records
+    return zombie
+
+
+def test_a_broker_of_3_9_gives_its_batches(older, west, make_pair, make_mirroring):
+    mirroring = make_mirroring(make_pair(older, west), BATCHES)
+    topic = mirroring.pair.topic("orders")
+    produced(mirroring, topic)
+    assert mirroring.copy().state == "done"
+    mirroring.assert_mirrored(topic)
+
+
+def test_a_cluster_of_today_takes_batches_at_an_older_level_of_transactions(east, make_cluster, make_pair, make_mirroring):
+    target = make_cluster("level-0", features={"transaction.version": 0})
+    mirroring = make_mirroring(make_pair(east, target), BATCHES | SEVERAL_TRANSACTIONS)
+    topic = mirroring.pair.topic("orders")
+    produced(mirroring, topic)
+    assert mirroring.copy().state == "done"
+    mirroring.assert_mirrored(topic)

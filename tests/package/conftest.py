@@ -1,0 +1,19 @@
+"""The wheel of this checkout, built once, and environments that it is installed into."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.package.environment import Environment, build_wheel, install
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`airflow_kafka_mirror-….whl`."""
+    return build_wheel(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def command_line(wheel: Path, services_directory: Path) -> Environment:
+    """The wheel without any extra: no Airflow, no Spark."""
+    return install(wheel, services_directory / "command-line", "airflow-kafka-mirror")

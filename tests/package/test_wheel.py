@@ -1,0 +1,87 @@
+"""The wheel: what is in it, what it says of itself, and the command line that it installs where neither Airflow nor Spark is."""
+
+import json
+import re
+from collections.abc import Callable
+from importlib.metadata import Distribution, PathDistribution
+from pathlib import Path
+from zipfile import Path as ZipPath
+from zipfile import ZipFile
+
+import jsonschema
+import pytest
+
+import mirror
+from mirror.provider import get_provider_info
+from services.flows import ClusterPair
+from services.oracle import Oracle, Side
+from tests.package.environment import LOCKED, ROOT, Environment, build_wheel, closure, locked
+
+
+@pytest.fixture(scope="module")
+def distribution(wheel: Path) -> Distribution:
+    """What the wheel says of itself."""
+    return PathDistribution(ZipPath(wheel, f"airflow_kafka_mirror-{mirror.__version__}.dist-info/"))  # type: ignore[arg-type]
+
+
+def test_everything_of_the_library_and_the_spark_programs_are_in_the_wheel(wheel: Path) -> None:
+    packed = set(ZipFile(wheel).namelist())
+    library = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include" / "mirror").rglob("*") if path.is_file()}
+    jobs = {f"mirror/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "jobs").glob("*.*")}
+    assert {"mirror/py.typed", "mirror/web/templates/base.html", "mirror/web/static/page.css"} <= library
+    assert {name for name in packed if name.startswith("mirror/")} == {name for name in library if "__pycache__" not in name} | jobs
+
+
+def test_image_builds_the_same_wheel_from_what_is_copied_into_it(wheel: Path, tmp_path: Path) -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    copied = re.findall(r"^COPY (\S+) /opt/mirror/wheel/\1$", dockerfile, flags=re.MULTILINE)
+    for name in copied:
+        (tmp_path / name).symlink_to(ROOT / name)
+    assert ZipFile(build_wheel(tmp_path / "dist", tmp_path)).namelist() == ZipFile(wheel).namelist()
+
+
+def test_version_is_that_of_the_library_and_of_the_changelog(distribution: Distribution) -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## \[?(\d[^\]\s]*)", changelog, flags=re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == distribution.version == mirror.__version__
+
+
+def test_airflow_takes_what_it_is_told_of_the_provider(distribution: Distribution) -> None:
+    schema = json.loads((LOCKED / "airflow" / "provider_info.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(get_provider_info(), schema)
+    assert get_provider_info()["package-name"] == distribution.metadata["Name"]
+
+
+@pytest.mark.parametrize("extra", ["", "airflow", "spark", "web", "smtp", "all"])
+def test_what_the_wheel_asks_for_is_locked_within_its_ranges(distribution: Distribution, extra: str) -> None:
+    known = {**locked(), "airflow-kafka-mirror": distribution}
+    assert extra in ("", *(distribution.metadata.get_all("Provides-Extra") or ()))
+    assert len(closure([f"airflow-kafka-mirror[{extra}]"], known)) > 5
+
+
+def test_the_command_is_installed_and_calls_itself_by_its_name(command_line: Environment, tmp_path: Path) -> None:
+    assert command_line.run("kafka-mirror", "--version").stdout == f"airflow-kafka-mirror {mirror.__version__}\n"
+    assert command_line.run("kafka-mirror", "--help").stdout.startswith("usage: kafka-mirror ")
+    assert command_line.run("python", "-m", "mirror", "--help").stdout.startswith("usage: python -m mirror ")
+    refused = command_line.run("kafka-mirror", "plan", "--config", str(tmp_path / "none"), "--what", check=False)
+    assert (refused.returncode, "See kafka-mirror plan --help." in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("package", ["airflow", "pyspark", "fastapi", "jinja2", "httpx", "pytest"])
+def test_environment_of_the_command_line_has_none_of_the_extras(command_line: Environment, package: str) -> None:
+    assert command_line.run("python", "-c", f"import {package}", check=False).returncode == 1
+
+
+def test_without_airflow_and_spark_the_command_line_mirrors(
+    command_line: Environment, pair: ClusterPair, mm2_properties: Callable[..., Path], oracle: Oracle
+) -> None:
+    topic, config = pair.topic("orders"), str(mm2_properties())
+    oracle.create_topic(pair.source_bootstrap, topic, partitions=2)
+    oracle.produce(pair.source_bootstrap, topic, 50)
+    for command in (["refresh-topics"], ["copy", "--without-spark"], ["status"], ["audit"]):
+        command_line.run("kafka-mirror", *command, MIRROR_CONFIG=config)
+    unknown = command_line.run("kafka-mirror", "audit", "--topics", "nosuch", check=False, MIRROR_CONFIG=config)
+    assert (unknown.returncode, "What a flow mirrors: kafka-mirror status." in unknown.stderr) == (1, True), unknown.stderr
+    target = Side(pair.target_bootstrap, pair.remote(topic))
+    assert oracle.assert_mirrored(Side(pair.source_bootstrap, topic), target).records == 50

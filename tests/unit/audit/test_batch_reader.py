@@ -1,0 +1,71 @@
+"""Fetching closed batches of both sides from brokers on the loopback, and what becomes of ranges that cannot be fetched."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mirror.audit.batch_comparison import BatchComparison
+from mirror.audit.batch_reader import PairedReading
+from mirror.audit.context import AuditContext
+from mirror.audit.range import AuditRange
+from mirror.config.resolved_flow import ClientSettings
+from mirror.formats.record import Record
+from tests.unit.audit.closed_batches import REMOTE, SOURCE, built, carried
+from tests.unit.copy.batches.wire_broker import OFFSET_OUT_OF_RANGE, FetchRequest, WireBroker
+
+NOT_LEADER = 6
+STRETCH = AuditRange(SOURCE, REMOTE, 0, 20, 0, 20, 20, 20)
+
+
+@pytest.fixture
+def brokers() -> Iterator[tuple[WireBroker, WireBroker]]:
+    """Ten batches of two records, and their copies."""
+    east, west = WireBroker(), WireBroker()
+    for number in range(10):
+        batch = built([Record(0, 1, 1000, b"k", b"%d" % number, ())] * 2)
+        east.log(*SOURCE).append(batch)
+        west.log(*REMOTE).append(carried(batch))
+    yield east, west
+    east.close()
+    west.close()
+
+
+def read(brokers: tuple[WireBroker, WireBroker]) -> tuple[list[BatchComparison], list[int]]:
+    """The ranges that were gone through, and what was told of the progress."""
+    east, west = (broker.settings for broker in brokers)
+    told: list[int] = []
+    context = AuditContext("east", "west", 1, ClientSettings(east, {**east, "fetch.wait.max.ms": 1}, west, west))
+    return PairedReading(context, [STRETCH], told.append).run(), told
+
+
+def test_both_sides_are_fetched_to_their_ends_and_stay_closed(brokers: tuple[WireBroker, WireBroker]) -> None:
+    (done,), told = read(brokers)
+    assert (done.equal_records, done.segments, sum(told)) == (20, [], 40)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_another_leader_is_looked_for_as_long_as_that_helps(brokers: tuple[WireBroker, WireBroker], side: int) -> None:
+    brokers[side].refusals[FetchRequest, (SOURCE, REMOTE)[side]].append(NOT_LEADER)
+    (done,), told = read(brokers)
+    assert (done.equal_records, sum(told)) == (20, 40)
+    brokers[side].refusals[FetchRequest, (SOURCE, REMOTE)[side]].extend([NOT_LEADER] * 9)
+    found, told = read(brokers)
+    assert (found, sum(told)) == ([], 0), "it does not go on for ever, and what is given up does not count as read"
+
+
+def test_what_the_log_no_longer_has_is_left_to_reading_records(
+    brokers: tuple[WireBroker, WireBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    brokers[0].refusals[FetchRequest, SOURCE].append(OFFSET_OUT_OF_RANGE)
+    with caplog.at_level("INFO"):
+        assert read(brokers)[0] == []
+    assert "orders-0 could not be compared closed, so its records are read" in caplog.text
+
+
+def test_brokers_that_are_too_old_are_left_to_reading_records(
+    brokers: tuple[WireBroker, WireBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    brokers[1].versions |= {FetchRequest: 11}
+    with caplog.at_level("INFO"):
+        assert read(brokers)[0] == []
+    assert "older than Kafka 2.8" in caplog.text

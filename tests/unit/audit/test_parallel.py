@@ -1,0 +1,150 @@
+"""A large audit as tasks: however a stretch is cut, what is found is what one task would find."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirror.audit import parallel as module
+from mirror.audit.digest import Digest, Digester, Piece
+from mirror.audit.parallel import (
+    DigestedRange,
+    PartAnswer,
+    PartTask,
+    PieceDigest,
+    PieceTask,
+    cut_at_pairs,
+    merge_parts,
+    merge_pieces,
+    piece_tasks,
+    shares,
+    tasks_of,
+    work_on,
+)
+from mirror.audit.range import AuditRange, Outcome
+from mirror.errors import LogMoved
+from mirror.formats.record import Record
+from mirror.kafka.reader import Part
+from mirror.offsets.map import Run
+from mirror.offsets.partition import TopicPartition
+from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
+
+TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+CONTEXT: Any = None
+
+
+def stretch(number: int, offsets: int, **fields: Any) -> AuditRange:
+    tp = TopicPartition(f"topic {number}", 0)
+    return AuditRange(tp, tp, 0, offsets, 0, offsets, offsets, offsets, **fields)
+
+
+class PiecewiseSide(MemorySide):
+    """A side whose digests have short blocks."""
+
+    def piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
+        digester = Digester(mean_records=8, piece=piece)
+        digester.take([MemoryMessage(each) for each in self.records(tp, part)])
+        return digester.digest()
+
+
+def read(target: list[Record], cores: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Outcome], list[DigestedRange]]:
+    """What reading in pieces finds of 300 records, of which the target has these copies in front of a marker."""
+    source, copies = numbered(300), at_offsets(target, 50)
+    end = 50 + len(copies) + 1
+    sides = PiecewiseSide("east", {TP: source}), PiecewiseSide("west", {REMOTE: copies})
+    monkeypatch.setattr(module, "sides_of", lambda _work: sides)
+    whole = AuditRange(TP, REMOTE, 0, 300, 50, end, 300, end)
+    tasks = piece_tasks([whole], cores, 10)
+    assert all(isinstance(task, PieceTask) for task in tasks)
+    return merge_pieces([whole], [answer for task in tasks for answer in work_on(CONTEXT, task)])
+
+
+@settings(max_examples=15)
+@given(st.integers(2, 30))
+def test_equal_sides_are_equal_however_they_are_cut(cores: int) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        ((outcome,), second) = read(numbered(300), cores, monkeypatch)
+        assert (outcome.source_records, outcome.target_records, second) == (300, 300, [])
+        whole = Digester(mean_records=8)
+        whole.take([MemoryMessage(each) for each in numbered(300)])
+        assert outcome.source_digest == outcome.target_digest == whole.digest().text
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 30), st.integers(0, 299))
+def test_a_difference_is_left_to_a_second_round_with_what_is_equal_in_front_of_it(cores: int, missing: int) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        source = numbered(300)
+        (outcomes, (left,)) = read([*source[:missing], *source[missing + 1 :]], cores, monkeypatch)
+        assert outcomes == []
+        block = left.source.first_different_block(left.target)
+        assert block is not None
+        assert left.source.blocks[block].first <= missing < left.source.blocks[block].first + left.source.blocks[block].records
+
+
+def test_a_piece_that_cannot_be_read_is_the_stretch_s_error() -> None:
+    one, other = stretch(0, 100), stretch(1, 100)
+    tasks = [each for each in piece_tasks([one, other], 4, 1) if isinstance(each, PieceTask)]
+    error = LogMoved("east", "topic 1", 0, "out of range").report()
+    answers = [PieceDigest(task, Digest(), error if task.stretch == 1 and not task.of_source else None) for task in tasks]
+    found, second = merge_pieces([one, other], answers)
+    assert {each.stretch.source.topic: each.error for each in found} == {"topic 0": None, "topic 1": error}
+    assert second == []
+
+
+def test_only_what_is_more_than_a_core_s_share_is_cut_and_no_part_is_too_small() -> None:
+    large, small = stretch(0, 900, runs=(Run(0, 0, 900),)), stretch(1, 100)
+    (share, *parts) = tasks_of([large, small], 2, 10)
+    assert share == [small]
+    assert [(each.stretch, each.part.start, each.part.end, each.part.target_start) for each in parts if isinstance(each, PartTask)] == [
+        (0, 0, 500, 0),
+        (0, 500, 900, 500),
+    ]
+    assert tasks_of([large, small], 2, 1000) == [[large], [small]]
+    for whole in (replace(large, source_ahead=True), replace(large, compacted=True)):
+        assert tasks_of([whole, small], 2, 10) == [[whole], [small]], "counted back, or compared by keys"
+    assert [(each.of_source, each.part.start, each.piece.end) for each in piece_tasks([large], 2, 10) if isinstance(each, PieceTask)] == [
+        (True, 0, 450),
+        (True, 450, 900),
+        (False, 0, 450),
+        (False, 450, 900),
+    ]
+
+
+def test_a_stretch_is_cut_only_where_the_offset_map_ties_both_sides_together() -> None:
+    runs = (Run(0, 10, 100), Run(100, 111, 100), Run(700, 711, 200, thinned=True))
+    whole = replace(stretch(0, 900, runs=runs), target_start=10, target_end=920)
+    parts = cut_at_pairs(whole, 150)
+    assert [(each.start, each.end, each.target_start, each.target_end) for each in parts] == [
+        (0, 150, 10, 161),
+        (150, 700, 161, 711),
+        (700, 850, 711, 861),
+        (850, 900, 861, 920),
+    ]
+    assert cut_at_pairs(stretch(0, 900), 100) == [stretch(0, 900)], "nobody knows where"
+
+
+def test_parts_that_are_all_equal_are_an_equal_stretch_and_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (stretch(number, 100, runs=(Run(0, 0, 100),)) for number in range(2))
+    tasks = tasks_of([one, other], 4, 1)
+
+    def equal(_context: Any, parts: Sequence[AuditRange], *, opens_all: bool) -> dict[AuditRange, Outcome]:
+        assert opens_all
+        return {part: Outcome(part, source_records=7, target_records=7) for part in parts if part.start or part.source == one.source}
+
+    monkeypatch.setattr(module, "equal_ranges", equal)
+    answers = [answer for task in tasks for answer in work_on(CONTEXT, task)]
+    assert {type(answer) for answer in answers} == {PartAnswer}
+    assert merge_parts([one, other], answers) == ([Outcome(one, source_records=14, target_records=14)], [other])
+
+
+def test_shares_are_about_equally_large_and_none_has_too_many() -> None:
+    stretches = [stretch(number, number) for number in range(1, 1200)]
+    found = shares(stretches, 2)
+    assert sorted(each.offsets for share in found for each in share) == list(range(1, 1200))
+    assert len(found) == 3
+    sizes = [sum(each.offsets for each in share) for share in found]
+    assert max(sizes) - min(sizes) < 1200

@@ -1,0 +1,17 @@
+import json
+
+from mirror.config.flow import FlowName
+from mirror.config.pools import pools
+
+
+def test_every_flow_has_a_pool_of_one_slot() -> None:
+    made = pools([FlowName("east", "west"), FlowName("eu/1", "us")])
+    assert list(made) == ["mirror_spark", "mirror_copy_east-to-west", "mirror_copy_eu_1-to-us"]
+    assert made["mirror_copy_east-to-west"]["slots"] == 1
+
+
+def test_the_pools_are_what_airflow_imports() -> None:
+    made = json.loads(json.dumps(pools([FlowName("east", "west")])))
+    for pool in made.values():
+        assert set(pool) == {"slots", "description", "include_deferred"}
+        assert isinstance(pool["slots"], int)

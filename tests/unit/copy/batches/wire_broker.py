@@ -1,0 +1,393 @@
+"""A broker that speaks Kafka's protocol on this machine's loopback and keeps its rules of transactions, in both versions.
+
+Requests and answers are kafka-python's own schemas, and batches are judged by its own reader: whatever the mirror's code does wrong, this
+has not learnt from it.
+"""
+
+import socket
+import struct
+import threading
+from collections import defaultdict, deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from kafka.record.default_records import DefaultRecordBatch
+
+from mirror.offsets.partition import TopicPartition
+
+HEADER = 61
+INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90
+UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, UNSUPPORTED_VERSION = 3, 1, 35
+INVALID_TXN_STATE, OPERATION_NOT_ATTEMPTED = 48, 55
+REQUESTS = {
+    each.API_KEY: each
+    for each in (
+        ApiVersionsRequest,
+        MetadataRequest,
+        FindCoordinatorRequest,
+        InitProducerIdRequest,
+        AddPartitionsToTxnRequest,
+        ProduceRequest,
+        EndTxnRequest,
+        FetchRequest,
+    )
+}
+KAFKA_4_3 = {
+    ApiVersionsRequest: 4,
+    MetadataRequest: 13,
+    FindCoordinatorRequest: 6,
+    InitProducerIdRequest: 6,
+    AddPartitionsToTxnRequest: 5,
+    ProduceRequest: 13,
+    EndTxnRequest: 5,
+    FetchRequest: 17,
+}
+KAFKA_2_8 = {
+    ApiVersionsRequest: 3,
+    MetadataRequest: 11,
+    FindCoordinatorRequest: 3,
+    InitProducerIdRequest: 4,
+    AddPartitionsToTxnRequest: 3,
+    ProduceRequest: 9,
+    EndTxnRequest: 3,
+    FetchRequest: 12,
+}
+"""The highest version of each request."""
+
+
+@dataclass
+class Log:
+    """One partition: its batches with their offsets in place, and where it ends; a marker takes up an offset without a batch."""
+
+    batches: list[bytes] = field(default_factory=list)
+    end: int = 0
+    aborted: list[tuple[int, int]] = field(default_factory=list)
+    """Producer id and first offset of aborted transactions, as a fetch tells them."""
+    epoch: int = 0
+    diverged: int | None = None
+    """Where the log went another way than the one that a reader has read."""
+
+    def append(self, data: bytes, base_offset: int | None = None, leader_epoch: int = 0) -> int:
+        """Stores a batch as a broker does: its offset and leader epoch are set, which no checksum covers."""
+        base = self.end if base_offset is None else base_offset
+        stored = bytearray(data)
+        struct.pack_into(">q", stored, 0, base)
+        struct.pack_into(">i", stored, 12, leader_epoch)
+        self.batches.append(bytes(stored))
+        self.end = base + DefaultRecordBatch(bytes(stored)).last_offset_delta + 1
+        return base
+
+
+@dataclass
+class Owner:
+    """Who may write under a transactional id, and which partitions its open transaction has."""
+
+    epoch: int = -1
+    begun: set[TopicPartition] = field(default_factory=set)
+    sequences: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+class WireBroker:
+    """`logs` are its partitions, `refusals` the error codes that it will answer with next, by request and partition (or None)."""
+
+    PRODUCER_ID = 7
+
+    def __init__(self) -> None:
+        self.logs: dict[TopicPartition, Log] = {}
+        self.owners: dict[str, Owner] = defaultdict(Owner)
+        self.refusals: dict[tuple[type, TopicPartition | None], deque[int]] = defaultdict(deque)
+        self.requests: list[object] = []
+        self.transaction_version = 2
+        self.versions = dict(KAFKA_4_3)
+        self.hangs_up_on: type | None = None
+        """The request after which it closes every connection instead of answering."""
+        self.is_silent_on: type | None = None
+        """The request that it takes and never answers."""
+        self.throttle_ms = 0
+        """For how long it says that it holds producers back, and does not."""
+        self.committed: list[set[TopicPartition]] = []
+        self.aborted = 0
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"bootstrap.servers": f"127.0.0.1:{self.port}"}
+
+    def log(self, topic: str, partition: int = 0) -> Log:
+        return self.logs.setdefault(TopicPartition(topic, partition), Log())
+
+    def of(self, request: type) -> list[object]:
+        """The requests of one kind that came."""
+        return [each for each in self.requests if isinstance(each, request)]
+
+    def close(self) -> None:
+        self._server.close()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Breaks every connection."""
+        for each in list(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    # ------------------------------------------------------------ connections
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._server.accept()
+            except OSError:
+                return
+            self._open.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with suppress(OSError, struct.error), connection:
+            while True:
+                (size,) = struct.unpack(">i", self._bytes(connection, 4))
+                frame = self._bytes(connection, size)
+                key, version, number = struct.unpack_from(">hhi", frame)
+                request = REQUESTS[key].decode(frame, version=version, header=True)
+                assert version <= self.versions[type(request)]
+                with self._lock:
+                    self.requests.append(request)
+                    answer = self._answers[type(request)](self, request)
+                if type(request) is self.hangs_up_on:
+                    self.hang_up()
+                if type(request) is self.is_silent_on:
+                    continue
+                # A broker that does not know the version of this one request answers in the oldest, which every client reads.
+                answer.API_VERSION = 0 if getattr(answer, "error_code", 0) == UNSUPPORTED_VERSION else version
+                answer.with_header(correlation_id=number)
+                connection.sendall(answer.encode(framed=True, header=True))
+        self._open.discard(connection)
+
+    @staticmethod
+    def _bytes(connection: socket.socket, size: int) -> bytes:
+        found = b""
+        while len(found) < size:
+            part = connection.recv(size - len(found))
+            if not part:
+                raise OSError
+            found += part
+        return found
+
+    def _refused(self, request: object, tp: TopicPartition | None = None) -> int:
+        codes = self.refusals[type(request), tp]
+        return codes.popleft() if codes else 0
+
+    # ------------------------------------------------------------ answers
+
+    def _api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        features = ApiVersionsResponse.FinalizedFeatureKey(
+            name="transaction.version", max_version_level=self.transaction_version, min_version_level=0
+        )
+        keys = [
+            ApiVersionsResponse.ApiVersion(api_key=each.API_KEY, min_version=0, max_version=version)
+            for each, version in self.versions.items()
+        ]
+        return ApiVersionsResponse(
+            error_code=self._refused(request),
+            api_keys=keys,
+            throttle_time_ms=0,
+            supported_features=[],
+            finalized_features_epoch=1,
+            finalized_features=[features] if self.transaction_version else [],
+        )
+
+    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+        code = self._refused(request)
+        topics = [
+            MetadataResponse.MetadataResponseTopic(
+                error_code=code,
+                name=each.name,
+                is_internal=False,
+                partitions=[
+                    MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
+                        error_code=0,
+                        partition_index=tp.partition,
+                        leader_id=1,
+                        leader_epoch=log.epoch,
+                        replica_nodes=[1],
+                        isr_nodes=[1],
+                        offline_replicas=[],
+                    )
+                    for tp, log in self.logs.items()
+                    if tp.topic == each.name
+                ],
+            )
+            for each in request.topics
+        ]
+        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port, rack=None)
+        return MetadataResponse(throttle_time_ms=0, brokers=[broker], cluster_id="W", controller_id=1, topics=topics)
+
+    def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        code = self._refused(request)
+        where = {"node_id": 1, "host": "127.0.0.1", "port": self.port, "error_code": code, "error_message": None}
+        found = [FindCoordinatorResponse.Coordinator(key=key, **where) for key in request.coordinator_keys or ()]
+        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=found, **where)
+
+    def _init_producer_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        code = self._refused(request)
+        owner = self.owners[request.transactional_id]
+        if not code and request.producer_id >= 0 and (request.producer_id, request.producer_epoch) != (self.PRODUCER_ID, owner.epoch):
+            code = PRODUCER_FENCED
+        if not code:
+            self._end(owner, committed=False)
+            owner.epoch += self.transaction_version < 2
+            owner.sequences = {}
+        return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
+
+    def _add_partitions(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+        owner = self.owners[request.v3_and_below_transactional_id]
+        asked = [TopicPartition(topic.name, each) for topic in request.v3_and_below_topics for each in topic.partitions]
+        fenced = PRODUCER_FENCED if request.v3_and_below_producer_epoch != owner.epoch else 0
+        codes = {tp: self._refused(request, tp) or fenced for tp in asked}
+        if any(codes.values()):
+            codes = {tp: code or OPERATION_NOT_ATTEMPTED for tp, code in codes.items()}
+        else:
+            owner.begun |= set(asked)
+        of_topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+        of_partition = of_topic.AddPartitionsToTxnPartitionResult
+        results = [
+            of_topic(
+                name=tp.topic,
+                results_by_partition=[of_partition(partition_index=tp.partition, partition_error_code=code)],
+            )
+            for tp, code in codes.items()
+        ]
+        return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=results)
+
+    def _end_transaction(self, request: EndTxnRequest) -> EndTxnResponse:
+        owner = self.owners[request.transactional_id]
+        code = self._refused(request) or (PRODUCER_FENCED if request.producer_epoch != owner.epoch else 0)
+        if not code:
+            self._end(owner, request.committed)
+        return EndTxnResponse(throttle_time_ms=0, error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
+
+    def _end(self, owner: Owner, committed: bool) -> None:
+        for tp in owner.begun:
+            self.logs[tp].end += 1  # the marker
+        if owner.begun and committed:
+            self.committed.append(owner.begun)
+        elif owner.begun:
+            self.aborted += 1
+        owner.begun = set()
+        if self.transaction_version >= 2:
+            owner.sequences = {}
+            owner.epoch += 1
+
+    def _produce(self, request: ProduceRequest) -> ProduceResponse:
+        owner = self.owners[request.transactional_id]
+        topics = []
+        for topic in request.topic_data:
+            partitions = []
+            for data in topic.partition_data:
+                tp = TopicPartition(topic.name, data.index)
+                code = self._refused(request, tp) or self._judged(owner, tp, bytes(data.records))
+                base = -1 if code else self.logs[tp].append(bytes(data.records), leader_epoch=self.logs[tp].epoch)
+                partitions.append(
+                    ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
+                        index=data.index,
+                        error_code=code,
+                        base_offset=base,
+                        log_append_time_ms=-1,
+                        log_start_offset=0,
+                        record_errors=[],
+                        error_message=None,
+                    )
+                )
+            topics.append(ProduceResponse.TopicProduceResponse(name=topic.name, partition_responses=partitions))
+        return ProduceResponse(responses=topics, throttle_time_ms=self.throttle_ms)
+
+    def _judged(self, owner: Owner, tp: TopicPartition, data: bytes) -> int:
+        batch = DefaultRecordBatch(data)
+        if tp not in self.logs:
+            return UNKNOWN_TOPIC_OR_PARTITION
+        whole = batch.size_in_bytes == len(data) and batch.validate_crc() and batch.records_count == batch.last_offset_delta + 1
+        if not whole or not batch.is_transactional or batch.base_offset or batch.producer_id != self.PRODUCER_ID:
+            return INVALID_RECORD
+        if batch.producer_epoch != owner.epoch:
+            return INVALID_PRODUCER_EPOCH
+        if batch.base_sequence != owner.sequences.get(tp, 0):
+            return OUT_OF_ORDER_SEQUENCE_NUMBER
+        if self.transaction_version >= 2:
+            owner.begun.add(tp)
+        elif tp not in owner.begun:
+            return INVALID_TXN_STATE
+        owner.sequences[tp] = batch.base_sequence + batch.records_count
+        return 0
+
+    def _fetch(self, request: FetchRequest) -> FetchResponse:
+        room = request.max_bytes
+        topics = []
+        for topic in request.topics:
+            partitions = []
+            for asked in topic.partitions:
+                tp = TopicPartition(topic.topic, asked.partition)
+                log = self.logs[tp]
+                code = self._refused(request, tp) or (OFFSET_OUT_OF_RANGE if asked.fetch_offset > log.end else 0)
+                batches = [each for each in log.batches if _last_offset(each) >= asked.fetch_offset]
+                # The first batch of an answer comes whole (KIP-74).
+                least = len(batches[0]) if batches and room == request.max_bytes else 0
+                records = b"" if code else b"".join(batches)[: max(0, least, min(room, asked.partition_max_bytes))]
+                room -= len(records)
+                partitions.append(self._fetched(asked, log, code, records, request.isolation_level))
+            topics.append(FetchResponse.FetchableTopicResponse(topic=topic.topic, partitions=partitions))
+        return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics)
+
+    def _fetched(self, asked: object, log: Log, code: int, records: bytes, isolation: int) -> object:
+        kind = FetchResponse.FetchableTopicResponse.PartitionData
+        diverging = None if log.diverged is None else kind.EpochEndOffset(epoch=log.epoch, end_offset=log.diverged)
+        aborted = [kind.AbortedTransaction(producer_id=producer, first_offset=first) for producer, first in log.aborted]
+        return kind(
+            partition_index=asked.partition,
+            error_code=code,
+            high_watermark=log.end,
+            last_stable_offset=log.end,
+            log_start_offset=0,
+            diverging_epoch=diverging,
+            aborted_transactions=aborted if isolation else None,
+            preferred_read_replica=-1,
+            records=records,
+        )
+
+    _answers = {  # noqa: RUF012
+        ApiVersionsRequest: _api_versions,
+        MetadataRequest: _metadata,
+        FindCoordinatorRequest: _coordinator,
+        InitProducerIdRequest: _init_producer_id,
+        AddPartitionsToTxnRequest: _add_partitions,
+        EndTxnRequest: _end_transaction,
+        ProduceRequest: _produce,
+        FetchRequest: _fetch,
+    }
+
+
+def _last_offset(data: bytes) -> int:
+    batch = DefaultRecordBatch(data)
+    return int(batch.base_offset + batch.last_offset_delta)

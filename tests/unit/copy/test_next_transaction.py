@@ -1,0 +1,211 @@
+"""How large a transaction may be, and finding the records that the target refuses, with a broker that says which and with one that does
+not."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirror.copy.engine import BatchRefused, RefusedRecord
+from mirror.copy.next_transaction import BatchBisection, TransactionSize
+from mirror.offsets.partition import TopicPartition
+
+TP = TopicPartition("orders", 0)
+MB = 1024 * 1024
+
+# ---------------------------------------------------------------- the size of a transaction
+
+
+def play(largest, bytes_per_second, transactions, timeout=60.0):
+    """A target of one speed: the sizes of all transactions in order, and of those that were committed."""
+    size, tried, committed = TransactionSize(largest, timeout), [], []
+    while len(committed) < transactions:
+        tried.append(size.bytes)
+        seconds = size.bytes / bytes_per_second
+        if seconds > timeout:
+            assert size.too_slow(timeout / seconds)
+        else:
+            committed.append(size.bytes)
+            size.committed(seconds)
+    return tried, committed
+
+
+def test_a_quick_target_soon_gets_the_largest_transactions():
+    assert play(32 * MB, 100 * MB, 5) == ([4 * MB, 8 * MB, 16 * MB, 32 * MB, 32 * MB],) * 2
+
+
+def test_no_transaction_is_larger_than_configured():
+    assert play(MB, 100 * MB, 3)[0] == [MB] * 3
+
+
+@settings(max_examples=200)
+@given(st.integers(64 * 1024, 64 * MB), st.integers(1200, 100 * MB))
+def test_a_target_of_any_speed_is_written_in_the_end_and_runs_into_its_timeout_twice_at_most(largest, bytes_per_second):
+    tried, committed = play(largest, bytes_per_second, 12)
+    assert len(tried) - len(committed) <= 2
+    assert committed[-1] >= min(largest, 64 * 1024, bytes_per_second * 60 // 8)
+
+
+def test_what_ran_into_its_timeout_is_not_tried_again_at_its_size():
+    size = TransactionSize(32 * MB, 60)
+    assert size.too_slow(1.0)
+    for _ in range(10):
+        size.committed(0.1)
+    assert size.bytes == 2 * MB
+
+
+def test_the_smallest_transaction_gets_no_smaller():
+    size = TransactionSize(100_000, 60)
+    assert size.too_slow(0.0)
+    assert size.bytes == 64 * 1024
+    assert not size.too_slow(0.0)
+
+
+# ---------------------------------------------------------------- a batch that is refused
+
+
+def copy_with(batch_size, poison, count):
+    """Plays a broker that refuses every batch with a poison record in it. Gives the watermark reached, the record found, and attempts."""
+    bisection, watermark, attempts = BatchBisection(), 0, 0
+    while watermark < count:
+        attempts += 1
+        end = min(bisection.end(TP, count), watermark + bisection.records.get(TP, count))
+        refused = None
+        for first in range(watermark, end, batch_size):
+            if poison in range(first, min(first + batch_size, end)):
+                refused = first
+                break
+        if refused is None:
+            watermark = end
+            bisection.committed(TP, watermark)
+            continue
+        found = bisection.refused(BatchRefused(TP, watermark, refused, end - watermark, "too large"))
+        if found is not None:
+            return watermark, found.offset, attempts
+    return watermark, None, attempts
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 500), st.integers(0, 2000), st.integers(1, 2000))
+def test_everything_before_the_poison_is_copied_and_exactly_it_is_named(batch_size, poison, count):
+    watermark, found, _ = copy_with(batch_size, poison, count)
+    assert (watermark, found) == ((poison, poison) if poison < count else (count, None))
+
+
+def test_a_record_that_is_alone_in_its_batch_is_found_in_three_attempts():
+    assert copy_with(1, 700, 2000)[2] == 3
+
+
+def test_a_stop_that_another_attempt_has_passed_holds_nothing_up():
+    bisection = BatchBisection()
+    bisection.refused(BatchRefused(TP, 0, 40, 100, "too large"))
+    assert bisection.end(TP, 100) == 40
+    bisection.committed(TP, 70)
+    assert bisection.end(TP, 100) == 100
+
+
+def test_a_stop_that_a_commit_in_doubt_has_passed_ends_nothing():
+    bisection = BatchBisection()
+    bisection.refused(BatchRefused(TP, 0, 40, 100, "too large"))
+    assert bisection.end(TP, 100, watermark=39) == 40
+    assert bisection.end(TP, 100, watermark=40) == 100
+
+
+def test_other_partitions_keep_their_pace():
+    bisection = BatchBisection()
+    bisection.refused(BatchRefused(TP, 0, 0, 10, "too large"))
+    other = TopicPartition("orders", 1)
+    assert bisection.end(other, 100) == 100
+    assert other not in bisection.records
+
+
+# ---------------------------------------------------------------- brokers that name the records they refuse, and others
+
+NAMED, BY_TIMESTAMP, AS_INVALID = "each refused record is named", "the whole batch, for its timestamps", "the whole batch, as invalid"
+
+
+def report(batch, refused, broker, alone):
+    """What the client makes of a broker's answer about a batch: the records that may be meant, and whether others are told from them.
+
+    If the broker names one record alone, the client (librdkafka 2.16) gives its error to the whole batch.
+    """
+    named = [offset for offset in batch if offset in refused]
+    if alone:
+        culprits, invalid = batch, broker == AS_INVALID
+    elif broker == NAMED and len(named) > 1:
+        culprits, invalid = named, True
+    else:
+        culprits, invalid = batch, broker == AS_INVALID
+    return [RefusedRecord(offset, 100, True, "why", invalid) for offset in culprits], len(culprits) < len(batch)
+
+
+def passed_over(broker, batch_size, refused, count, slowly=False):
+    """Plays a copy with errors.tolerance=all. Gives the offsets that were passed over, and how many attempts ended with a refusal."""
+    bisection, watermark, skipped, refusals = BatchBisection(records={TP: 1} if slowly else {}), 0, set(), 0
+    while watermark < count:
+        assert refusals <= 20 * len(refused) + 5
+        end = bisection.end(TP, count)
+        known = bisection.named.get(TP, {})
+        left = [offset for offset in range(watermark, end) if offset not in known][: bisection.records.get(TP, count)]
+        end = end if len(left) < bisection.records.get(TP, count) else left[-1] + 1
+        batches = [left[first : first + batch_size] for first in range(0, len(left), batch_size)]
+        failed = next((batch for batch in batches if refused & set(batch)), None)
+        if failed is None:
+            skipped |= {offset for offset in range(watermark, end) if offset in known}
+            watermark = end
+            bisection.committed(TP, watermark)
+            continue
+        refusals += 1
+        culprits, named = report(failed, refused, broker, len(failed) == 1)
+        poison = bisection.refused(BatchRefused(TP, watermark, failed[0], len(left), "why", culprits, named))
+        if poison is not None:
+            skipped |= {offset for offset in range(watermark, poison.offset) if offset in known} | {poison.offset}
+            watermark = poison.offset + 1
+    return skipped, refusals
+
+
+@settings(max_examples=300)
+@given(st.sampled_from([NAMED, BY_TIMESTAMP, AS_INVALID]), st.integers(1, 40), st.sets(st.integers(0, 150)), st.integers(1, 150))
+def test_exactly_the_refused_records_are_passed_over_whatever_the_broker_tells(broker, batch_size, refused, count):
+    refused = {offset for offset in refused if offset < count}
+    assert passed_over(broker, batch_size, refused, count)[0] == refused
+
+
+@pytest.mark.parametrize("slowly", [False, True], ids=["", "that was stuck before"])
+@pytest.mark.parametrize("first", [0, 7])
+def test_a_partition_full_of_refused_records_costs_an_attempt_for_each_batch_of_them(first, slowly):
+    refused = set(range(first, 10_000))
+    skipped, refusals = passed_over(NAMED, 1000, refused, 10_000, slowly)
+    assert skipped == refused
+    assert refusals <= 10 + 5
+
+
+def test_a_batch_of_one_record_names_it_too():
+    bisection = BatchBisection(names_are_believed=True)
+    assert bisection.refused(BatchRefused(TP, 0, 0, 100, "why", [RefusedRecord(0, 1, True, "its timestamp", False)])) is None
+    assert (set(bisection.named[TP]), bisection.records) == ({0}, {})
+
+
+def test_of_a_batch_whose_records_all_bear_the_error_of_one_nobody_is_believed_to_be_named():
+    bisection = BatchBisection(names_are_believed=True)
+    batch = [RefusedRecord(offset, 1, True, "its timestamp", False) for offset in range(175)]
+    assert bisection.refused(BatchRefused(TP, 0, 0, 1000, "its timestamp", batch)) is None
+    assert (bisection.named[TP], bisection.records[TP]) == ({}, 1)
+
+
+def test_names_are_believed_only_of_a_broker_that_was_seen_to_tell_records_apart():
+    everybody = [RefusedRecord(offset, 100, True, "why", True) for offset in range(4)]
+    bisection = BatchBisection()
+    assert bisection.refused(BatchRefused(TP, 0, 0, 4, "why", everybody)) is None
+    assert (bisection.named.get(TP), bisection.records[TP]) == ({}, 1), "perhaps one of the four is meant"
+    alone = BatchRefused(TP, 0, 0, 1, "its timestamp", [RefusedRecord(0, 100, True, "its timestamp", False)])
+    assert bisection.refused(alone).offset == 0
+    assert bisection.refused(BatchRefused(TP, 1, 1, 3, "why", everybody[1:])) is None
+    assert set(bisection.named[TP]) == {1, 2, 3}
+
+
+def test_a_record_without_key_is_believed_to_be_meant_where_the_topic_is_compacted():
+    bisection = BatchBisection()
+    bisection.refused(
+        BatchRefused(TP, 0, 0, 2, "why", [RefusedRecord(offset, 1, offset == 0, "why", True, offset == 1) for offset in (0, 1)])
+    )
+    assert set(bisection.named[TP]) == {1}

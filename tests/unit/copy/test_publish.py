@@ -1,0 +1,122 @@
+"""The ledger that is read after a copy: at least as far as the lanes have seen it."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from mirror.copy import publish as publishing
+from mirror.copy.model import LaneResult
+from mirror.copy.publish import reached
+from mirror.errors import DeadlineExceeded, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
+from mirror.kafka.ledger import LedgerView
+from mirror.plan.model import Plan, Range
+from tests.unit.ledger_records import ledger_record
+
+PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"),))
+TP = PLAN.ranges[0].topic_partition
+OLD, NEW = (LedgerView({TP: ledger_record(watermark=mark, target_next=mark)}, {}, {0: end, 1: 3}) for mark, end in ((10, 5), (20, 7)))
+RESULTS = [LaneResult(0, ledger_end=7), LaneResult(1, ledger_end=3)]
+SERVERS = {"bootstrap.servers": "a:1,b:1"}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Makes a ledger that answers so; gives the bootstrap servers that were asked."""
+    servers = []
+
+    def make(*answers):
+        left = list(answers)
+
+        class Told:
+            def __init__(self, topic="ledger", lanes=2, target=None, settings=SERVERS):
+                self.topic, self.lanes, self.settings = topic, lanes, settings
+
+            def topic_id(self):
+                return "of the ledger"
+
+            def read(self):
+                servers.append(self.settings["bootstrap.servers"])
+                answer = left.pop(0) if len(left) > 1 else left[0]
+                if isinstance(answer, Exception):
+                    raise answer
+                return answer
+
+        class Clusters:
+            timeout = 1.0
+
+            def __init__(self, *_):
+                pass
+
+            def __enter__(self):
+                return self, self
+
+            def __exit__(self, *_):
+                pass
+
+        monkeypatch.setattr(publishing, "clusters", Clusters)
+        for name, fake in (("Ledger", Told), ("ledger_of", lambda *_: Told()), ("Cluster", Clusters)):
+            monkeypatch.setattr(publishing, name, fake)
+        monkeypatch.setattr(publishing.time, "sleep", lambda _seconds: None)
+        return servers
+
+    return make
+
+
+FLOW = SimpleNamespace(target="west", client=lambda *_: SERVERS)
+
+
+def test_a_ledger_that_trails_what_the_lanes_wrote_is_read_again_elsewhere(asked):
+    servers = asked(OLD, OLD, NEW)
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert servers == ["a:1,b:1", "b:1", "a:1"]
+
+
+def test_a_ledger_that_stays_stale_is_said_and_no_run_is_judged_by_it(asked):
+    asked(OLD)
+    with pytest.raises(StaleAnswer) as raised:
+        reached(FLOW, PLAN, RESULTS)
+    assert (raised.value.log, raised.value.read, raised.value.furthest, raised.value.retriable) == (("ledger", 0), 5, 7, True)
+
+
+def test_a_broker_that_does_not_answer_is_passed_over_and_what_is_wrong_with_the_ledger_is_not(asked):
+    asked(OLD, DeadlineExceeded("late"), NEW)
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    asked(OLD, LanesChanged("ledger", 2, 4))
+    with pytest.raises(LanesChanged):
+        reached(FLOW, PLAN, RESULTS)
+
+
+def test_a_ledger_that_was_created_anew_is_not_taken_for_a_stale_answer(asked):
+    servers = asked(OLD)
+    assert reached(FLOW, replace(PLAN, ledger_id="of the one before"), RESULTS).watermark(TP) == 10
+    assert len(servers) == 1
+
+
+def test_a_ledger_whose_end_one_broker_told_and_another_never_reaches_is_read_again_elsewhere(asked):
+    servers = asked(DeadlineExceeded("the end was not reached"), NEW)
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert servers == ["a:1,b:1", "b:1"]
+    asked(DeadlineExceeded("the end was not reached"))
+    with pytest.raises(DeadlineExceeded):
+        reached(FLOW, PLAN, RESULTS)
+
+
+def test_a_lane_whose_end_a_broker_does_not_tell_is_asked_of_the_others_and_judged_as_it_is_if_nobody_tells(asked):
+    leaderless = KafkaFailure("The ledger partition ledger-0 has no leader, so its lane copies nothing.")
+    untold = LedgerView({}, {0: leaderless}, {1: 3})
+    servers = asked(untold, NEW)
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert servers == ["a:1,b:1", "b:1"]
+    asked(untold)
+    assert reached(FLOW, PLAN, RESULTS).watermarks == ()
+    servers.clear()
+    asked(LedgerView({}, {0: LedgerDamaged("ledger-0@3", "it is a tombstone")}, {0: 7, 1: 3}))
+    reached(FLOW, PLAN, RESULTS)
+    assert len(servers) == 1
+
+
+def test_without_results_the_ledger_is_taken_as_it_is(asked):
+    servers = asked(OLD)
+    assert reached(FLOW, PLAN).watermark(TP) == 10
+    assert len(servers) == 1

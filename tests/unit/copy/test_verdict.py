@@ -1,0 +1,164 @@
+"""Whether a run was good, judged by the ledger."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mirror.copy.model import EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
+from mirror.copy.publish import Published, compared
+from mirror.copy.verdict import verdict
+from mirror.errors import ErrorReport, Overtaken
+from mirror.formats.ledger import Decided
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan, Range
+from mirror.sync.offset_syncs import OffsetSyncsResult
+from tests.unit.decision_records import DECIDED_AT, decision
+from tests.unit.ledger_records import ledger_record
+
+PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"), Range("orders", 1, "id", 5, 9, "behind")))
+
+
+def published(*offsets):
+    return Published(tuple(Watermark("orders", partition, offset, offset, 1, 10) for partition, offset in enumerate(offsets)))
+
+
+def test_all_ends_reached_is_done():
+    judged = verdict(PLAN, [], published(20, 9))
+    assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 2)
+
+
+def test_no_ranges_is_nothing_to_do():
+    assert verdict(Plan("east->west"), [], Published()).state == "nothing to do"
+
+
+def test_a_budget_that_left_work_is_still_good():
+    judged = verdict(PLAN, [], published(15, 9))
+    assert (judged.state, judged.owed) == ("done", 5)
+
+
+def test_owed_work_and_nothing_moved_is_red():
+    judged = verdict(PLAN, [LaneResult(0)], published(10, 5))
+    assert judged.state == "failed"
+    assert [error.code for error in judged.errors] == ["NothingMoved"]
+    assert "orders-0@10" in judged.errors[0].message
+
+
+def test_a_job_that_ended_without_a_word_is_red_if_anything_is_left_however_much_moved():
+    judged = verdict(PLAN, None, published(20, 7))
+    assert (judged.state, judged.owed, judged.retriable) == ("failed", 2, True)
+    (error,) = judged.errors
+    assert error.code == "JobFailed"
+    assert "1 partitions did not come to where it was planned (orders-1@5)" in error.message
+    assert verdict(PLAN, None, published(20, 9)).state == "done"
+
+
+def test_stuck_partitions_that_had_no_turn_are_told_though_another_one_went_on():
+    stuck = replace(PLAN, ranges=tuple(replace(planned, reason="blocked") for planned in PLAN.ranges))
+    judged = verdict(stuck, [LaneResult(0)], published(12, 5))
+    assert (judged.state, judged.retriable) == ("failed", True)
+    (error,) = judged.errors
+    assert "1 partitions are stuck and were not tried again" in error.message
+    assert "orders-1@5" in error.message
+    refused = ErrorReport("RecordRefused", "too large", "orders", 1, 5, False, "")
+    assert verdict(stuck, [LaneResult(0, errors=(refused,))], published(12, 5)).errors == (refused,)
+
+
+def test_being_overtaken_does_not_count_when_the_other_attempt_did_the_work():
+    overtaken = [LaneResult(3, errors=(Overtaken(3).report(),))]
+    assert verdict(PLAN, overtaken, published(20, 9)).state == "done"
+    left = verdict(PLAN, overtaken, published(15, 9))
+    assert (left.state, left.retriable) == ("failed", True)
+
+
+def test_the_error_of_a_partition_that_stands_is_in_the_verdict_and_the_others_counted():
+    refused = ErrorReport("RecordRefused", "too large", "orders", 1, 7)
+    judged = verdict(PLAN, [LaneResult(0, errors=(refused,))], published(20, 7))
+    assert (judged.state, judged.errors, judged.retriable) == ("failed", (refused,), False)
+
+
+def test_an_error_of_the_plan_makes_the_run_red_though_all_else_is_done():
+    gap = ErrorReport("SourceGap", "gone", "payments", 0, 7)
+    judged = verdict(Plan("east->west", PLAN.ranges, (gap,)), [], published(20, 9))
+    assert (judged.state, judged.errors) == ("failed", (gap,))
+
+
+def test_skipped_records_leave_a_run_green_and_are_counted_with_the_first_of_them_named():
+    lanes = [
+        LaneResult(1, skipped=(SkippedRecords("payments", 1, 3, 2, "RecordRefused: too large"),)),
+        LaneResult(0, skipped=(SkippedRecords("orders", 0, 17, 40, "RecordNotCarried: its timestamp is 0"),)),
+    ]
+    judged = verdict(PLAN, lanes, published(20, 9))
+    assert (judged.state, judged.skipped) == ("done", 42)
+    (notice,) = judged.notices
+    assert "42 records of 2 partitions" in notice
+    assert "orders-0@17 (RecordNotCarried: its timestamp is 0)" in notice
+    assert "42 records skipped" in str(judged)
+
+
+def test_offset_syncs_that_were_not_written_make_the_run_red_and_do_not_hide_what_was_copied():
+    unwritten = ErrorReport("KafkaFailure", "no leader", retriable=True)
+    judged = verdict(PLAN, [], replace(published(20, 9), syncs=OffsetSyncsResult(notices=("many",), errors=(unwritten,))))
+    assert (judged.state, judged.errors, judged.records, judged.owed, judged.retriable) == ("failed", (unwritten,), 2, 0, True)
+    assert "many" in judged.notices
+
+
+def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():
+    said = LaneResult(0, (Watermark("orders", 0, 20, 20, 10, 100),))
+    found = compared(PLAN, [said], {})
+    assert found.watermark(TopicPartition("orders", 0)) is None
+    assert "the ledger counts" in found.disagreements[0]
+    assert verdict(PLAN, [said], found).state == "failed"
+
+
+def test_what_was_copied_is_what_the_ledger_grew_by_also_where_the_answer_to_a_commit_was_lost():
+    planned = Range("orders", 0, "id", 10, 20, "behind", records=100, bytes=1000)
+    record = ledger_record(watermark=20, target_next=20, records=110, bytes=1250)
+    said = LaneResult(0, (Watermark("orders", 0, 20, 20, 4, 100),))
+    found = compared(Plan("east->west", (planned,)), [said], {planned.topic_partition: record})
+    assert found.watermarks == (Watermark("orders", 0, 20, 20, 10, 250),)
+    assert not found.disagreements
+
+
+# ---------------------------------------------------------------- decided, and not in the ledger yet
+
+EARLIER = Decided("restart", "ana", DECIDED_AT - timedelta(days=1), "seen")
+SILENT = ErrorReport("SourceUnreadable", "nothing could be read", "orders", 0, retriable=True)
+
+
+@pytest.mark.parametrize("word", ["restart", "accept-records"])
+@pytest.mark.parametrize("decided", [None, EARLIER])
+def test_a_watermark_of_before_the_decision_is_not_taken_for_the_planned_end(word, decided):
+    planned = Range("orders", 0, "new-id", 0, 7, "decided", records=100, decisions=(decision(word),))
+    plan, before = Plan("east->west", (planned,)), ledger_record(watermark=100, decided=decided)
+    found = compared(plan, [], {planned.topic_partition: before})
+    assert found.watermark(planned.topic_partition) is None
+    judged = verdict(plan, [LaneResult(0, errors=(SILENT,))], found)
+    assert (judged.state, judged.errors, judged.owed, judged.records) == ("failed", (SILENT,), 7, 0)
+    assert [error.code for error in verdict(plan, [], found).errors] == ["NothingMoved"]
+
+
+def test_a_decision_that_leaves_nothing_to_copy_is_done_once_the_ledger_has_it():
+    planned = Range("orders", 0, "new-id", 0, 0, "decided", decisions=(decision("restart"),))
+    plan, restart = Plan("east->west", (planned,)), Decided("restart", "ana@ops", DECIDED_AT, "seen")
+    assert verdict(plan, [], compared(plan, [], {planned.topic_partition: ledger_record(watermark=100)})).state == "failed"
+    after = ledger_record(watermark=0, decided=restart)
+    assert verdict(plan, [], compared(plan, [], {planned.topic_partition: after})).state == "done"
+
+
+def test_the_lanes_engines_are_added_up_with_the_most_frequent_reasons_first():
+    results = [
+        LaneResult(0, engines=(EngineShare("batches", 1, 70, 7000),), encoded_anew=(EncodedAnew("holes", 1, "users", 3),)),
+        LaneResult(
+            1,
+            engines=(EngineShare("batches", 2, 30, 3000), EngineShare("records", 4, 9, 90)),
+            encoded_anew=(EncodedAnew("few", 3, "orders", 2), EncodedAnew("holes", 1, "orders", 1)),
+        ),
+    ]
+    judged = verdict(PLAN, results, published(20, 9))
+    assert judged.engines == (EngineShare("batches", 3, 100, 10_000), EngineShare("records", 4, 9, 90))
+    assert judged.encoded_anew == (EncodedAnew("few", 3, "orders", 2), EncodedAnew("holes", 2, "orders", 1))
+    assert str(judged) == (
+        "done: 2 records, 20 bytes copied; in batches: 100 records, 10,000 bytes of 3 partitions; encoded anew: 9 records, 90 bytes of "
+        "4 partitions (3 partitions such as orders-2: few; 2 partitions such as orders-1: holes)"
+    )

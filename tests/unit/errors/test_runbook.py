@@ -1,0 +1,54 @@
+"""The runbook is what the classes say, each has a section with a stable anchor, and it names the decisions that the errors name."""
+
+from pathlib import Path
+
+import pytest
+
+import mirror.errors
+from mirror.alerts.audits import MISMATCH
+from mirror.alerts.problems import MISSED
+from mirror.alerts.rules import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
+from mirror.errors import MirrorError, ReportedError
+from mirror.errors.runbook import anchor, classes, entries, markdown, sections
+from tests.unit.errors.samples import samples
+
+PAGE = Path(__file__).parents[3] / "docs" / "operate" / "runbook.md"
+
+
+def test_page_is_what_the_classes_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == markdown(), "run `.venv/bin/python tools/write_runbook.py`"
+
+
+def test_every_error_that_may_be_reported_has_its_entry() -> None:
+    public = {each for each in vars(mirror.errors).values() if isinstance(each, type) and issubclass(each, MirrorError)}
+    assert set(classes().values()) == public - {MirrorError, ReportedError}
+    assert set(entries()) == {*classes(), "Unexpected"}
+
+
+def test_every_alert_that_is_no_error_has_its_section() -> None:
+    told = {LATE, STILL, NOT_COPYING, LEADERLESS, NO_BEATS, CHECK_FAILED, MISMATCH, MISSED}
+    assert told <= set(sections()) - set(entries())
+    assert UNREACHABLE in entries()
+
+
+@pytest.mark.parametrize("code", sections())
+def test_entry_answers_and_has_a_section_and_a_row(code: str) -> None:
+    told, retriable = sections()[code]
+    assert told.means.endswith(".")
+    assert told.lost.endswith(".")
+    assert told.do.endswith(".")
+    lines = markdown().splitlines()
+    section = lines.index(f"### {code}")
+    assert f"**Goes on by itself?** {'yes' if retriable else 'no'}." in lines[section : section + 10]
+    assert any(line.startswith(f"| [{code}](#{anchor(code)}) |") for line in lines)
+
+
+def test_anchor_is_what_a_heading_gets() -> None:
+    assert anchor("SourceGap") == "sourcegap"
+    assert anchor("Behind") == "behind"
+    assert anchor("Nothing") is None
+
+
+@pytest.mark.parametrize(("code", "error"), samples().items())
+def test_runbook_names_the_decisions_that_the_error_names(code: str, error: MirrorError) -> None:
+    assert [each.decision for each in error.runbook.decisions] == [each.decision for each in error.remedies]

@@ -1,0 +1,78 @@
+"""A connection to a broker that speaks the protocol: requests in parts, and answers in whatever pieces they come."""
+
+import socket
+import struct
+from threading import Thread
+
+import pytest
+from kafka.protocol.producer import ProduceRequest
+
+from mirror.kafka import produce_request
+from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.produce_request import ProduceRequests, produced
+from tests.unit.copy.batches.conftest import batch_of
+from tests.unit.copy.batches.wire_broker import UNKNOWN_TOPIC_OR_PARTITION, WireBroker
+
+
+@pytest.fixture
+def broker():
+    made = WireBroker()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def connection(broker):
+    made = BrokerConnection(("127.0.0.1", broker.port), python_settings(broker.settings), 5.0)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 700])
+def test_a_request_of_more_parts_and_bytes_than_a_socket_takes_arrives_whole(connection, broker, partitions):
+    connection._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * 1024)
+    batch = bytes(batch_of([b"v" * 10_000]))
+    parts = ProduceRequests("id", 1).parts({"orders": [(number, batch[:61], memoryview(batch)[61:]) for number in range(partitions)]})
+    answers = []
+    connection.send_parts(produce_request.KEY, 12, parts, lambda body: produced(body, 12), answers.append)
+    connection.receive()
+    (request,) = broker.of(ProduceRequest)
+    assert [(data.index, bytes(data.records)) for data in request.topic_data[0].partition_data] == [
+        (number, batch) for number in range(partitions)
+    ]
+    assert [(answer.partition, answer.error_code) for answer in answers[0].batches] == [
+        (number, UNKNOWN_TOPIC_OR_PARTITION) for number in range(partitions)
+    ]
+
+
+@pytest.mark.parametrize("piece", [1, 3, 7, 1000])
+def test_answers_are_read_whole_in_whatever_pieces_they_come(connection, piece):
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    connection._socket = here
+    bodies = [b"", b"a", b"b" * 20_000, b"c"]
+    found = []
+    for _ in bodies:
+        connection.send_parts(produce_request.KEY, 12, [b""], bytes, found.append)
+    numbers = [number for number, *_ in connection._waiting]
+    stream = b"".join(struct.pack(">ii", len(body) + 5, number) + b"\0" + body for body, number in zip(bodies, numbers, strict=True))
+    sender = Thread(target=lambda: [there.sendall(stream[at : at + piece]) for at in range(0, len(stream), piece)])
+    sender.start()
+    while len(found) < len(bodies):
+        connection.receive()
+    sender.join()
+    assert found == bodies
+    there.close()
+
+
+def test_a_broker_that_does_not_answer_in_time_is_not_waited_for_any_longer(connection):
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    connection._socket, connection._seconds = here, 0.05
+    connection.send_parts(produce_request.KEY, 12, [b""], bytes, lambda _: None)
+    with pytest.raises(TimeoutError):
+        connection.receive()
+    there.close()
+    with pytest.raises(ConnectionResetError):
+        connection.receive()

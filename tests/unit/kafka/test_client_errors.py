@@ -1,0 +1,196 @@
+"""What a client says, as an error of ours: what it is called, what it names, and whether it may be tried again."""
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
+from mirror.kafka import client_errors
+from mirror.kafka.client_errors import ClientErrors, collect_refusal, concerns_reading, retry_until, to_mirror_error
+
+REFUSED = KafkaError(
+    KafkaError._AUTHENTICATION,
+    "sasl_plaintext://127.0.0.1:9092/bootstrap: SASL authentication error: Authentication failed: Invalid username or password "
+    "(after 316ms in state AUTH_REQ, 4 identical error(s) suppressed)",
+)
+NO_LISTENER = KafkaError(
+    KafkaError._TRANSPORT, "east:9092/bootstrap: Connect to ipv4#10.0.0.7:9092 failed: Connection refused (after 0ms in state CONNECT)"
+)
+ALL_DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")
+
+
+def complaints():
+    """Of a cluster of whose client nothing was heard yet."""
+    return ClientErrors("east", {"bootstrap.servers": "east:9092"})
+
+
+def ours(code, *heard, **facts):
+    """The error of ours for a client's error of this code (or another exception), after these complaints."""
+    told = complaints()
+    for complaint in heard:
+        told(complaint)
+    failure = code if isinstance(code, BaseException) else KafkaException(KafkaError(code))
+    return to_mirror_error(failure, told, step="listing offsets", seconds=5, **facts)
+
+
+@pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT])
+def test_a_call_that_waited_in_vain_tells_the_reason_that_only_the_background_threads_know(code):
+    error = ours(code, NO_LISTENER, ALL_DOWN)
+    assert isinstance(error, ClusterUnreachable)
+    assert error.message == (
+        "Cluster 'east' did not answer at east:9092 within 5 s: Connect to ipv4#10.0.0.7:9092 failed: Connection refused."
+    )
+    assert error.retriable
+
+
+def test_refused_credentials_are_told_whatever_the_call_says():
+    for code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):
+        error = ours(code, REFUSED, ALL_DOWN)
+        assert isinstance(error, AuthenticationFailed)
+        assert error.message.endswith("SASL authentication error: Authentication failed: Invalid username or password.")
+        assert not error.retriable
+        assert "east.sasl.*" in error.next
+
+
+def test_a_broker_that_only_closes_connections_points_to_the_protocol():
+    assert "security.protocol" in ours(KafkaError._TRANSPORT, ALL_DOWN).message
+
+
+def test_silence_says_that_nothing_refused_either():
+    assert "a hanging broker" in ours(KafkaError._TRANSPORT).message
+
+
+@pytest.mark.parametrize("failure", [KafkaError._TIMED_OUT, TimeoutError()])
+def test_a_deadline_without_any_complaint_names_step_cluster_and_address(failure):
+    error = ours(failure)
+    assert isinstance(error, DeadlineExceeded)
+    assert error.message == "Cluster 'east' at east:9092: listing offsets did not end within 5 s."
+    assert error.retriable
+
+
+def test_a_refusal_names_operation_resource_and_cluster():
+    error = ours(KafkaError.TOPIC_AUTHORIZATION_FAILED, topic="orders", operation="READ")
+    assert isinstance(error, AuthorizationRefused)
+    assert (error.operation, error.resource, error.cluster, error.topic) == ("READ", "topic orders", "east", "orders")
+    assert error.message == "Cluster 'east' refuses READ on topic orders."
+    assert not error.retriable
+
+
+@pytest.mark.parametrize(
+    ("code", "resource"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "the topic"),
+        (KafkaError.CLUSTER_AUTHORIZATION_FAILED, "the cluster"),
+        (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the transactional id"),
+    ],
+)
+def test_a_refusal_without_a_topic_names_the_kind_of_resource(code, resource):
+    assert ours(code).resource == resource
+
+
+def test_any_other_error_keeps_the_name_that_kafka_gives_it():
+    error = ours(KafkaError.INVALID_REPLICATION_FACTOR, topic="orders")
+    assert isinstance(error, KafkaFailure)
+    assert (error.reason, error.topic, error.retriable) == ("INVALID_REPLICATION_FACTOR", "orders", True)
+    assert error.message == "Cluster 'east': listing offsets failed: INVALID_REPLICATION_FACTOR: Broker: Invalid replication factor."
+
+
+def test_the_sentence_of_the_client_gets_one_full_stop():
+    assert ours(KafkaException(KafkaError(KafkaError._FAIL, "Local: no luck."))).message.endswith("_FAIL: Local: no luck.")
+
+
+def test_one_refusal_of_credentials_is_not_believed_and_two_are():
+    told = complaints()
+    told(REFUSED)
+    told.raise_refusal()
+    told(ALL_DOWN)
+    told(REFUSED)
+    with pytest.raises(AuthenticationFailed, match="Invalid username or password"):
+        told.raise_refusal()
+
+
+def test_a_missing_permission_for_the_group_is_none_of_our_business():
+    assert not concerns_reading(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
+    assert concerns_reading(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+
+# ---------------------------------------------------------------- asking again and again
+
+
+class Clock:
+    """A clock that moves when somebody sleeps or waits."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(client_errors.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(client_errors.time, "sleep", self.sleep)
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def test_a_call_that_fails_at_once_is_repeated_until_it_succeeds(clock):
+    answers = [KafkaException(KafkaError(KafkaError._TRANSPORT)), KafkaException(KafkaError(KafkaError._TIMED_OUT)), "metadata"]
+
+    def call(_seconds):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert retry_until(call, 10, complaints()) == "metadata"
+
+
+def test_timeouts_grow_and_together_keep_the_deadline(clock):
+    asked = []
+
+    def call(seconds):
+        asked.append(seconds)
+        clock.sleep(seconds)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    with pytest.raises(KafkaException):
+        retry_until(call, 10, complaints())
+    assert asked[:2] == [2, 4]
+    assert clock.now == pytest.approx(10, abs=0.2)
+
+
+def test_refused_credentials_end_the_waiting(clock):
+    told = complaints()
+
+    def call(seconds):
+        clock.sleep(seconds)
+        told(REFUSED)
+        told(REFUSED)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    with pytest.raises(AuthenticationFailed):
+        retry_until(call, 60, told)
+    assert clock.now == 2
+
+
+def test_what_waiting_does_not_mend_is_raised_at_once(clock):
+    def call(_seconds):
+        raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
+
+    with pytest.raises(KafkaException):
+        retry_until(call, 60, complaints())
+    assert clock.now == 0
+
+
+@pytest.mark.parametrize("code", [KafkaError.TOPIC_EXCEPTION, KafkaError.UNKNOWN, KafkaError.TOPIC_AUTHORIZATION_FAILED])
+def test_what_a_broker_says_of_one_topic_leaves_out_that_topic_alone(code):
+    errors = {}
+    error = ours(code, topic="orders")
+    assert collect_refusal(error, errors)
+    assert errors == {"orders": error}
+    assert not collect_refusal(error, None), "whoever does not take errors gets it raised"
+
+
+@pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._FAIL, KafkaError.REQUEST_TIMED_OUT])
+def test_what_concerns_the_whole_request_leaves_out_no_topic(code):
+    assert not collect_refusal(ours(code, topic="orders"), {})

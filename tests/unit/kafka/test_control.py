@@ -1,0 +1,46 @@
+"""Decisions in the control topic: what is written right behind what was read, and what a commit in doubt turns out to be."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from mirror.errors import DecidedMeanwhile
+from mirror.formats.control import encode, encode_key
+from mirror.kafka import control
+from mirror.kafka.compare_and_set import CommitInDoubt
+from mirror.kafka.control import Control
+from tests.unit.decision_records import decision
+
+PAUSE = decision("pause")
+OTHER = decision("pause", topic="another")
+
+
+@pytest.fixture
+def written_in_doubt(monkeypatch):
+    """Writes a decision whose commit is in doubt, to a topic that holds these decisions afterwards."""
+
+    def run(*there):
+        class Writer:
+            def __init__(self, *_arguments):
+                pass
+
+            def write(self, *_arguments):
+                raise CommitInDoubt("the log: unknown")
+
+        monkeypatch.setattr(control, "ConditionalWriter", Writer)
+        topic = Control("mm2-control.east.internal", SimpleNamespace(alias="west", timeout=1.0), {}, {}, "mirror.control")
+        monkeypatch.setattr(topic, "_end", lambda: 9)
+        records = [SimpleNamespace(key=lambda d=each: encode_key(d), value=lambda d=each: encode(d)) for each in there]
+        monkeypatch.setattr(topic, "_messages", lambda _end: iter(records))
+        topic.write_next([PAUSE])
+
+    return run
+
+
+def test_a_decision_whose_commit_is_in_doubt_is_written_if_the_topic_holds_it(written_in_doubt):
+    written_in_doubt(OTHER, PAUSE)
+
+
+def test_one_that_the_topic_does_not_hold_was_overtaken_by_whoever_decided_meanwhile(written_in_doubt):
+    with pytest.raises(DecidedMeanwhile):
+        written_in_doubt(OTHER)

@@ -1,0 +1,79 @@
+"""A lane that is fenced, and whose ledger partition does not show its end yet."""
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+import pytest
+
+from mirror.errors import LedgerHidden
+from mirror.kafka import ledger as module
+from mirror.kafka import polling
+from mirror.kafka.ledger import Ledger
+from mirror.offsets.partition import TopicPartition
+
+LANE = TopicPartition("mm2-ledger.east.internal", 0)
+
+
+class Target:
+    """Its last stable offset reaches the end, 7, after so many questions."""
+
+    alias, timeout = "west", 30.0
+
+    def __init__(self, after: float) -> None:
+        self.after = after
+        self.asked = 0
+
+    def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False) -> dict[TopicPartition, int]:
+        self.asked += committed
+        return dict.fromkeys(partitions, 5 if committed and self.asked <= self.after else 7)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Time passes by sleeping alone, and an empty topic is read."""
+    passing = SimpleNamespace(now=0.0)
+
+    def sleep(seconds: float) -> None:
+        passing.now += seconds
+        assert passing.now < 60, "it waits on and on"
+
+    monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: passing.now, sleep=sleep))
+    monkeypatch.setattr(module, "BoundedReader", lambda *_: SimpleNamespace(read=lambda *_: ()))
+    return passing
+
+
+def fenced(target: Target) -> int:
+    return Ledger(LANE.topic, 1, target, {}).read_fenced(0).end  # type: ignore[arg-type]
+
+
+def test_a_ledger_whose_end_shows_is_read_at_once(clock: SimpleNamespace) -> None:
+    target = Target(after=0)
+    assert fenced(target) == 7
+    assert (target.asked, clock.now) == (1, 0)
+
+
+def test_a_marker_that_is_on_its_way_is_waited_for(clock: SimpleNamespace) -> None:
+    assert fenced(Target(after=10)) == 7
+    assert 0 < clock.now < 2
+
+
+def test_a_lane_is_not_read_while_a_transaction_hides_its_end(clock: SimpleNamespace) -> None:
+    with pytest.raises(LedgerHidden) as raised:
+        fenced(Target(after=float("inf")))
+    assert (raised.value.topic, raised.value.partition) == LANE
+    assert clock.now == pytest.approx(2, abs=0.1)
+
+
+def test_what_was_read_of_a_lane_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def read(ranges: object, _seconds: float) -> tuple[()]:
+        asked.append(ranges)
+        return ()
+
+    monkeypatch.setattr(module, "BoundedReader", lambda *_: SimpleNamespace(read=read))
+    ledger = Ledger(LANE.topic, 2, Target(after=0), {})  # type: ignore[arg-type]
+    assert ledger.read().ends == {0: 7, 1: 7}
+    ledger.read(since={0: 3})
+    other = LANE._replace(partition=1)
+    assert asked == [{LANE: (0, 7), other: (0, 7)}, {LANE: (3, 7), other: (0, 7)}]

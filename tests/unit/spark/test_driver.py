@@ -1,0 +1,54 @@
+"""What the drivers of all Spark jobs do alike: how they end, and what they refuse."""
+
+from pathlib import Path
+
+import pytest
+
+from mirror.errors import ClusterUnreachable, PlanMismatch, ReportedError, WorkerUnprepared
+from mirror.plan.checks import check_configuration
+from mirror.spark.driver import exit_code, of_prepared_workers
+from mirror.spark.files import read_answer, write_private
+
+
+def test_a_job_that_ends_well_leaves_its_results(tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    assert exit_code(str(result), lambda path: write_private(path, {"done": 1})) == 0
+    assert read_answer(result) == {"done": 1}
+
+
+def test_an_error_of_ours_is_handed_back_as_a_value(tmp_path: Path) -> None:
+    def fail(_path: Path) -> None:
+        raise ClusterUnreachable("west", "west:9092", 5.0)
+
+    result = tmp_path / "result.json"
+    assert exit_code(str(result), fail) == 1
+    with pytest.raises(ReportedError) as reported:
+        read_answer(result)
+    assert (reported.value.code, reported.value.retriable) == ("ClusterUnreachable", True)
+
+
+def test_any_other_error_ends_the_driver(tmp_path: Path) -> None:
+    def fail(_path: Path) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        exit_code(str(tmp_path / "result.json"), fail)
+
+
+def test_a_worker_without_a_module_is_an_error_and_other_answers_pass() -> None:
+    assert of_prepared_workers([1, (2,)]) == [1, (2,)]
+    lacking = {"module": "mirror", "host": "worker-1", "python": "/usr/bin/python3", "detail": "No module named 'mirror'"}
+    with pytest.raises(WorkerUnprepared, match="worker-1"):
+        of_prepared_workers([1, lacking])
+
+
+def test_another_configuration_than_the_submitters_is_refused() -> None:
+    check_configuration("one", "one")
+    with pytest.raises(PlanMismatch):
+        check_configuration("one", "other")
+
+
+def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "21:40:24.651 INFO mirror.copy.lane: lane 3 begins"
+    assert of_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
+    assert capsys.readouterr().err == f"{line}\n"

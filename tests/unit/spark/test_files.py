@@ -1,0 +1,133 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.copy.job import job_files, read_plan, read_results, write_results
+from mirror.copy.model import LaneResult, Watermark
+from mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
+from mirror.plan.model import Plan, Range
+from mirror.spark.files import JobFiles, write_failure, write_private
+from mirror.spark.start import INCLUDE
+from tests.waiting import PATIENCE
+
+PLAN = Plan("east->west", (Range("orders", 0, "id", 3, 9, "new records"),), config_hash="abc")
+
+
+def test_the_plan_is_its_owners_alone_and_gone_afterwards() -> None:
+    with job_files(PLAN) as files:
+        assert files.plan.stat().st_mode & 0o777 == 0o600
+        assert files.directory.stat().st_mode & 0o777 == 0o700
+        assert read_plan(files.plan) == PLAN
+    assert not files.directory.exists()
+
+
+def test_the_files_are_gone_when_the_job_fails() -> None:
+    with pytest.raises(RuntimeError), job_files(PLAN) as files:
+        raise RuntimeError
+    assert not files.directory.exists()
+
+
+def test_results_come_back_as_they_were(tmp_path: Path) -> None:
+    results = [LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),), (Overtaken(3).report(),), 2, 1.5)]
+    file = JobFiles(tmp_path).result
+    write_results(file, results)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert read_results(file) == results
+
+
+def test_an_error_comes_back_with_its_code_and_whether_to_retry(tmp_path: Path) -> None:
+    for error in (PlanMismatch("one", "other"), Overtaken(3)):
+        file = tmp_path / error.code
+        write_failure(file, error)
+        with pytest.raises(ReportedError) as raised:
+            read_results(file)
+        assert raised.value.report() == error.report()
+        assert (raised.value.code, raised.value.retriable, str(raised.value)) == (error.code, error.retriable, str(error))
+
+
+def test_a_job_without_a_result_may_be_tried_again_and_says_how_it_ended(tmp_path: Path) -> None:
+    with pytest.raises(JobFailed, match=r"ended without a result: exit code 137\.") as raised:
+        read_results(tmp_path / "none", "exit code 137.")
+    assert raised.value.retriable
+
+
+def test_a_file_is_there_only_when_it_is_complete(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        write_private(tmp_path / "result.json", {"half": [1, object()]})
+    assert not (tmp_path / "result.json").exists()
+
+
+# ---------------------------------------------------------------- what a killed copy leaves behind
+
+KILLED = """
+import os, signal, subprocess, sys
+from mirror.copy.job import job_files
+from mirror.plan.model import Plan
+with job_files(Plan("east->west")) as files:
+    job = subprocess.Popen(["sleep", "60"], pass_fds=(files.lock,) if sys.argv[1] == "job" else ())
+    print(files.directory, job.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """A submitter that is killed, with a job that has the lock or has it not; gives the directory that it leaves."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    jobs: list[int] = []
+
+    def kill(job: bool = False) -> Path:
+        command = [sys.executable, "-c", KILLED, "job" if job else "alone"]
+        environment = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(INCLUDE)}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as submitter:
+            directory, pid = submitter.stdout.readline().split() if submitter.stdout else ("", "")
+        assert submitter.returncode == -signal.SIGKILL
+        jobs.append(int(pid))
+        return Path(directory)
+
+    def end_jobs() -> None:
+        while jobs:
+            os.kill(jobs.pop(), signal.SIGKILL)
+
+    kill.end_jobs = end_jobs  # type: ignore[attr-defined]
+    yield kill
+    end_jobs()
+
+
+def test_what_a_killed_submitter_left_is_deleted_by_the_next_one(killed: Callable[..., Path]) -> None:
+    left = killed()
+    assert left.exists()
+    with job_files(PLAN) as files:
+        assert not left.exists()
+        with job_files(PLAN):
+            assert files.plan.exists(), "one that is in use stays"
+
+
+def test_it_stays_while_the_job_lives_that_the_submitter_started(killed: Any) -> None:
+    left = killed(job=True)
+    with job_files(PLAN):
+        assert left.exists()
+    killed.end_jobs()
+    deadline = time.monotonic() + PATIENCE
+    while left.exists() and time.monotonic() < deadline:
+        with job_files(PLAN):
+            time.sleep(0.02)
+    assert not left.exists()
+
+
+def test_what_is_not_ours_or_not_private_or_has_no_lock_is_left_alone(killed: Callable[..., Path], tmp_path: Path) -> None:
+    left = killed()
+    left.chmod(0o755)
+    (tmp_path / "mirror-copy-link").symlink_to(tmp_path)
+    (tmp_path / "mirror-copy-file").touch()
+    (tmp_path / "mirror-copy-other").mkdir(mode=0o700)
+    with job_files(PLAN):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {left.name, "mirror-copy-link", "mirror-copy-file", "mirror-copy-other"}

@@ -1,0 +1,159 @@
+"""What all three Spark jobs do alike: where a worker's lines go, and what becomes of a worker that lacks a module."""
+
+import logging
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+
+from jobs.spark_job import on_worker, run_on_workers
+from mirror.audit import parallel
+from mirror.audit.context import AuditContext
+from mirror.audit.range import AuditRange, Outcome
+from mirror.config.resolved_flow import ClientSettings
+from mirror.copy import run as copy_run
+from mirror.copy.model import LaneResult
+from mirror.errors import ClusterUnreachable, WorkerUnprepared
+from mirror.kafka.client_log import REPEATS, client_log
+from mirror.offsets.partition import TopicPartition
+from mirror.spark.log import relayed
+from mirror.sync.groups import job
+from mirror.sync.groups.checkpoints import CheckpointsResult
+from services.java import ROOT
+
+CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"
+CLIENTS = ClientSettings({}, {}, {}, {})
+RANGE = AuditRange(TopicPartition("orders", 0), TopicPartition("east.orders", 0), 0, 1_200, 0, 1_200, 1_200, 1_200)
+DOWN = ClusterUnreachable("west", "west-1:9092", 30)
+FUNCTIONS = {each.stem: re.findall(r'"(mirror[\w.]+:\w+)"', each.read_text(encoding="utf-8")) for each in (ROOT / "jobs").glob("*.py")}
+"""What each job runs on its workers, by its file."""
+(COPY,), (AUDIT,), (GROUPS,) = (FUNCTIONS[name] for name in ("copy_ranges", "audit_ranges", "emit_checkpoints"))
+# It reads a pickled function, and runs it as a worker without the library would.
+BARE_WORKER = """
+import pickle, sys
+sys.modules["mirror"] = None
+print(list(pickle.load(sys.stdin.buffer)("mirror.copy.run:copy_side_by_side", "INFO", False, [])))
+"""
+
+
+class SparkOfThisProcess:
+    """A SparkContext whose workers are this process."""
+
+    def __init__(self, master: str) -> None:
+        self.master = master
+
+    def parallelize(self, tasks: Sequence[bytes], slices: int) -> "SparkOfThisProcess":
+        self.parts = [tasks[number::slices] for number in range(slices)]
+        return self
+
+    def mapPartitions(self, function: Callable[[Iterable[bytes]], Iterator[Any]]) -> "SparkOfThisProcess":
+        self.answers = [answer for part in self.parts for answer in function(iter(part))]
+        return self
+
+    def collect(self) -> list[Any]:
+        return self.answers
+
+
+def client_speaks() -> None:
+    for number in range(3):
+        client_log.error("FAIL [thrd:main]: connection refused (after %dms in state CONNECT)", number)
+
+
+def copies_lane(task: Any) -> LaneResult:
+    client_speaks()
+    return LaneResult(task)
+
+
+def audits(_context: Any, stretches: Sequence[AuditRange]) -> list[Outcome]:
+    client_speaks()
+    return [Outcome(stretch, error=DOWN.report()) for stretch in stretches]
+
+
+def emits(*_: Any) -> CheckpointsResult:
+    client_speaks()
+    return CheckpointsResult(1)
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the workers run, without clusters. Of the clients of earlier tests nothing waits to be said at the end of a job."""
+    REPEATS.left_out()
+    monkeypatch.setattr(copy_run, "copy_lane", copies_lane)
+    monkeypatch.setattr(parallel, "compare_audit_ranges", audits)
+    monkeypatch.setitem(job.GROUP_STEPS, "checkpoints", job.GroupStep(emits, job.GROUP_STEPS["checkpoints"].done))
+
+
+CONTEXT: Any = AuditContext("east", "west", 4, CLIENTS)
+JOBS = {
+    "copy": (COPY, [3], [LaneResult(3)], None),
+    "audit": (
+        AUDIT,
+        [(CONTEXT, [RANGE])],
+        [Outcome(RANGE, error=DOWN.report())],
+        "east->west: 1,200 offsets of 1 partitions compared in 0.0 s, 1 with an error.",
+    ),
+    "checkpoints": (
+        GROUPS,
+        [("checkpoints", CONTEXT, ["shop", "till"], False)],
+        [CheckpointsResult(1)],
+        "east->west: checkpoints of 2 groups in 0.0 s.",
+    ),
+}
+
+
+@pytest.mark.parametrize("master", [CLUSTER, LOCAL])
+@pytest.mark.parametrize("name", JOBS)
+def test_a_workers_lines_reach_the_tasks_log_at_their_level(
+    name: str, master: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    function, tasks, expected, line = JOBS[name]
+    assert run_on_workers(SparkOfThisProcess(master), function, tasks, 1) == expected
+    said = capsys.readouterr().err.splitlines()
+    if master == CLUSTER:  # the first half is what a worker's executor has, the second what the driver wrote
+        assert said[len(said) // 2 :] == said[: len(said) // 2]
+        said = said[len(said) // 2 :]
+    logging.getLogger("mirror").propagate = True
+    caplog.set_level("INFO")
+    caplog.clear()
+    assert list(relayed(said)) == []
+    refused = "librdkafka: FAIL connection refused"
+    levels = {(record.levelname, record.getMessage().partition(" (")[0]) for record in caplog.records}
+    assert levels == {("WARNING", refused)} | ({("INFO", line)} if line else set())
+    assert [text for text in caplog.messages if refused in text] == [
+        f"{refused} (after 0ms in state CONNECT)",
+        f"{refused} (the same line came 2 times more)",
+    ]
+
+
+def test_answers_come_in_the_order_of_the_tasks_and_no_task_is_no_answer() -> None:
+    spark = SparkOfThisProcess(CLUSTER)
+    assert [result.lane for result in run_on_workers(spark, COPY, [1, 2, 3, 4], 4)] == [1, 2, 3, 4]
+    assert run_on_workers(spark, COPY, [], 0) == []
+
+
+def test_a_worker_without_a_module_of_its_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(WorkerUnprepared, match="cannot import 'confluent_kafka' with"):
+        run_on_workers(SparkOfThisProcess(LOCAL), COPY, [1], 1)
+    monkeypatch.undo()
+    with pytest.raises(WorkerUnprepared, match=r"cannot import .mirror\.nothing. with"):
+        run_on_workers(SparkOfThisProcess(LOCAL), "mirror.nothing:at_all", [1], 1)
+
+
+def test_a_worker_without_the_library_can_say_so() -> None:
+    command = [sys.executable, "-I", "-c", BARE_WORKER]
+    done = subprocess.run(command, input=cloudpickle.dumps(on_worker), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"'module': 'mirror'" in done.stdout
+
+
+def test_the_tasks_are_pickled_apart_from_what_reads_them() -> None:
+    """A task whose classes a worker lacks must not keep it from saying so."""
+    (answer,) = on_worker("mirror.nothing:at_all", "INFO", False, iter([b"no pickle"]))
+    assert answer["module"] == "mirror.nothing"
+    assert pickle.dumps(answer)

@@ -1,0 +1,126 @@
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mirror.errors import ConfigurationError
+from mirror.spark.package import package
+from mirror.spark.start import (
+    LOG4J,
+    TunedSpark,
+    environment,
+    installed_spark,
+    is_local,
+    master_of,
+    program,
+    properties_file,
+    tuned_spark,
+)
+
+CLUSTER = "spark://master:7077"
+TUNED = TunedSpark(Path("/tuned"))
+SCRATCH = Path("/scratch")
+
+
+@pytest.mark.parametrize(
+    ("master", "local"), [("local", True), ("local[*,4]", True), ("local-cluster[2,1,1024]", False), (CLUSTER, False), ("yarn", False)]
+)
+def test_only_threads_of_one_process_are_local(master: str, local: bool) -> None:
+    assert is_local(master) is local
+
+
+def test_the_tuned_properties_are_for_local_masters_alone() -> None:
+    assert properties_file("local[*,4]", "", TUNED) == "/tuned/spark.properties"
+    assert properties_file("local[*,4]", "", None) is None
+    assert properties_file(CLUSTER, "", TUNED) is None
+
+
+def test_a_configured_properties_file_is_for_any_master_and_has_to_exist(tmp_path: Path) -> None:
+    own = tmp_path / "own.properties"
+    own.touch()
+    assert properties_file("local[*,4]", str(own), TUNED) == properties_file(CLUSTER, str(own), None) == str(own)
+    with pytest.raises(ConfigurationError, match=r"mirror\.spark\.properties\.file: there is no such file"):
+        properties_file(CLUSTER, str(tmp_path / "none"), None)
+
+
+def test_a_tuned_start_counts_when_its_last_file_is_there(tmp_path: Path) -> None:
+    assert tuned_spark(tmp_path) is None
+    (tmp_path / "spark.properties").touch()
+    assert tuned_spark(tmp_path) == TunedSpark(tmp_path)
+
+
+def test_the_program_is_ours_locally_and_the_clusters_own_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = str(installed_spark() / "bin" / "spark-submit")
+    monkeypatch.setenv("PATH", "/nothing/here")
+    assert program("local[*,4]", "spark-submit", TUNED) == "/tuned/home/bin/spark-submit"
+    assert program("local[*,4]", "spark-submit", None) == ours
+    assert program(CLUSTER, "spark-submit", TUNED) == ours
+    assert program(CLUSTER, "spark3-submit", None) == "spark3-submit"
+    (tmp_path / "spark-submit").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program(CLUSTER, "spark-submit", None) == "spark-submit"
+    assert program("local[*,4]", "spark-submit", None) == ours
+
+
+def test_a_cluster_keeps_its_own_python_address_and_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MIRROR_CONFIG", raising=False)
+    there = environment(CLUSTER, "", TUNED, SCRATCH)
+    assert set(there) == {"MIRROR_CONFIG", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"}
+    assert there["MIRROR_CONFIG"] == "", "no configuration is ever taken that nobody named"
+    here = environment("local[*,4]", "", TUNED, SCRATCH)
+    assert (here["PYSPARK_PYTHON"], here["SPARK_LOCAL_IP"], here["SPARK_HOME"]) == (sys.executable, "127.0.0.1", "/tuned/home")
+    assert here["SPARK_LOCAL_DIRS"] == "/scratch"
+    assert environment("local[*,4]", "", None, SCRATCH)["SPARK_HOME"] == str(installed_spark())
+
+
+def test_the_job_finds_the_configuration_that_we_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIRROR_CONFIG", "/one.properties,/two.properties")
+    assert environment(CLUSTER, "", None, SCRATCH)["MIRROR_CONFIG"] == "/one.properties,/two.properties"
+    assert environment(CLUSTER, "/given.properties", None, SCRATCH)["MIRROR_CONFIG"] == "/given.properties"
+
+
+def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
+    with zipfile.ZipFile(package(tmp_path)) as archive:
+        names = archive.namelist()
+    assert "mirror/copy/run.py" in names
+    assert all(name.startswith("mirror/") and name.endswith(".py") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("fields", "master"),
+    [
+        ({"host": "spark://one", "port": "7077"}, "spark://one:7077"),
+        ({"host": "spark://one:7077"}, "spark://one:7077"),
+        ({"host": "local[2]"}, "local[2]"),
+    ],
+)
+def test_a_copy_by_hand_reads_the_master_as_airflow_does(fields: dict[str, str], master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIRROR_CONNECTIONS", json.dumps({f"spark_prod:{field}": value for field, value in fields.items()}))
+    monkeypatch.setattr("mirror.config.references._lookup", [])
+    assert master_of("spark_prod") == master
+
+
+def test_a_connection_that_cannot_be_asked_for_is_an_error_that_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirror.config.references._lookup", [])
+    with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*--master.*spark_prod"):
+        master_of("spark_prod")
+
+
+def test_spark_logs_by_our_file_on_a_local_master_unless_the_user_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    ours = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
+    assert LOG4J.is_file()
+    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == ours
+    assert "SPARK_SUBMIT_OPTS" not in environment(CLUSTER, "", None, SCRATCH)
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Da=b")
+    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
+    (tmp_path / "log4j2.xml").touch()
+    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", "", None, SCRATCH)
+    (tmp_path / "log4j2.xml").unlink()
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dlog4j2.configurationFile=/mine.xml")
+    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", "", None, SCRATCH)

@@ -1,0 +1,91 @@
+"""A run's figures are its own: what another run brought meanwhile is named as that, with the run it was."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from mirror.airflow.copy_xcom import plan_to_xcom, published_to_xcom, results_to_xcom, verdict_from_xcom, verdict_to_xcom
+from mirror.copy.job import results_from_columns, results_to_columns
+from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, Watermark
+from mirror.copy.publish import compared
+from mirror.copy.verdict import verdict
+from mirror.formats.ledger import Writer
+from mirror.plan.model import Plan, Range
+from tests.unit.ledger_records import ledger_record
+
+OURS, OTHER = "east-to-west.copy / scheduled__1", "east-to-west.backfill / scheduled__1"
+PLANNED = Range("orders", 0, "id", 10, 20, "behind", records=100, bytes=1000)
+PLAN, TP = Plan("east->west", (PLANNED,)), PLANNED.topic_partition
+
+
+def record(run, records=110, size=1250, watermark=20):
+    writer = Writer("", "host", run, datetime(2026, 11, 21, tzinfo=UTC))
+    return {TP: ledger_record(watermark=watermark, target_next=20, records=records, bytes=size, writer=writer)}
+
+
+def lane(records=0, size=0, elsewhere=()):
+    marks = (Watermark("orders", 0, 20, 20, records, size),) if records else ()
+    return LaneResult(0, marks, copied_elsewhere=tuple(elsewhere))
+
+
+def judged(results, records):
+    return verdict(PLAN, results, compared(PLAN, results, records, OURS))
+
+
+def test_a_run_takes_no_credit_for_what_another_one_copied():
+    found = judged([lane()], record(OTHER))
+    assert (found.state, found.records, found.bytes, found.errors) == ("done", 0, 0, ())
+    assert str(found) == (
+        f"done: 0 records, 0 bytes copied; 10 records, 250 bytes of 1 partitions were copied meanwhile by another run: {OTHER}"
+    )
+
+
+def test_what_the_lanes_found_in_the_ledger_is_not_theirs_though_they_wrote_last():
+    found = judged([lane(4, 100, [CopiedElsewhere("orders", 0, 6, 150, OTHER)])], record(OURS))
+    assert (found.records, found.bytes) == (4, 100)
+    assert "6 records, 150 bytes of 1 partitions were copied meanwhile by another run" in str(found)
+
+
+def test_what_another_run_copied_behind_the_lanes_is_not_theirs():
+    found = judged([lane(4, 100)], record(OTHER))
+    assert (found.records, found.bytes) == (4, 100)
+    assert "6 records, 150 bytes of 1 partitions" in str(found)
+
+
+@pytest.mark.parametrize("results", [[], [lane()], [lane(4, 100)]])
+def test_an_earlier_try_and_a_commit_whose_answer_was_lost_are_the_runs_own(results):
+    found = judged(results, record(OURS))
+    assert (found.records, found.bytes, found.copied_elsewhere) == (10, 250, ())
+
+
+def test_a_run_without_a_name_has_all_that_no_lane_saw_come_from_elsewhere():
+    found = compared(PLAN, [lane(4, 100, [CopiedElsewhere("orders", 0, 6, 150, OTHER)])], record(OTHER))
+    assert (found.watermarks[0].records, found.watermarks[0].bytes) == (4, 100)
+
+
+def test_an_unnamed_other_run_is_told_as_that():
+    assert str(judged([lane()], record(""))).endswith("were copied meanwhile by another run that has no name (by hand, or an older mirror)")
+
+
+def test_the_lanes_answer_keeps_it_on_its_way_and_one_of_an_older_mirror_is_read():
+    results = [lane(4, 100, [CopiedElsewhere("orders", 0, 6, 150, OTHER)])]
+    columns = results_to_columns(results)
+    assert results_from_columns(columns) == results
+    del columns["copied_elsewhere"]
+    assert results_from_columns(columns) == [lane(4, 100)]
+    assert "copied_elsewhere" not in results_to_columns([lane(4, 100)]), "nothing is added where there is nothing to tell"
+
+
+def test_the_verdict_task_reads_it_from_what_the_others_left():
+    published = compared(PLAN, [lane()], record(OTHER), OURS)
+    left = published_to_xcom(published)
+    assert verdict_from_xcom(plan_to_xcom(PLAN), results_to_xcom([lane()]), left) == judged([lane()], record(OTHER))
+    whole = {**results_to_xcom([lane()]), "verdict": verdict_to_xcom(judged([lane()], record(OTHER)))}
+    assert verdict_from_xcom(plan_to_xcom(PLAN), whole, left).copied_elsewhere == published.copied_elsewhere
+    shares, anew = (EngineShare("batches", 1, 4, 100),), (EncodedAnew("few", 2, "orders", 0),)
+    with_engines = verdict_to_xcom(replace(judged([lane()], record(OTHER)), engines=shares, encoded_anew=anew))
+    by_engine = verdict_from_xcom(plan_to_xcom(PLAN), json.loads(json.dumps({**whole, "verdict": with_engines})), left)
+    assert (by_engine.engines, by_engine.encoded_anew) == (shares, anew)
+    assert "copied_elsewhere" not in published_to_xcom(compared(PLAN, [lane()], record(OURS), OURS)), "an older mirror reads it as ever"

@@ -1,0 +1,180 @@
+"""What files and classes are called: by what they are, never by what happened to them, and each word has one meaning."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.test_imports import LIBRARY, ROOT
+
+FOLDERS = ("include/mirror", "dags", "jobs", "plugins", "services", "tests", "tools")
+PRONOUNS = set("all any both each every it its none other others our ours own some that these they this those what which who whose".split())
+IRREGULAR = set(
+    "been begun bound broken brought built chosen come done drawn driven fallen felt found given gone got had held hidden kept known laid "
+    "left lost made meant met paid said seen sent shown sold spent stood sworn "
+    "taken taught thought told thrown understood won written".split()
+)
+"""Participles that no ending gives away."""
+NOUNS = {
+    "binding": "what a decision is bound to",
+    "embed": "a verb",
+    "fencing": "Kafka's word: an older producer of a transactional id is shut out",
+    "feed": "what a page polls",
+    "formatting": "how values become text",
+    "handling": "what is done with errors",
+    "listing": "the lines of one",
+    "logging": "the field's word",
+    "mapping": "the table from Java's client settings to librdkafka's",
+    "messaging": "the field's word",
+    "monitoring": "the folder of dashboards and alert rules",
+    "need": "a noun",
+    "partitioning": "Kafka's word",
+    "polling": "the field's word: asking until it is there, or until a deadline",
+    "publishing": "making a run's results final",
+    "rendering": "templates to pages",
+    "routing": "which channel gets an alert",
+    "seed": "a noun",
+    "setting": "a value with the key that the user wrote",
+    "speed": "a noun",
+    "string": "a noun",
+    "testing": "the field's word",
+    "thinning": "how an offset map is made shorter",
+    "throttling": "the field's word",
+    "timing": "a noun",
+    "tracking": "which problems are new, still there, or over",
+    "waiting": "polling of tests: for what they expect, and until a deadline",
+}
+"""Words that end like participles and are nouns of the field."""
+
+FLOW_CLASSES = {
+    "Flow",
+    "FlowName",
+    "InvalidFlow",
+    "FlowPage",
+    "FlowProblem",
+    "FlowSnapshot",
+    "FlowState",
+    "FlowSummary",
+    "FlowSnapshotBuilder",
+    "FlowDag",
+    "ResolvedFlow",
+}
+"""Classes of a replication flow, or of what is said about one."""
+
+
+VAGUE_NAMES = set("asked each found kept known left made seen shown told".split())
+"""They say that something happened to a value, or that there is one, and not what it is."""
+ROOMS_WITH_VAGUE_NAMES = {"cli", "config", "web"}
+
+
+def is_participle_or_pronoun(name: str) -> bool:
+    """By the name's last word, which says what the file is."""
+    word = name.rpartition("_")[2]
+    return word not in NOUNS and (word in PRONOUNS | IRREGULAR or (len(word) > 4 and word.endswith(("ed", "ing"))))
+
+
+def library_trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(LIBRARY.rglob("*.py")):
+        yield path.relative_to(LIBRARY), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def stray_flows(tree: ast.AST) -> Iterator[str]:
+    """Parameters and fields `flow` and `flows` that hold something else than a replication flow, what is said of one, or its name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.arg(arg="flow" | "flows" as name, annotation=ast.expr() as kind) if not says_flow(kind):
+                yield f"line {node.lineno}: {name}: {ast.unparse(kind)}"
+            case ast.AnnAssign(target=ast.Name(id="flow" | "flows" as name), annotation=kind) if not says_flow(kind):
+                yield f"line {node.lineno}: {name}: {ast.unparse(kind)}"
+
+
+def says_flow(annotation: ast.expr) -> bool:
+    return any(word in ast.unparse(annotation) for word in ("Flow", "Configuration", "str"))
+
+
+def vague_names(tree: ast.AST) -> Iterator[str]:
+    """Functions, parameters, fields, attributes and variables that are called by one of VAGUE_NAMES alone."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ) if name.strip("_") in VAGUE_NAMES:
+                yield f"line {node.lineno}: {name}"
+
+
+def test_no_module_is_called_by_a_participle_or_a_pronoun() -> None:
+    modules = (path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    assert sorted(str(path) for path in modules if is_participle_or_pronoun(path.stem)) == []
+
+
+def test_no_class_has_the_name_of_another_one() -> None:
+    """Private ones neither: who searches for a name finds one thing."""
+    names = Counter(node.name for _, tree in library_trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert sorted(name for name, count in names.items() if count > 1) == []
+
+
+def test_flow_is_a_replication_flow_and_nothing_else() -> None:
+    classes = {
+        node.name for _, tree in library_trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and "Flow" in node.name
+    }
+    assert classes <= FLOW_CLASSES
+    assert [f"{path} {stray}" for path, tree in library_trees() for stray in stray_flows(tree)] == []
+
+
+def test_no_value_is_called_by_what_happened_to_it() -> None:
+    trees = [(path, tree) for path, tree in library_trees() if len(path.parts) > 1 and path.parts[0] not in ROOMS_WITH_VAGUE_NAMES]
+    assert [f"{path} {name}" for path, tree in trees for name in vague_names(tree)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("kept", True),
+        ("beginning", True),
+        ("each", True),
+        ("translated", True),
+        ("closing", True),
+        ("history_asked", True),
+        ("lost_records", False),
+        ("mapping", False),
+        ("ring", False),
+        ("seed", False),
+        ("ledger", False),
+    ],
+)
+def test_rule_says_no_where_it_should(name: str, expected: bool) -> None:
+    assert is_participle_or_pronoun(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def run(flow: Flow) -> None: ...", False),
+        ("def run(flow: str) -> None: ...", False),
+        ("def run(flow: InFlightPartition) -> None: ...", True),
+        ("class Engine:\n    flows: tuple[InFlightPartition, ...]", True),
+    ],
+)
+def test_rule_says_what_is_no_flow(code: str, expected: bool) -> None:
+    assert bool(list(stray_flows(ast.parse(code)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("found = []", True),
+        ("def told(error: Error) -> str: ...", True),
+        ("def run(seen: Observation) -> None: ...", True),
+        ("class Part:\n    left: Intervals", True),
+        ("self._known = known_topics", True),
+        ("found_id = topic.id", False),
+        ("print(known)", False),
+    ],
+)
+def test_rule_says_what_is_vague(code: str, expected: bool) -> None:
+    assert bool(list(vague_names(ast.parse(code)))) == expected

@@ -1,0 +1,374 @@
+"""Run as a program, beside an Airflow that nobody has set up: follows one record from the DAG to the commit, and prints which files it met.
+
+Of the mirror nothing is replaced but what speaks to brokers: the adapters of kafka/ and the clients of copy/confluent have a source with
+one record and a target that takes it, and spark-submit runs the job in this process. Airflow's tasks are called one after the other.
+
+Printed is JSON: `stations`, the files on the call stack whenever a broker is asked or told something, in the order in which the record
+meets them; `calls`, which of them called which; `files`, all files of the way's rooms of which a function ran.
+"""
+
+import importlib
+import json
+import runpy
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from inspect import CO_NEWLOCALS, CO_OPTIMIZED
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType, ModuleType, SimpleNamespace
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = ROOT / "include" / "mirror"
+ROOMS = ("airflow", "plan", "spark", "copy")
+"""With dags/ and jobs/, where a record's way leads through; the adapters of kafka/ and what knows no cluster are its tools."""
+DAG, ORDERS, REMOTE, LEDGER, CONTROL = "east-to-west.copy", "orders", "east.orders", "mm2-ledger.east.internal", "mm2-control.east.internal"
+
+
+class Way:
+    """Takes down which files a record meets."""
+
+    def __init__(self) -> None:
+        self.stations: list[str] = []
+        self.calls: set[tuple[str, str]] = set()
+        self.files: set[str] = set()
+
+    def met(self) -> None:
+        """Called by whoever stands in for a broker, XCom or Spark: the files on the stack are stations."""
+        stack = self.stack()
+        self.stations += [name for name in dict.fromkeys(stack) if name not in self.stations]
+        self.calls |= {(caller, called) for caller, called in pairwise(stack) if caller != called}
+
+    def stack(self) -> list[str]:
+        """The files on the stack, outermost first; of a thread behind those of whoever started it."""
+        here = [name for name in map(self._file, reversed(list(frames(sys._getframe())))) if name is not None]
+        return [*getattr(threading.current_thread(), "started_by", ()), *here]
+
+    def trace(self, frame: FrameType, event: str, argument: object) -> None:
+        """A profiler that remembers the files of functions that ran; what runs while a module is imported is none."""
+        flags = CO_OPTIMIZED | CO_NEWLOCALS
+        if event == "call" and frame.f_code.co_flags & flags == flags and (name := self._file(frame)) is not None:
+            self.files.add(name)
+
+    def _file(self, frame: FrameType) -> str | None:
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(LIBRARY):
+            name = path.relative_to(LIBRARY)
+            return str(name) if name.parts[0] in ROOMS else None
+        return str(path.relative_to(ROOT)) if path.parent in (ROOT / "dags", ROOT / "jobs") else None
+
+
+def frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame and its callers, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+WAY = Way()
+
+
+# ---------------------------------------------------------------- brokers
+
+
+class Brokers:
+    """Both clusters: one topic with one partition, of which [0, 5) is copied, and one record more."""
+
+    ends: dict[tuple[str, int], int]
+
+    def __init__(self) -> None:
+        from mirror.offsets.partition import TopicPartition
+
+        self.ends = {TopicPartition(ORDERS, 0): 6, TopicPartition(REMOTE, 0): 5}
+        self.written: list[str] = []
+        self.open: set[Any] = set()
+        self.record = Message(ORDERS, 5)
+
+    def place(self, topic: str, partition: int) -> int:
+        from mirror.offsets.partition import TopicPartition
+
+        tp = TopicPartition(topic, partition)
+        offset = self.ends.get(tp, 0)
+        self.ends[tp] = offset + 1
+        self.open.add(tp)
+        return offset
+
+    def write_markers(self) -> None:
+        for tp in self.open:
+            self.ends[tp] += 1
+        self.open.clear()
+
+    def ledger_record(self) -> Any:
+        from mirror.formats.ledger import LedgerRecord, Writer
+        from mirror.offsets.map import OffsetMap, Run
+
+        writer = Writer("", "elsewhere", "an earlier run", datetime.now(UTC))
+        offsets = OffsetMap().extended((Run(0, 0, 5),))
+        return LedgerRecord(
+            5, 0, f"id-{ORDERS}", REMOTE, f"id-{REMOTE}", 5, "east-id", "west-id", 16, offsets, writer, ((0, 5),), records=5
+        )
+
+
+class Message:
+    """A record as the client hands it out."""
+
+    def __init__(self, topic: str, offset: int) -> None:
+        self._topic, self._offset = topic, offset
+
+    def __getattr__(self, name: str) -> Callable[[], Any]:
+        return lambda: {"partition": 0, "timestamp": (1, 1_700_000_000_000), "key": b"k", "value": b"v", "leader_epoch": 0}.get(name)
+
+    def topic(self) -> str:
+        return self._topic
+
+    def offset(self) -> int:
+        return self._offset
+
+
+class Report(Message):
+    """What the client tells of a record that was delivered."""
+
+    def offset(self) -> int:
+        WAY.met()
+        return super().offset()
+
+
+class MemoryCluster:
+    """What a plan and a lane ask of `mirror.kafka.cluster.Cluster`."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 1.0) -> None:
+        self.alias, self.timeout = alias, timeout
+
+    def __enter__(self) -> "MemoryCluster":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def cluster_id(self) -> str:
+        WAY.met()
+        return f"{self.alias}-id"
+
+    def names(self) -> list[str]:
+        WAY.met()
+        return [ORDERS] if self.alias == "east" else [REMOTE, LEDGER, CONTROL]
+
+    def topics(self, names: Iterable[str], errors: object = None, operation: str = "DESCRIBE") -> dict[str, Any]:
+        from mirror.kafka.model import Partition, Topic
+
+        WAY.met()
+        return {name: Topic(name, f"id-{name}", (Partition(0, 1, (1,), (1,)),)) for name in names}
+
+    def topic_ids(self, names: Iterable[str], errors: object = None) -> dict[str, str]:
+        WAY.met()
+        return {name: f"id-{name}" for name in names}
+
+    def configs(self, names: Iterable[str], errors: object = None) -> dict[str, Any]:
+        WAY.met()
+        return {name: {} for name in names}
+
+    def offsets(self, partitions: Iterable[Any], at: str, committed: bool = False, errors: object = None) -> dict[Any, int]:
+        WAY.met()
+        return {tp: 0 if at == "earliest" else BROKERS.ends.get(tp, 0) for tp in partitions}
+
+    def ends(self, partitions: Iterable[Any], errors: object = None) -> dict[Any, Any]:
+        from mirror.kafka.model import End
+
+        WAY.met()
+        return {tp: End(BROKERS.ends[tp], 0) for tp in partitions}
+
+
+class MemoryLedger:
+    """What a plan and a lane ask of `mirror.kafka.ledger.Ledger`."""
+
+    def __init__(self, topic: str, lanes: int, target: object, settings: object) -> None:
+        self.topic, self.lanes = topic, lanes
+
+    def topic_id(self) -> str:
+        return f"id-{LEDGER}"
+
+    def read(self) -> Any:
+        from mirror.kafka.ledger import LedgerView
+        from mirror.offsets.partition import TopicPartition
+
+        WAY.met()
+        return LedgerView({TopicPartition(ORDERS, 0): BROKERS.ledger_record()})
+
+    def read_fenced(self, lane: int) -> Any:
+        from mirror.kafka.ledger import FencedLane
+
+        WAY.met()
+        return FencedLane(self.read().records, 0)
+
+
+class MemoryControl:
+    """What a plan asks of `mirror.kafka.control.Control`."""
+
+    def __init__(self, *_: object) -> None:
+        self.topic = CONTROL
+
+    def exists(self) -> bool:
+        return True
+
+    def read(self) -> tuple[Any, ...]:
+        from mirror.formats.control import LEDGER as OF_THE_LEDGER
+        from mirror.formats.control import Decision
+
+        WAY.met()
+        return (Decision(OF_THE_LEDGER, "plan", datetime.now(UTC), "the ledger of this flow", ledger_id=f"id-{LEDGER}"),)
+
+
+class MemoryReader:
+    """Finds no record where none of ours should stand."""
+
+    def __init__(self, alias: str, settings: object) -> None:
+        pass
+
+    def first_visible(self, ranges: Mapping[Any, Any], seconds: float, errors: object, in_all: bool = True) -> dict[Any, Any]:
+        WAY.met()
+        return {}
+
+
+class Client:
+    """Either client of the engine: what is not said here it does without a word."""
+
+    def __init__(self, settings: object) -> None:
+        self.records = [BROKERS.record]
+        self.reports: list[Callable[[], None]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: WAY.met()
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    def consume(self, records: int, seconds: float) -> list[Message]:
+        WAY.met()
+        found, self.records = self.records, []
+        return found
+
+    def produce(self, topic: str, value: bytes, key: bytes, partition: int, report: Any, *_: object) -> None:
+        WAY.met()
+        BROKERS.written.append(topic)
+        self.reports.append(lambda: report(None, Report(topic, BROKERS.place(topic, partition))))
+
+    def flush(self, seconds: float) -> int:
+        while self.reports:
+            self.reports.pop(0)()
+        return 0
+
+    def commit_transaction(self, seconds: float) -> None:
+        WAY.met()
+        BROKERS.write_markers()
+
+
+# ---------------------------------------------------------------- Spark and Airflow
+
+
+class MemoryContext:
+    """A SparkContext of one worker, which is this process; its settings, and what else pyspark has, are one too."""
+
+    defaultParallelism, version, master, applicationId = 1, "4", "local[1]", "local-1"  # noqa: N815 — Spark's own names
+
+    _jsc = SimpleNamespace(stop=lambda: None)
+
+    def __call__(self, conf: object = None) -> "MemoryContext":
+        return self
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *_: self
+
+    def parallelize(self, tasks: list[bytes], slices: int) -> Any:
+        WAY.met()
+        return SimpleNamespace(mapPartitions=lambda work: SimpleNamespace(collect=lambda: list(work(iter(tasks)))))
+
+
+class FollowedThread(threading.Thread):
+    """A thread that knows who started it."""
+
+    def start(self) -> None:
+        WAY.met()
+        self.started_by = WAY.stack()
+        super().start()
+
+
+def chained(*tasks: Any) -> None:
+    """Airflow's `chain`, by which a DAG's file puts its tasks into order."""
+    from airflow.sdk.bases.operator import chain
+
+    WAY.met()
+    chain(*tasks)
+
+
+def submit(hook: Any, application: str = "", **_: object) -> None:
+    """Stands in for spark-submit."""
+    WAY.met()
+    spark = ModuleType("pyspark")
+    spark.SparkConf = spark.SparkContext = spark.cloudpickle = MemoryContext()  # type: ignore[attr-defined]
+    sys.modules["pyspark"] = spark
+    sys.path.insert(0, str(Path(application).parent))  # as Python does with a program
+    runpy.run_path(application)["main"](*hook._application_args)
+
+
+def replace(stand_ins: Mapping[str, object]) -> None:
+    """Puts a stand-in into the place of each name, `<module>:<name>`."""
+    for place, stand_in in stand_ins.items():
+        module, _, name = place.partition(":")
+        setattr(importlib.import_module(module), name, stand_in)
+
+
+def run_tasks(flow_dag: Any, xcom: dict[str, Any]) -> None:
+    """Plans and copies, as Airflow would."""
+
+    def pulled(task_ids: str) -> Any:
+        WAY.met()
+        return xcom.get(task_ids)
+
+    instance = SimpleNamespace(try_number=1, max_tries=3, xcom_pull=pulled)
+    run = SimpleNamespace(run_type="scheduled", dag_id=DAG, run_id="one record")
+    replace({"mirror.airflow.tasks:get_current_context": lambda: {"params": {}, "dag_run": run, "ti": instance}})
+    plan, copy = flow_dag.get_task("plan"), flow_dag.get_task("copy")
+    xcom["plan"] = plan.python_callable(*plan.op_args)
+    xcom["copy"] = copy.execute({})
+
+
+STAND_INS = {
+    "mirror.airflow.dags.copy:chain": chained,
+    "mirror.airflow.dags:get_parsing_context": lambda: SimpleNamespace(dag_id=DAG),  # as in the process of a task
+    "threading:Thread": FollowedThread,
+    "mirror.sync.flow_clusters:Cluster": MemoryCluster,
+    "mirror.sync.flow_clusters:Ledger": MemoryLedger,
+    "mirror.sync.flow_clusters:Control": MemoryControl,
+    "mirror.copy.lane_protocol:Cluster": MemoryCluster,
+    "mirror.copy.lane_preflight:Ledger": MemoryLedger,
+    "mirror.copy.lane_preflight:BoundedReader": MemoryReader,
+    "mirror.kafka.fence:Producer": Client,
+    "mirror.copy.confluent.source:Consumer": Client,
+    "mirror.copy.throttle:LOOK_EVERY_SECONDS": 3600.0,  # however slow this machine is: a lane that is done before asks nothing
+}
+
+
+def main() -> None:
+    """Follows the record."""
+    for room in ROOMS:
+        for path in sorted((LIBRARY / room).rglob("*.py")):
+            importlib.import_module(".".join(("mirror", *path.relative_to(LIBRARY).with_suffix("").parts)).removesuffix(".__init__"))
+    replace(STAND_INS)
+    SparkSubmitHook.submit = submit  # type: ignore[method-assign]
+    threading.setprofile(WAY.trace)
+    sys.setprofile(WAY.trace)
+    xcom: dict[str, Any] = {}
+    run_tasks(runpy.run_path(str(ROOT / "dags" / "mirror.py"))[DAG], xcom)
+    sys.setprofile(None)
+    assert BROKERS.written == [REMOTE, LEDGER], "the record, and the ledger's"
+    found = {"stations": WAY.stations, "calls": sorted(WAY.calls), "files": sorted(WAY.files), "copied": xcom["copy"]}
+    print("# way\n" + json.dumps(found))
+
+
+if __name__ == "__main__":
+    BROKERS = Brokers()
+    main()

@@ -1,0 +1,70 @@
+"""What many ask for at once is asked for once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mirror.web.airflow_view import MAX_STALE_SECONDS, StaleWhileRevalidate
+
+
+class Slow:
+    """Answers with a number that grows, and only when it may."""
+
+    def __init__(self) -> None:
+        self.asked, self.now = 0, 0.0
+        self.asking, self.may = threading.Event(), threading.Event()
+        self.may.set()
+
+    def __call__(self, key: str) -> int:
+        self.asking.set()
+        assert self.may.wait(10)
+        self.asked += 1
+        return self.asked
+
+    def cache(self) -> StaleWhileRevalidate[str, int]:
+        return StaleWhileRevalidate(self, 10, lambda: self.now)
+
+
+def test_an_answer_is_asked_for_again_when_it_is_old() -> None:
+    slow = Slow()
+    cache = slow.cache()
+    found = []
+    for slow.now in (0.0, 9.0, 10.0, 19.0, 1000.0):
+        found.append(cache.get("a"))
+    assert found == [1, 1, 2, 2, 3]
+    assert cache.get("b") == 4
+
+
+@pytest.mark.parametrize(("now", "known"), [(11.0, 1), (MAX_STALE_SECONDS + 1, 2)], ids=["a little old", "too old to be given"])
+def test_while_one_asks_the_others_get_what_is_known_unless_it_is_too_old(now: float, known: int) -> None:
+    slow = Slow()
+    cache = slow.cache()
+    assert cache.get("a") == 1
+    slow.now = now
+    slow.may.clear()
+    slow.asking.clear()
+    with ThreadPoolExecutor(9) as readers:
+        first = readers.submit(cache.get, "a")
+        assert slow.asking.wait(10)
+        others = [readers.submit(cache.get, "a") for _ in range(8)]
+        if known == 1:
+            assert [other.result(10) for other in others] == [1] * 8, "nobody waits"
+        slow.may.set()
+        assert {first.result(10), *(other.result(10) for other in others)} == {2, known}
+    assert slow.asked == 2
+
+
+def test_who_cannot_be_answered_is_told_and_the_next_one_asks_again() -> None:
+    answers = iter([ZeroDivisionError, 7])
+
+    def ask(_key: str) -> int:
+        answer = next(answers)
+        if answer is ZeroDivisionError:
+            raise ZeroDivisionError
+        return answer
+
+    cache = StaleWhileRevalidate(ask, 10)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("a")
+    assert cache.get("a") == 7
