@@ -1,37 +1,39 @@
-# Airflow with the mirror, Java and Spark in one image: with LocalExecutor, spark-submit runs in the scheduler's container.
-FROM python:3.11.13-slim-bookworm
+# Airflow's own image with the mirror's wheel, Java and Spark: with LocalExecutor, spark-submit runs in the scheduler's container.
+FROM apache/airflow:3.3.2-python3.11
 
+USER root
 RUN apt-get update \
     && apt-get install -y --no-install-recommends openjdk-17-jre-headless \
     && rm -rf /var/lib/apt/lists/*
 
+# That image installs packages as this user alone.
+USER airflow
 COPY requirements.lock /opt/mirror/requirements.lock
-RUN pip install --root-user-action ignore --no-cache-dir --no-deps --require-hashes -r /opt/mirror/requirements.lock
+RUN pip install --no-cache-dir --no-deps --require-hashes -r /opt/mirror/requirements.lock
 
-# The tuned Spark start fits this Java and these jars alone, so it belongs into the image; it needs no more of the mirror than two modules.
+COPY pyproject.toml /opt/mirror/wheel/pyproject.toml
+COPY README.md /opt/mirror/wheel/README.md
+COPY LICENSE /opt/mirror/wheel/LICENSE
+COPY include /opt/mirror/wheel/include
+COPY jobs /opt/mirror/wheel/jobs
+RUN cd /opt/mirror/wheel \
+    && python -m hatchling build -t wheel -d /tmp/dist \
+    && pip install --no-cache-dir --no-deps /tmp/dist/*.whl \
+    && rm -r /tmp/dist
+
+# The tuned Spark start fits this Java and these jars alone, so it belongs into the image.
 COPY tools/tune_spark.py /opt/mirror/tools/tune_spark.py
-COPY include /opt/mirror/include
 RUN python /opt/mirror/tools/tune_spark.py
 
 COPY dags /opt/mirror/dags
-COPY jobs /opt/mirror/jobs
-COPY plugins /opt/mirror/plugins
 COPY compose /opt/mirror/compose
-# Nobody may write here later, so without this every process would compile every module again.
-RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/mirror
 
-# A named volume takes over the owner of the directory that it is mounted on.
-RUN useradd --uid 50000 --gid 0 --home-dir /opt/airflow --create-home airflow \
-    && mkdir /opt/airflow/logs \
-    && chown airflow:0 /opt/airflow/logs
-
-ENV AIRFLOW_HOME=/opt/airflow \
-    AIRFLOW__CORE__DAGS_FOLDER=/opt/mirror/dags \
-    AIRFLOW__CORE__PLUGINS_FOLDER=/opt/mirror/plugins \
+# The page comes with the package.
+ENV AIRFLOW__CORE__DAGS_FOLDER=/opt/mirror/dags \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
-    MIRROR_CONFIG=/opt/mirror/mm2.properties \
-    PYTHONPATH=/opt/mirror/include
+    MIRROR_CONFIG=/opt/mirror/config/mm2.properties
 
-USER airflow
 WORKDIR /opt/mirror
+# The image's own entrypoint takes every command that it does not know for one of `airflow`.
+ENTRYPOINT []
 CMD ["airflow", "version"]

@@ -4,6 +4,12 @@
 set -eu
 airflow db migrate
 pools=$(mktemp)
-python -m mirror pools > "$pools"
-airflow pools import "$pools"
-rm "$pools"
+trap 'rm -f "$pools"' EXIT
+# A configuration that cannot be used must not keep Airflow down: there, the DAG mirror.configuration says what is wrong.
+if ! python -m mirror pools > "$pools"; then
+    echo "Some of the configuration cannot be used: see above, and the DAG mirror.configuration in Airflow." >&2
+    echo "Airflow starts all the same. When it is corrected: docker compose run --rm init" >&2
+fi
+if [ -s "$pools" ]; then
+    airflow pools import "$pools"
+fi
