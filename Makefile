@@ -7,7 +7,7 @@ export PYTHONPATH := include:.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint format test test-unit faults compat bench demo stop pools lock
+.PHONY: help install lint rules types docs format test test-unit faults compat bench demo stop pools lock wheel promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -22,7 +22,8 @@ demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being 
 stop: ## stop what `make demo` left running
 	@$(PY) -m services.demo stop
 
-test: lint ## all tests, on real brokers and a real Airflow, three files at a time: they mostly wait
+test: ## all tests, on real brokers and a real Airflow, three files at a time: they mostly wait
+	@$(MAKE) --no-print-directory -j 2 docs lint
 	$(PYTEST) tests -n 3 --dist loadfile --durations=25
 
 test-unit: install ## the tests that need no services
@@ -38,11 +39,19 @@ compat: install ## many new cases, put to MirrorMaker 2's own classes and to the
 bench: install ## measure beside MirrorMaker 2 (15 minutes), and append to tests/bench/RESULTS.md
 	$(PY) -m tests.bench
 
-lint: install ## format, rules, types, and who may import what
+lint: types rules ## format, rules, types, and who may import what
+
+types: install
+	$(PY) -m mypy
+
+rules: install
 	$(PY) -m ruff format --check --quiet .
 	$(PY) -m ruff check --quiet .
-	$(PY) -m mypy
 	$(PYTEST) -q tests/unit/test_imports.py tests/unit/test_import_cycles.py
+
+docs: install ## the handbook as a site in .run/handbook; a link or an anchor that leads nowhere fails it
+	@$(PY) tools/handbook/generate.py --check
+	@$(PY) tools/handbook/build.py
 
 format: install ## format the code and mend what can be mended without thought
 	$(PY) -m ruff format .
@@ -52,6 +61,12 @@ pools: install ## create the flows' pools in the Airflow of this environment (AI
 	@mkdir -p .run
 	$(PY) -m mirror pools > .run/pools.json
 	$(VENV)/bin/airflow pools import .run/pools.json
+
+promtool: ## Prometheus' checker of rules into .run/bin, for the tests (Debian)
+	@tools/fetch_promtool.sh
+
+wheel: install ## build the package into dist/
+	$(PY) -m hatchling build -t wheel
 
 lock: ## pin again, with hashes, what requirements.txt asks for (needs uv)
 	UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile -q -p 3.11 --universal --generate-hashes requirements.txt -o requirements.lock

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 
-from mirror.copy.spark_start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
+from mirror.spark.start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
 
 # No unix domain sockets between JVM and workers: 0.3 s faster with 16 lanes, but at the end a worker may print a broken pipe's traceback.
 SETTINGS = """\

@@ -1,0 +1,98 @@
+"""The reference of the command line, from its own parser."""
+
+import argparse
+from collections.abc import Collection, Iterator
+
+from mirror.cli.help import EXAMPLES
+from mirror.cli.parser import parser
+from mirror.errors.next_step import SCRIPT
+
+_COMMON = ("--config", "--json", "--verbose", "--flow", "--dry-run")
+
+
+def markdown_commands() -> str:
+    """A table of all commands and of the options that they share, then a section for each command that has arguments of its own, with a
+    table of its own commands."""
+    commands = _commands(parser())
+    shared = {each.option_strings[-1]: each for _, command in reversed(commands.values()) for each in _options(command)}
+    lines = ["| command | what it does | `--flow` | `--dry-run` |", "|---|---|---|---|"]
+    for name, (summary, command) in commands.items():
+        known = {each.option_strings[-1]: "yes" for each in _options(command)} | dict.fromkeys(_needed(command), "needed")
+        linked = f"[`{name}`](#{name})" if list(_own(command)) or _commands(command) else f"`{name}`"
+        lines.append(f"| {linked} | {_cell(summary)} | {known.get('--flow', '')} | {known.get('--dry-run', '')} |")
+    lines += ["", "Options of every command, or of those that the table marks:", "", *_table(shared[name] for name in _COMMON)]
+    for name, (_, command) in commands.items():
+        if list(_own(command)):
+            lines += ["", f"### `{name}`", "", f"{command.description}", "", *_table(_own(command), _needed(command)), *_examples(name)]
+        elif inner := _commands(command):
+            lines += ["", f"### `{name}`", "", f"{command.description}", "", *_inner_table(name, inner), *_examples(name)]
+    return "\n".join(lines) + "\n"
+
+
+def _inner_table(before: str, commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> list[str]:
+    """The commands of a command with the names of their options, and once what each option is."""
+    options: dict[str, argparse.Action] = {}
+    lines = [f"| `{before} …` | what it does | options of its own |", "|---|---|---|"]
+    for name, (summary, command) in commands.items():
+        own = {each.option_strings[-1]: each for each in _own(command)}
+        options |= own
+        words = [f"`{option}`" + (" (needed)" if option in _needed(command) else "") for option in own]
+        lines.append(f"| `{name}` | {_cell(command.description or summary)} | {', '.join(words)} |")
+    return [*lines, "", *_table(iter(options.values()))]
+
+
+def _commands(top: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+    """Every command with its summary, in the order of `--help`."""
+    found: dict[str, tuple[str, argparse.ArgumentParser]] = {}
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            summaries = {each.dest: each.help or "" for each in action._choices_actions}
+            for name, command in action.choices.items():
+                found[name] = summaries.get(name, ""), command
+    return found
+
+
+def _options(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    return (each for each in command._actions if each.option_strings and each.dest != "help" and each.help != argparse.SUPPRESS)
+
+
+def _own(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments that only this command has."""
+    for each in command._actions:
+        named = each.option_strings[-1] if each.option_strings else each.dest
+        if named not in (*_COMMON, "--help") and each.help != argparse.SUPPRESS and not isinstance(each, argparse._SubParsersAction):
+            yield each
+
+
+def _examples(command: str) -> list[str]:
+    lines = [f"{SCRIPT} {each}" for each in EXAMPLES.get(command, ())]
+    return ["", "```sh", *lines, "```"] if lines else []
+
+
+def _needed(command: argparse.ArgumentParser) -> list[str]:
+    """The options without which the command does nothing."""
+    return [option for _, option in command.get_default("needs") or ()]
+
+
+def _table(actions: Iterator[argparse.Action], needed: Collection[str] = ()) -> list[str]:
+    lines = ["| option | meaning |", "|---|---|"]
+    for each in actions:
+        names = ", ".join(f"`{name}`" for name in _names(each))
+        mark = " (needed)" if set(each.option_strings) & set(needed) else ""
+        lines.append(f"| {names}{mark} | {_cell(each.help or '')}{_choices(each)} |")
+    return lines
+
+
+def _names(action: argparse.Action) -> list[str]:
+    """How the argument is written, with what it takes."""
+    takes = f" {action.metavar}" if isinstance(action.metavar, str) and action.option_strings else ""
+    takes = f" [{takes.strip()}]" if takes and action.nargs == "?" else takes
+    return [f"{name}{takes}" for name in action.option_strings] or [str(action.metavar or action.dest)]
+
+
+def _choices(action: argparse.Action) -> str:
+    return f" ({', '.join(f'`{each}`' for each in action.choices)})" if action.choices else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,66 @@
+"""The DAGs and the keys in XCom, from the files beside tests/unit/surface, which tests hold against the code."""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+_SURFACE = Path(__file__).resolve().parents[2] / "tests" / "unit" / "surface"
+_FLOW = "east-to-west."
+_TASK = re.compile(r"^task (\S+): behind \[(.*?)\] .*?pool (\S+),", flags=re.MULTILINE)
+_NOT_IN_XCOM = ("alert", "alerts", "command", "copy.verdict", "packed")
+
+
+def markdown_dags() -> str:
+    """A row for each DAG of a flow: its tasks in the order in which they run, the pool, and what its trigger form asks."""
+    lines = ["| DAG | tasks | pool | trigger form |", "|---|---|---|---|"]
+    for name, text in _dags().items():
+        tasks = {found[1]: (found[2], found[3]) for found in _TASK.finditer(text)}
+        pools = sorted({pool for _, pool in tasks.values()} - {"default_pool"})
+        params = re.findall(r"^param (\S+):", text, flags=re.MULTILINE)
+        lines.append(f"| `{name}` | {' → '.join(_in_order(tasks))} | {_code(pools) or 'default'} | {_code(params)} |")
+    return "\n".join(lines) + "\n"
+
+
+def markdown_xcom_keys() -> str:
+    """A row for each task: the keys of its XCom value, and of those that hold columns or documents, the keys within."""
+    keys: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for file in ("documents.txt", "steps.txt"):
+        for line in (_SURFACE / file).read_text(encoding="utf-8").splitlines():
+            path = re.sub(r"\[\]|\.\d+(?=\.|\[|$)", "", line.partition(": ")[0])
+            if found := re.match(r"(copy\.\w+|backfill\.\w+|audit|[\w-]+)\.(\w+)(?:\.(\w+))?", path):
+                document, key, inner = found.groups()
+                if document not in _NOT_IN_XCOM and inner not in (None, "text", *keys[document][key]):
+                    keys[document][key].append(inner)
+                keys[document].setdefault(key, [])
+    rows = [f"| `{_task(name)}` | {', '.join(map(_key, *zip(*found.items(), strict=True)))} |" for name, found in keys.items()]
+    return (
+        "\n".join(["| task | keys |", "|---|---|", *(row for name, row in zip(keys, rows, strict=True) if name not in _NOT_IN_XCOM)]) + "\n"
+    )
+
+
+def _task(document: str) -> str:
+    known = {"copy.results": "copy", "copy.published": "publish", "backfill.part": "live`, `history"}
+    return known.get(document, document.rpartition(".")[2].replace("-", "_"))
+
+
+def _key(key: str, inner: list[str]) -> str:
+    return f"`{key}` ({_code(inner)})" if inner else f"`{key}`"
+
+
+def _dags() -> dict[str, str]:
+    sections = (_SURFACE / "dags.txt").read_text(encoding="utf-8").split("## ")[1:]
+    named = {section.partition("\n")[0]: section for section in sections}
+    return {name: text for name, text in named.items() if name.startswith(_FLOW)}
+
+
+def _in_order(tasks: dict[str, tuple[str, str]]) -> list[str]:
+    """The tasks' names, each behind those that it waits for."""
+    behind = {name: set(re.findall(r"[\w-]+", before)) for name, (before, _) in tasks.items()}
+    done: list[str] = []
+    while len(done) < len(behind):
+        done += sorted(name for name, before in behind.items() if name not in done and before <= set(done))
+    return [f"`{name}`" for name in done]
+
+
+def _code(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
