@@ -4,13 +4,10 @@ Spark only schedules. A lane's function never raises, so a failing lane does not
 lost executors, and fencing makes them safe.
 """
 
-import logging
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-log = logging.getLogger("mirror.copy.job")
 
 
 def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
@@ -18,21 +15,12 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
     from spark_job import run_on_workers, spark_context
 
     from mirror.config import load
-    from mirror.copy.budget import copy_in_rounds
     from mirror.copy.job import read_plan
-    from mirror.copy.run import LANES_AT_ONCE, lane_tasks
+    from mirror.copy.run import copy_on_spark
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
     with spark_context(flow_name, run_id) as spark:
-        cores = spark.defaultParallelism
-
-        def copy(tasks: Sequence[Any]) -> list[Any]:
-            # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
-            slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
-            log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
-            return run_on_workers(spark, "mirror.copy.run:copy_side_by_side", tasks, slices)
-
-        return copy_in_rounds(lane_tasks(flow, plan, run_id), cores * LANES_AT_ONCE, copy)
+        return copy_on_spark(flow, plan, run_id, spark.defaultParallelism, partial(run_on_workers, spark))
 
 
 def main(plan_file: str, result_file: str, flow_name: str, run_id: str) -> int:

@@ -3,18 +3,16 @@
 The one file that imports pyspark, and that uses anything of its private side: `SparkContext._jsc`, as Spark 4.2.0 has it.
 """
 
-import importlib
 import logging
 import pickle
-import socket
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from pyspark import SparkConf, SparkContext, cloudpickle
 
+from mirror.spark import worker
 from mirror.spark.driver import of_prepared_workers
 from mirror.spark.log import wanted_level
 from mirror.spark.start import is_local
@@ -22,7 +20,7 @@ from mirror.spark.start import is_local
 log = logging.getLogger("mirror.spark.job")
 
 # A worker gets `on_worker` itself, not its name: one without the library could not even say what it lacks.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(worker)
 
 
 @contextmanager
@@ -45,28 +43,6 @@ def run_on_workers(spark: Any, function: str, tasks: Sequence[Any], slices: int)
     process's log. Raises WorkerUnprepared when a worker lacks a module."""
     if not tasks:
         return []
-    work = partial(on_worker, function, wanted_level(), not is_local(spark.master))
+    work = partial(worker.on_worker, function, wanted_level(), not is_local(spark.master))
     answers = spark.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(work).collect()
     return list(of_prepared_workers(answers))
-
-
-def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]) -> Iterator[Any]:
-    """Runs on a worker: the function takes its tasks and gives answers; with `hand_over` what it logged comes behind them. The tasks come
-    pickled, so that a worker that lacks a module can say so."""
-    module, _, name = function.partition(":")
-    try:
-        for needed in ("mirror", "confluent_kafka", module):
-            importlib.import_module(needed)
-    except ImportError as error:
-        lacking = error.name or needed
-        yield {"module": lacking, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
-        return
-    from mirror.kafka.client_log import REPEATS
-    from mirror.spark.log import worker_log
-
-    with worker_log(level, hand_over) as lines:
-        yield from getattr(sys.modules[module], name)([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
-        for line in REPEATS.left_out():
-            logging.getLogger("mirror.kafka.client_log").warning("%s", line)
-    if lines:
-        yield {"log": lines}

@@ -1,18 +1,14 @@
 """The copy on a Spark that stays: in a session of a Spark Connect server, whose client is this process."""
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mirror.config import Flow
-from mirror.copy.budget import copy_in_rounds
-from mirror.copy.model import LaneResult, LaneTask
-from mirror.copy.run import LANES_AT_ONCE, lane_tasks
+from mirror.copy.model import LaneResult
+from mirror.copy.run import copy_on_spark
 from mirror.plan.model import Plan
 from mirror.spark.connect import ConnectSession, SayLines, connected
 from mirror.spark.log import write_lines
-
-log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -26,12 +22,4 @@ def copy_session(flow: Flow, plan: Plan, master: str, say: SayLines = write_line
 
 def copy_in_session(session: ConnectSession, flow: Flow, plan: Plan, run: str) -> list[LaneResult]:
     """Copies the plan's ranges, and returns what each lane did. `run` names the run in the ledger."""
-    cores = session.cores
-
-    def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
-        # As jobs/copy_ranges.py: a task of Spark for each core, and more where they would hold too many lanes.
-        slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
-        log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
-        return session.run("mirror.copy.run:copy_side_by_side", tasks, slices)
-
-    return copy_in_rounds(lane_tasks(flow, plan, run), cores * LANES_AT_ONCE, copy)
+    return copy_on_spark(flow, plan, run, session.cores, session.run)

@@ -1,7 +1,7 @@
 """From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -23,6 +23,10 @@ log = logging.getLogger(__name__)
 
 LANES_AT_ONCE = 4
 """How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
+
+
+ON_WORKERS = "mirror.copy.run:copy_side_by_side"
+"""What a worker of Spark runs."""
 
 
 def lane_tasks(flow: Flow, plan: Plan, run: str = "") -> list[LaneTask]:
@@ -64,6 +68,21 @@ def _copied(task: LaneTask) -> LaneResult:
 def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
     """Copies all lanes in this process, a few at a time."""
     return copy_in_rounds(lane_tasks(flow, plan, run), LANES_AT_ONCE, copy_side_by_side)
+
+
+def copy_on_spark(
+    flow: Flow, plan: Plan, run: str, cores: int, spread: Callable[[str, Sequence[LaneTask], int], list[LaneResult]]
+) -> list[LaneResult]:
+    """Copies all lanes on the workers of a Spark with so many cores: `spread(function, tasks, slices)` gives the function's answers to the
+    tasks, in their order, from so many tasks of Spark."""
+
+    def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
+        # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
+        slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
+        log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
+        return spread(ON_WORKERS, tasks, slices)
+
+    return copy_in_rounds(lane_tasks(flow, plan, run), cores * LANES_AT_ONCE, copy)
 
 
 def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:

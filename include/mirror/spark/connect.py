@@ -82,6 +82,7 @@ class ConnectSession:
         from mirror.spark.worker import on_same_code
 
         def work(batches: Iterator[Any]) -> Iterator[Any]:
+            """Runs on a worker: the numbers of shares come in, each answer goes out pickled, with its share's number."""
             import pickle
 
             import pyarrow

@@ -1,4 +1,4 @@
-"""What runs on a worker of a Spark Connect server. It travels by value, and needs the standard library alone to say what is missing."""
+"""What runs on a worker of Spark. It travels by value: a worker without the library could not even say what it lacks."""
 
 import importlib
 import logging
@@ -13,9 +13,9 @@ OTHER_CODE = "other code"
 """The answer of a worker whose library is not the submitter's, or that has none."""
 
 
-def _on_worker(function: str, level: str, tasks: Iterable[bytes]) -> Iterator[Any]:
-    """Runs on a worker: the function takes its tasks and gives answers, and what it logged comes behind them. The tasks come
-    pickled, so that a worker that lacks a module can say so."""
+def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]) -> Iterator[Any]:
+    """The answers of a function ('module:name') to its tasks; with `hand_over` what it logged comes behind them. The tasks come pickled, so
+    that a worker that lacks a module can say so."""
     module, _, name = function.partition(":")
     try:
         for needed in ("mirror", "confluent_kafka", _CLIENT_LOG, "mirror.spark.log", module):
@@ -24,7 +24,7 @@ def _on_worker(function: str, level: str, tasks: Iterable[bytes]) -> Iterator[An
         lacking = error.name or needed
         yield {"module": lacking, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
         return
-    with sys.modules["mirror.spark.log"].worker_log(level, hand_over=True) as lines:
+    with sys.modules["mirror.spark.log"].worker_log(level, hand_over) as lines:
         yield from getattr(sys.modules[module], name)([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
         for line in sys.modules[_CLIENT_LOG].REPEATS.left_out():
             logging.getLogger(_CLIENT_LOG).warning("%s", line)
@@ -39,7 +39,7 @@ def on_same_code(digest: str, function: str, level: str, tasks: Iterable[bytes])
     except (ImportError, AttributeError):
         own_digest = ""
     if own_digest == digest:
-        yield from _on_worker(function, level, tasks)
+        yield from on_worker(function, level, True, tasks)
         return
     # The process may serve the next try too, when the right package has come: it must not go on with the modules of this one.
     for name in [name for name in sys.modules if name.partition(".")[0] == "mirror"]:

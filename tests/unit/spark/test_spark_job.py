@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
-from jobs.spark_job import on_worker, run_on_workers
+from jobs.spark_job import run_on_workers
 from mirror.audit import parallel
 from mirror.audit.context import AuditContext
 from mirror.audit.range import AuditRange, Outcome
@@ -22,6 +22,7 @@ from mirror.errors import ClusterUnreachable, WorkerUnprepared
 from mirror.kafka.client_log import REPEATS, client_log
 from mirror.offsets.partition import TopicPartition
 from mirror.spark.log import relayed
+from mirror.spark.worker import on_worker
 from mirror.sync.groups import job
 from mirror.sync.groups.checkpoints import CheckpointsResult
 from services.java import ROOT
@@ -32,7 +33,7 @@ RANGE = AuditRange(TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 DOWN = ClusterUnreachable("west", "west-1:9092", 30)
 FUNCTIONS = {each.stem: re.findall(r'"(mirror[\w.]+:\w+)"', each.read_text(encoding="utf-8")) for each in (ROOT / "jobs").glob("*.py")}
 """What each job runs on its workers, by its file."""
-(COPY,), (AUDIT,), (GROUPS,) = (FUNCTIONS[name] for name in ("copy_ranges", "audit_ranges", "emit_checkpoints"))
+COPY, (AUDIT,), (GROUPS,) = copy_run.ON_WORKERS, FUNCTIONS["audit_ranges"], FUNCTIONS["emit_checkpoints"]
 # It reads a pickled function, and runs it as a worker without the library would.
 BARE_WORKER = """
 import pickle, sys
