@@ -75,6 +75,7 @@ def fitting(answers: Answers, terminal: "Console") -> Answers:
     lines = (terminal.height - taken) // max(len(tables), 1)
 
     def cut(piece: Piece) -> list[Piece]:
+        """The piece, as long as there is room; a table with fewer rows, and how many it lacks."""
         if not isinstance(piece, Table):
             return [piece]
         rows = piece.rows[: max(lines, _FEWEST_ROWS)]

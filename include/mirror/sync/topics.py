@@ -175,6 +175,7 @@ class _Refresh:
         waiting = {*overtaken} if self._dry_run else {*created, *overtaken}
 
         def all_shown() -> bool:
+            """Whether the brokers show all of them with all their partitions; those that they show are no longer waited for."""
             shown_topics = self._target.topics([change.remote for change in waiting], {})
             waiting.difference_update(
                 change

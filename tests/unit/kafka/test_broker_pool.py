@@ -102,10 +102,8 @@ def test_answers_are_handed_over_in_the_order_of_the_requests(pool):
 
 @pytest.fixture
 def many_files():
-    """Lets this process have file descriptors of any number up to 4096."""
+    """Lets this process have file descriptors of any number up to 4096; a machine that allows fewer fails here."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < 4096:
-        pytest.skip("this machine allows no such file descriptor")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -116,5 +114,7 @@ def test_a_process_with_thousands_of_open_files_receives_answers(pool, many_file
     connection._socket = socket.socket(fileno=fcntl.fcntl(connection._socket, fcntl.F_DUPFD, 2000))
     answers = []
     connection.send(MetadataRequest(version=9, topics=[], allow_auto_topic_creation=False), answers.append)
-    while not answers:
+    deadline = time.monotonic() + 10
+    while not answers and time.monotonic() < deadline:
         receive([pool], 1.0)
+    assert [broker.node_id for broker in answers[0].brokers] == [1]

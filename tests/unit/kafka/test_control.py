@@ -17,7 +17,7 @@ OTHER = decision("pause", topic="another")
 
 @pytest.fixture
 def written_in_doubt(monkeypatch):
-    """Writes a decision whose commit is in doubt, to a topic that holds these decisions afterwards."""
+    """Writes a decision whose commit is in doubt, to a topic that holds these decisions afterwards; gives how far the topic was read."""
 
     def run(*there):
         class Writer:
@@ -31,14 +31,16 @@ def written_in_doubt(monkeypatch):
         topic = Control("mm2-control.east.internal", SimpleNamespace(alias="west", timeout=1.0), {}, {}, "mirror.control")
         monkeypatch.setattr(topic, "_end", lambda: 9)
         records = [SimpleNamespace(key=lambda d=each: encode_key(d), value=lambda d=each: encode(d)) for each in there]
-        monkeypatch.setattr(topic, "_messages", lambda _end: iter(records))
+        looks = []
+        monkeypatch.setattr(topic, "_messages", lambda end: looks.append(end) or iter(records))
         topic.write_next([PAUSE])
+        return looks
 
     return run
 
 
 def test_a_decision_whose_commit_is_in_doubt_is_written_if_the_topic_holds_it(written_in_doubt):
-    written_in_doubt(OTHER, PAUSE)
+    assert written_in_doubt(OTHER, PAUSE) == [9], "once, up to the end"
 
 
 def test_one_that_the_topic_does_not_hold_was_overtaken_by_whoever_decided_meanwhile(written_in_doubt):
