@@ -18,11 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Run:
-    """How a DAG run ended: its state, the state of each task, and what each left in XCom."""
+    """How a DAG run ended: its state, the state of each task, what each left in XCom, and its id."""
 
     state: str
     tasks: dict[str, str]
     xcom: dict[str, Any] = field(default_factory=dict)
+    run_id: str = ""
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +71,7 @@ def run_dag(dags: Callable[[], dict[str, Any]]) -> Callable[..., Run]:
             tasks = {each.task_id: str(each.state) for each in ended.get_task_instances(session=session)}
             left = session.scalars(XComModel.get_many(run_id=ended.run_id, dag_ids=dag_id, key="return_value"))
             xcom = {each.task_id: XComModel.deserialize_value(each) for each in left}
-        return Run(str(ended.state), tasks, xcom)
+        return Run(str(ended.state), tasks, xcom, ended.run_id)
 
     return run
 

@@ -139,6 +139,20 @@ def test_decision_stands_in_airflows_audit_log_before_a_cluster_is_asked(api: Te
     assert second[:3] == ("mirror_decide_failed", "east-to-west.copy", "uma")
 
 
+def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable[..., Any]) -> None:
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    from mirror.config.flow import FlowName
+    from mirror.web.airflow_view import AirflowAccess
+
+    said, run = "done: 5 records, 12 bytes copied; in batches: 5 records", run_dag("east-to-west.copy").run_id
+    with create_session() as session:
+        XComModel.set("return_value", said, dag_id="east-to-west.copy", task_id="verdict", run_id=run, session=session)
+    view = AirflowAccess().view(FlowName("east", "west"))
+    assert (view.copied, view.copied_by) == (said, run)
+
+
 def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     api: TestClient, run_dag: Callable[..., Any], headers: Callable[[str], dict[str, str]]
 ) -> None:
@@ -155,6 +169,7 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     assert set(view.missing_pools) == {"mirror_copy_east-to-west", "mirror_spark"}
     assert "scheduler" in view.silent
     assert view.freshness == ()
+    assert (view.copied, view.copied_by) == ("", ""), "a copy that failed has no verdict to show"
     run_dag("east-to-west.freshness")
     [document] = AirflowAccess().view(FlowName("east", "west")).freshness
     assert {"time", "open", "lag_records", "lag_seconds", "lag_bytes"} <= set(document)

@@ -16,6 +16,7 @@ from mirror.airflow import compat
 from mirror.airflow.tasks import from_xcom
 from mirror.config.flow import FlowName
 from mirror.config.pools import pools
+from mirror.copy.verdict import NOTHING_TO_DO
 from mirror.web.auth import COPY, AirflowView, Dag, DagRun, Person
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ MAX_STALE_SECONDS = 60.0
 
 FRESHNESS_RUNS = 240
 """So many runs of `freshness` are shown: four hours at one a minute."""
+
+VERDICTS = 20
+"""Among so many of the newest verdicts the page looks for one of a run that had something to copy."""
 
 _FRESH_SECONDS = 10.0
 _COMPONENTS = ("scheduler", "dag_processor")
@@ -102,6 +106,7 @@ class AirflowAccess:
 def _read_view(flow: FlowName) -> AirflowView:
     with compat.database_session() as session:
         audit, audit_run = _newest_audit(session, flow)
+        copied, copied_by = _newest_copy(session, flow)
         return AirflowView(
             dags=tuple(_dags(session, flow)),
             missing_pools=tuple(_missing_pools(session, flow)),
@@ -109,6 +114,8 @@ def _read_view(flow: FlowName) -> AirflowView:
             freshness=tuple(reversed(_freshness_documents(session, flow))),
             audit=audit,
             audit_run=audit_run,
+            copied=copied,
+            copied_by=copied_by,
         )
 
 
@@ -139,6 +146,14 @@ def _newest_audit(session: "Session", flow: FlowName) -> tuple[Mapping[str, Any]
     for dag_id, run_id, value in compat.returned_values(session, [flow.dag_id("audit"), flow.dag_id("backfill")], "audit", 1):
         return _audit_document(value) if isinstance(value, Mapping) else None, (dag_id, run_id)
     return None, None
+
+
+def _newest_copy(session: "Session", flow: FlowName) -> tuple[str, str]:
+    """What the newest verdict of a run with work says, and the run; empty where none of the newest runs had any, or none was good."""
+    for _, run_id, value in compat.returned_values(session, [flow.dag_id(COPY)], "verdict", VERDICTS):
+        if isinstance(value, str) and not value.startswith(NOTHING_TO_DO):
+            return value, run_id
+    return "", ""
 
 
 def _audit_document(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -68,7 +68,8 @@ class AirflowView:
     """What Airflow's database says of a flow.
 
     `freshness` are the documents that the flow's freshness task returned, oldest first; `audit` is the newest document of an audit, and
-    `audit_run` the DAG and the run that returned it. `silent` are Airflow's own components without a heartbeat.
+    `audit_run` the DAG and the run that returned it. `copied` is what came of the newest good copy that had something to do, in the words
+    of its verdict, and `copied_by` its run. `silent` are Airflow's own components without a heartbeat.
     """
 
     dags: tuple[Dag, ...] = ()
@@ -77,6 +78,8 @@ class AirflowView:
     freshness: tuple[Mapping[str, Any], ...] = ()
     audit: Mapping[str, Any] | None = None
     audit_run: tuple[str, str] | None = None
+    copied: str = ""
+    copied_by: str = ""
     by_what: Mapping[str, Dag] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -36,6 +36,7 @@ def flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> dict[str
         "errors": [error.as_dict() for error in snapshot.errors],
         "alerts": [alert.as_document() for alert in page.alerts],
         "causes": [cause.what for cause in page.causes],
+        "copied": page.flow.view.copied or None,
         "groups": _page(page.groups.page, [{**asdict(group), "exact_now": group.is_exact} for group in page.groups.page.rows]),
         "topics": _topics(page.topics),
     }

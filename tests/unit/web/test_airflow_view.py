@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mirror.config.flow import FlowName
+from mirror.web import airflow_view
 from mirror.web.airflow_view import MAX_STALE_SECONDS, StaleWhileRevalidate
 
 
@@ -68,3 +70,23 @@ def test_who_cannot_be_answered_is_told_and_the_next_one_asks_again() -> None:
     with pytest.raises(ZeroDivisionError):
         cache.get("a")
     assert cache.get("a") == 7
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "known"),
+    [
+        (["nothing to do: 0 records", "done: 5 records", "done: 4 records"], ("done: 5 records", "run 1")),
+        (["nothing to do: 0 records"], ("", "")),
+        ([None, {"state": "done"}], ("", "")),
+    ],
+    ids=["past those without work", "none had work", "of another version"],
+)
+def test_the_newest_copy_is_that_of_the_newest_run_with_work(
+    monkeypatch: pytest.MonkeyPatch, verdicts: list[object], known: tuple[str, str]
+) -> None:
+    def returned(_session: object, dags: list[str], task: str, _limit: int) -> list[tuple[str, str, object]]:
+        assert (dags, task) == (["east-to-west.copy"], "verdict")
+        return [(dags[0], f"run {number}", verdict) for number, verdict in enumerate(verdicts)]
+
+    monkeypatch.setattr(airflow_view.compat, "returned_values", returned)
+    assert airflow_view._newest_copy(None, FlowName("east", "west")) == known
