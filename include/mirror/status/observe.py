@@ -12,7 +12,7 @@ from mirror.config import Flow
 from mirror.config.policies import topic_selection
 from mirror.config.validate import check_readable
 from mirror.decisions.in_force import Present, list_decisions
-from mirror.errors import ErrorReport, MirrorError
+from mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.consumer_settings import SMALL_FETCHES
@@ -98,11 +98,12 @@ def observe(flow: Flow, remembered: OldestRecords | None = None) -> Observation:
             try:
                 return _compared(flow, source, target, observation, {} if remembered is None else remembered)
             except MirrorError as error:
-                observation = replace(observation, errors=(error.report(),))
-        observation = replace(observation, silent=silent, errors=(*observation.errors, *silent.values()))
-        if flow.target not in silent:
+                observation = _with_error(observation, error)
+        else:
+            observation = replace(observation, silent=silent, errors=tuple(silent.values()))
+        if flow.target not in observation.silent:
             observation = _as_far_as_it_goes(observation, lambda: _target_alone(flow, target, observation))
-        if flow.source not in silent:
+        if flow.source not in observation.silent:
             observation = _as_far_as_it_goes(observation, lambda: _source_alone(flow, source, observation))
         return observation
 
@@ -187,8 +188,15 @@ def _as_far_as_it_goes(observation: Observation, observe_side: Callable[[], Obse
     try:
         return observe_side()
     except MirrorError as error:
-        report = error.report()
-        return observation if report in observation.errors else replace(observation, errors=(*observation.errors, report))
+        return _with_error(observation, error)
+
+
+def _with_error(observation: Observation, error: MirrorError) -> Observation:
+    """A cluster may fall silent after it was probed, too: then the error is that cluster's, as if the probe had met it."""
+    report = error.report()
+    errors = tuple(dict.fromkeys([*observation.errors, report]))
+    silent = {error.cluster: report} if isinstance(error, (ClusterUnreachable, AuthenticationFailed)) else {}
+    return replace(observation, errors=errors, silent={**silent, **observation.silent})
 
 
 def _partitions(topics: Mapping[str, Topic]) -> set[TopicPartition]:

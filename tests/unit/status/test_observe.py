@@ -1,9 +1,11 @@
-"""The age of what is not copied yet: what is read for it, and what is not read twice."""
+"""What is read for the age of what is not copied yet, and what is not read twice; whose an error is that comes while one looks."""
 
+from contextlib import nullcontext
 from typing import ClassVar
 
 import pytest
 
+from mirror.errors import AuthenticationFailed, ClusterUnreachable, KafkaFailure
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets
 from mirror.status import observe
@@ -13,10 +15,13 @@ TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class MadeUpFlow:
-    source, reads_committed = "east", True
+    name, source, target, reads_committed = "east->west", "east", "west", True
 
     def client(self, side, role):
         return {}
+
+    def value(self, _name):
+        return 16
 
 
 @pytest.fixture
@@ -88,3 +93,55 @@ def test_an_open_transaction_is_looked_at_each_time_for_it_may_be_aborted(source
         assert look((found(readable=40), 40), known=known) == {TP: 40}
     assert len(source.reads) == 2
     assert known == {}
+
+
+@pytest.fixture
+def looked_while(monkeypatch):
+    """Looks at a flow whose clusters answer the probe, and meets these errors behind it: comparing, at the target, at the source."""
+
+    def run(compared, target=None, source=None):
+        asked = []
+
+        def meets(side, error):
+            def ask(_flow, *others):
+                asked.append(side)
+                if error is not None:
+                    raise error
+                return next(each for each in others if isinstance(each, observe.Observation))
+
+            return ask
+
+        monkeypatch.setattr(observe, "check_readable", lambda _flow: None)
+        monkeypatch.setattr(observe, "_silent", lambda _flow: {})
+        monkeypatch.setattr(observe, "clusters", lambda _flow: nullcontext((None, None)))
+        monkeypatch.setattr(observe, "_compared", meets("both", compared))
+        monkeypatch.setattr(observe, "_target_alone", meets("west", target))
+        monkeypatch.setattr(observe, "_source_alone", meets("east", source))
+        return observe.observe(MadeUpFlow()), asked
+
+    return run
+
+
+def down(alias, detail=""):
+    return ClusterUnreachable(alias, f"{alias}:9092", 10, detail)
+
+
+@pytest.mark.parametrize("error", [down("west"), AuthenticationFailed("west", "west:9092", "expired")], ids=["dead", "refusing"])
+def test_a_cluster_that_falls_silent_behind_the_probe_is_a_silent_cluster_and_is_not_asked_again(looked_while, error):
+    seen, asked = looked_while(error)
+    assert seen.silent == {"west": error.report()}
+    assert seen.errors == (error.report(),)
+    assert asked == ["both", "east"]
+
+
+def test_so_is_one_that_falls_silent_later(looked_while):
+    seen, asked = looked_while(KafkaFailure("The ledger has no leader."), target=down("west"), source=down("east"))
+    assert {alias: report.code for alias, report in seen.silent.items()} == {"east": "ClusterUnreachable", "west": "ClusterUnreachable"}
+    assert [report.code for report in seen.errors] == ["KafkaFailure", "ClusterUnreachable", "ClusterUnreachable"]
+    assert asked == ["both", "west", "east"]
+
+
+def test_another_error_makes_no_cluster_silent(looked_while):
+    seen, asked = looked_while(KafkaFailure("The ledger has no leader."))
+    assert (seen.silent, [report.code for report in seen.errors]) == ({}, ["KafkaFailure"])
+    assert asked == ["both", "west", "east"]
