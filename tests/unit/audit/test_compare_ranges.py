@@ -1,0 +1,46 @@
+"""Ranges whose batches cannot be compared closed are left to reading records, and it is said why."""
+
+import sys
+
+import pytest
+
+from mirror.audit.compare_ranges import equal_ranges
+from mirror.audit.context import AuditContext
+from mirror.audit.range import AuditRange
+from mirror.config.resolved_flow import ClientSettings
+from mirror.offsets.partition import TopicPartition
+
+STRETCH = AuditRange(TopicPartition("orders", 0), TopicPartition("east.orders", 0), 10, 1_200, 10, 1_200, 1_190, 1_190)
+NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
+
+
+def context(**source_settings: str) -> AuditContext:
+    """An audit of a flow whose clusters are nowhere: whoever asks them, fails."""
+    return AuditContext("east", "west", 1, ClientSettings(NOWHERE, {**NOWHERE, **source_settings}, NOWHERE, NOWHERE))
+
+
+def test_without_the_package_for_checksums(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    for name in [
+        name for name in sys.modules if name.startswith(("mirror.audit.", "mirror.formats.record_batch", "mirror.kafka.batch_fetch"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "crc32c", None)
+    with caplog.at_level("INFO"):
+        assert equal_ranges(context(), [STRETCH]) == {}
+    assert "east->west: every record is read, for the package crc32c is not there" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        {"security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI"},
+        {"security.protocol": "ssl", "ssl.ca.pem": "no certificate"},
+        {"security.protocol": "ssl", "ssl.certificate.pem": "no certificate", "ssl.key.pem": "no key"},
+    ],
+    ids=["Kerberos", "unreadable authority", "unreadable certificate"],
+)
+def test_with_a_login_that_cannot_fetch_batches(login: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        assert equal_ranges(context(**login), [STRETCH]) == {}
+    assert "east->west: every record is read, for batches cannot be fetched with this login" in caplog.text
+    assert "no key" not in caplog.text, "settings may be secrets"
