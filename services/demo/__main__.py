@@ -52,6 +52,7 @@ def demo(home: Path, progress: Progress) -> None:
         stack.start_servers()
     stack.start_producer()
     stack.start_inbox()
+    stack.start_spark()
     with progress.step("Airflow: api-server, scheduler, dag-processor, triggerer"):
         stack.airflow.start()
     stack.start_retention()

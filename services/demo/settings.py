@@ -12,6 +12,8 @@ FLOW = "east->west"
 COPY_SECONDS = 15
 INBOX = "demo_inbox"
 """The Airflow connection by which alerts are sent."""
+SPARK = "demo_spark"
+"""The Airflow connection to the Spark that stays."""
 
 PROPERTIES = {
     "source->target.mirror.copy.interval.seconds": str(COPY_SECONDS),
@@ -19,6 +21,7 @@ PROPERTIES = {
     "source->target.emit.checkpoints.interval.seconds": "20",
     "source->target.sync.group.offsets.interval.seconds": "20",
     "source->target.sync.group.offsets.enabled": "true",
+    "source->target.mirror.spark.connection": SPARK,
     "source->target.mirror.alert.connections": INBOX,
     "source->target.mirror.alert.lasting.seconds": "0",
 }
@@ -42,6 +45,7 @@ class Ports:
     west: int = 19192
     postgres: int = 15432
     alerts: int = 18090
+    spark: int = 15002
 
     def all(self) -> dict[int, str]:
         """Each port with the service that needs it."""
@@ -53,6 +57,7 @@ class Ports:
             self.west + 1: "the controller of the cluster west",
             self.postgres: "PostgreSQL",
             self.alerts: "the inbox of alerts",
+            self.spark: "Spark's server",
         }
 
 
@@ -75,7 +80,7 @@ def chosen_ports(environ: Mapping[str, str] = os.environ) -> Ports:
             raise DemoRefused(f"{variable(name)}={text} is not a port: a number from 1024 to 65534 is needed.")
         chosen[name] = int(text or usual)
     ports = Ports(**chosen)
-    if len(ports.all()) < 7:
+    if len(ports.all()) < len(Ports().all()):
         said = ", ".join(f"{variable(name)}={port}" for name, port in chosen.items())
         raise DemoRefused(f"Two services of the demo would share a port, for each cluster takes the next one as well: {said}.")
     return ports

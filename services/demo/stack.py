@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from mirror.spark.connect_url import USER
+from mirror.spark.serve import token_of
 from services.airflow import AirflowServices
-from services.demo.settings import INBOX, PROPERTIES, Ports
+from services.demo.settings import INBOX, PROPERTIES, SPARK, Ports
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
-from services.ports import PortInUse, require_free
+from services.ports import LOOPBACK, PortInUse, require_free
 from services.postgres import PostgresServer
 from services.processes import Server
 
@@ -38,6 +40,7 @@ class Stack:
             KafkaCluster(home / alias, alias, ports=(port, port + 1), on_parent_death=None)
             for alias, port in (("east", ports.east), ("west", ports.west))
         )
+        self._spark = Server("spark", home / "spark", on_parent_death=None)
         self._producer = Server("producer", home / "producer", on_parent_death=None)
         self._inbox = Server("inbox", home / "inbox", on_parent_death=None)
         self._retention = Server("retention", home / "retention", on_parent_death=None)
@@ -51,7 +54,7 @@ class Stack:
         return AirflowServices(
             self.home / "airflow",
             self.postgres.url,
-            environment={"MIRROR_CONFIG": str(self.configuration), f"AIRFLOW_CONN_{INBOX.upper()}": self._connection()},
+            environment={"MIRROR_CONFIG": str(self.configuration), **self._connections()},
             port=self.ports.ui,
             on_parent_death=None,
         )
@@ -65,6 +68,7 @@ class Stack:
             Part("the producer", lambda: self._producer.running, self._producer.stop),
             Part("the retention", lambda: self._retention.running, self._retention.stop),
             Part("Airflow", lambda: airflow.any_running, airflow.stop),
+            Part("Spark", lambda: self._spark.running, self._spark.stop),
             Part("the inbox of alerts", lambda: self._inbox.running, self._inbox.stop),
             Part("the Kafka clusters", lambda: self.east.running or self.west.running, self._stop_clusters),
             Part("PostgreSQL", lambda: self.postgres.running, self.postgres.stop),
@@ -80,6 +84,7 @@ class Stack:
             self.ports.west + 1: self.west.running,
             self.ports.postgres: self.postgres.running,
             self.ports.alerts: self._inbox.running,
+            self.ports.spark: self._spark.running,
         }
         occupied = []
         for port, service in self.ports.all().items():
@@ -104,6 +109,11 @@ class Stack:
             cluster.wait_ready()
         self._configure()
 
+    def start_spark(self) -> None:
+        """Starts the Spark that stays, unless it runs. It listens some seconds later, while Airflow starts."""
+        command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.ports.spark), "--token-file", str(self._token_file)]
+        self._spark.start(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "include")})
+
     def start_producer(self) -> None:
         """Starts it unless it runs."""
         command = [sys.executable, "-m", "services.demo.producer", self.east.bootstrap, str(self.backlog_written)]
@@ -127,9 +137,16 @@ class Stack:
         pair = ClusterPair("east", "west", self.east.bootstrap, self.west.bootstrap, "", self.home)
         pair.properties(".*", PROPERTIES, file=self.configuration.name)
 
-    def _connection(self) -> str:
-        """The inbox as an Airflow connection."""
-        return json.dumps({"conn_type": "http", "host": f"http://127.0.0.1:{self.ports.alerts}", "extra": {"format": "json"}})
+    @property
+    def _token_file(self) -> Path:
+        return self.home / "spark" / "token"
+
+    def _connections(self) -> dict[str, str]:
+        """Airflow's connections to the inbox and to Spark, as variables."""
+        token, _ = token_of(self._token_file)
+        inbox = {"conn_type": "http", "host": f"http://{LOOPBACK}:{self.ports.alerts}", "extra": {"format": "json"}}
+        spark = {"conn_type": "spark_connect", "host": LOOPBACK, "port": self.ports.spark, "login": USER, "password": token}
+        return {f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection) for name, connection in ((INBOX, inbox), (SPARK, spark))}
 
     def _stop_clusters(self) -> None:
         with ThreadPoolExecutor(2) as pool:

@@ -46,8 +46,8 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(services_directory: Path) -> Iterator[Demo]:
     """Nothing of it runs before a test starts it; stopped at the end, whatever the tests did."""
-    home, ports = services_directory / "demo", port_pairs(5)
-    chosen = {variable(name): str(port) for name, port in zip(("ui", "east", "west", "postgres", "alerts"), ports, strict=True)}
+    home, ports = services_directory / "demo", port_pairs(6)
+    chosen = {variable(name): str(port) for name, port in zip(("ui", "east", "west", "postgres", "alerts", "spark"), ports, strict=True)}
     demo = Demo(home, {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "DEMO_DIRECTORY": str(home), **chosen})
     yield demo
     demo.command("stop")
