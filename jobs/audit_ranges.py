@@ -6,33 +6,26 @@ stretches that are too large for one. Nothing is written.
 
 import json
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 
 def run(document: dict[str, Any]) -> list[Any]:
-    """Runs on the driver: the stretches through Spark, their outcomes in any order; those that are not proven equal once more."""
+    """Runs on the driver: the stretches through Spark, their outcomes in any order."""
     from spark_job import run_on_workers, spark_context
 
     from mirror.audit.context import audit_context
     from mirror.audit.job import stretches_of
-    from mirror.audit.parallel import merge_parts, merge_pieces, piece_tasks, tasks_of
+    from mirror.audit.parallel import compare_on_spark
     from mirror.config import load
     from mirror.plan.checks import check_configuration
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
-    resolved, stretches = audit_context(flow, document["show_payload"]), stretches_of(document)
+    context, least = audit_context(flow, document["show_payload"]), flow.value("mirror.audit.spark.threshold")
     with spark_context(flow.name) as spark:
-
-        def spread(tasks: Sequence[Any]) -> list[Any]:
-            return run_on_workers(spark, "mirror.audit.parallel:work_on_all", [(resolved, task) for task in tasks], len(tasks))
-
-        cores, least = spark.defaultParallelism, flow.value("mirror.audit.spark.threshold")
-        outcomes, unproven = merge_parts(stretches, spread(tasks_of(stretches, cores, least)))
-        read, different = merge_pieces(unproven, spread(piece_tasks(unproven, cores, least)))
-        return outcomes + read + spread(different)
+        return compare_on_spark(context, stretches_of(document), least, spark.defaultParallelism, partial(run_on_workers, spark))
 
 
 def main(work_file: str, result_file: str) -> int:

@@ -5,8 +5,7 @@ Arguments: work file, result file. Spark only spreads the groups; each part does
 
 import json
 import sys
-from functools import reduce
-from operator import add
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,14 @@ def run(document: dict[str, Any]) -> Any:
 
     from mirror.config import load
     from mirror.plan.checks import check_configuration
-    from mirror.sync.groups.context import group_context, with_share
-    from mirror.sync.groups.job import GROUP_STEPS, chunks
+    from mirror.sync.groups.context import group_context
+    from mirror.sync.groups.job import group_step_on_spark
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
-    step, resolved, dry_run = document["step"], group_context(flow), document["dry_run"]
+    step, context, names, dry_run = document["step"], group_context(flow), document["names"], document["dry_run"]
     with spark_context(flow.name) as spark:
-        named = chunks(document["names"], spark.defaultParallelism)
-        parts = [(step, with_share(resolved, len(named)), names, dry_run) for names in named]
-        answers = run_on_workers(spark, "mirror.sync.groups.job:run_parts", parts, len(parts))
-    return GROUP_STEPS[step].done(reduce(add, answers), dry_run)
+        return group_step_on_spark(step, context, names, dry_run, spark.defaultParallelism, partial(run_on_workers, spark))
 
 
 def main(work_file: str, result_file: str) -> int:

@@ -9,16 +9,15 @@ from airflow.sdk import BaseOperator
 from mirror.airflow.alert_store import remember_audit
 from mirror.airflow.backfill_runs import previous_run
 from mirror.airflow.backfill_xcom import resolution_of
-from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, pull, push_return_value, raise_errors, skip, to_xcom
+from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, to_xcom
 from mirror.backfill.model import Resolution
 from mirror.config import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from airflow.sdk import Context
 
-    from mirror.airflow.spark_hook import JobHook
     from mirror.audit.context import AuditContext
     from mirror.audit.range import AuditRange, Outcome
     from mirror.config import Flow
@@ -34,7 +33,7 @@ class AuditOperator(BaseOperator):
     def __init__(self, *, flow: str, **options: Any) -> None:
         super().__init__(task_id="audit", **options)
         self.flow = flow
-        self._hook: JobHook | None = None
+        self._end_job: Callable[[], None] | None = None
 
     def execute(self, context: Context) -> Any:
         """The whole task. Spark is started only for what is more than mirror.audit.spark.threshold."""
@@ -45,7 +44,7 @@ class AuditOperator(BaseOperator):
         with as_airflow_errors():
             flow = load().flow(self.flow)
             arguments = self.audit_arguments(flow, context)
-            result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._submit(flow, *work)))
+            result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._compare_on_spark(flow, *work)))
             for line in lines_of(result):
                 self.log.info("%s", line)
             document = result.as_document()
@@ -63,25 +62,35 @@ class AuditOperator(BaseOperator):
         params = context["params"]
         return {"topics": names(params.get("topics")), "times": times(params.get("from"), params.get("to"))}
 
+    def audited_by(self) -> str:
+        """Who audits: what an earlier audit by the same still reads on a Spark that stays is interrupted. The DAG has one run at a time."""
+        return run_name().partition(" / ")[0]
+
     def on_kill(self) -> None:
         """Ends the Spark job, if there is one; it has written nothing."""
-        if self._hook is not None:
-            self._hook.on_kill()
+        if self._end_job is not None:
+            self._end_job()
 
-    def _submit(self, flow: Flow, audited: AuditContext, ranges: Sequence[AuditRange]) -> list[Outcome]:
-        from airflow.sdk.exceptions import AirflowException
+    def _compare_on_spark(self, flow: Flow, audited: AuditContext, ranges: Sequence[AuditRange]) -> list[Outcome]:
+        from mirror.airflow.spark_hook import connect_master, job_hook
+        from mirror.audit.job import audit_job, read_outcomes
 
-        from mirror.airflow.spark_hook import job_hook
-        from mirror.audit.job import JOB, audit_job, read_outcomes
-
+        master = connect_master(flow)
+        if master:
+            return self._compare_in_session(flow, master, audited, ranges)
         with audit_job(flow, audited, ranges) as (files, job):
-            self._hook = job_hook(flow, files, job)
-            failure = ""
-            try:
-                self._hook.submit(str(JOB))
-            except AirflowException as error:
-                failure = str(error)
-            return read_outcomes(files.result, failure)
+            hook = job_hook(flow, files, job)
+            self._end_job = hook.on_kill
+            return read_outcomes(files.result, hook.run(job))
+
+    def _compare_in_session(self, flow: Flow, master: str, audited: AuditContext, ranges: Sequence[AuditRange]) -> list[Outcome]:
+        from mirror.audit.job import compare_in_session
+        from mirror.spark.connect import flow_session
+        from mirror.spark.log import log_lines
+
+        with flow_session(flow, "audit", self.audited_by(), master, log_lines) as session:
+            self._end_job = session.interrupt
+            return compare_in_session(session, flow, audited, ranges)
 
 
 class IntervalAuditOperator(AuditOperator):
@@ -100,6 +109,10 @@ class IntervalAuditOperator(AuditOperator):
         if not offsets:
             skip("The interval has no offsets in any partition, so there is nothing to compare.")
         return {"source_offsets": offsets}
+
+    def audited_by(self) -> str:
+        """The run: several runs of a backfill may audit at once, and only the next try of one is its successor."""
+        return run_name()
 
 
 def _offsets(resolution: Resolution, context: Context) -> dict[TopicPartition, Interval]:

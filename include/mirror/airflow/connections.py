@@ -9,7 +9,7 @@ from typing import Any
 from mirror.airflow.compat import connection_outside_tasks, has_supervisor
 from mirror.config.references import extra_key
 
-_NOT_SECRET = ("host", "port", "schema", "login")
+_NOT_SECRET = ("conn_type", "host", "port", "schema", "login")
 
 
 def lookup(connection: str, field: str) -> str:

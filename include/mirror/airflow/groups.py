@@ -11,11 +11,10 @@ from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, newes
 from mirror.config import load
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from airflow.sdk import Context
 
-    from mirror.airflow.spark_hook import JobHook
     from mirror.config import Flow
     from mirror.sync.groups.find import KnownGroups
     from mirror.sync.step import StepResult
@@ -35,7 +34,7 @@ class GroupOperator(BaseOperator):
         super().__init__(task_id=step.replace("-", "_"), **options)
         self.flow = flow
         self.step = step
-        self._hook: JobHook | None = None
+        self._end_job: Callable[[], None] | None = None
 
     def execute(self, context: Context) -> Any:  # noqa: ARG002 — the name that Airflow calls
         """The whole task."""
@@ -46,7 +45,7 @@ class GroupOperator(BaseOperator):
             groups = self._fresh_groups(flow)
             if groups is None:
                 self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
-            result = run_group_step(self.step, flow, groups, is_dry_run(), self._submit)
+            result = run_group_step(self.step, flow, groups, is_dry_run(), self._run_on_spark)
             for line in result.lines:
                 self.log.info("%s", line)
             value = to_xcom(result.result, result.totals)
@@ -57,16 +56,29 @@ class GroupOperator(BaseOperator):
 
     def on_kill(self) -> None:
         """Ends the Spark job, if there is one. The next run does the rest."""
-        if self._hook is not None:
-            self._hook.on_kill()
+        if self._end_job is not None:
+            self._end_job()
 
-    def _submit(self, flow: Flow, step: str, names: Collection[str], dry_run: bool) -> StepResult:
-        from mirror.airflow.spark_hook import job_hook
+    def _run_on_spark(self, flow: Flow, step: str, names: Collection[str], dry_run: bool) -> StepResult:
+        from mirror.airflow.spark_hook import connect_master, job_hook
         from mirror.sync.groups.job import group_job, read_result
 
+        master = connect_master(flow)
+        if master:
+            return self._run_in_session(flow, master, step, names, dry_run)
         with group_job(flow, step, names, dry_run) as (files, job):
-            self._hook = job_hook(flow, files, job)
-            return read_result(files.result, self._hook.run(job))
+            hook = job_hook(flow, files, job)
+            self._end_job = hook.on_kill
+            return read_result(files.result, hook.run(job))
+
+    def _run_in_session(self, flow: Flow, master: str, step: str, names: Collection[str], dry_run: bool) -> StepResult:
+        from mirror.spark.connect import flow_session
+        from mirror.spark.log import log_lines
+        from mirror.sync.groups.job import group_step_in_session
+
+        with flow_session(flow, step, "its DAG", master, log_lines) as session:
+            self._end_job = session.interrupt
+            return group_step_in_session(session, flow, step, names, dry_run)
 
     def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
         """The newest list of groups; None if it is too old, or of another configuration."""

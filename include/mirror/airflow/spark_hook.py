@@ -90,8 +90,6 @@ def connect_master(flow: Flow) -> str:
 def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
     """The hook that submits a job for a flow, on the Spark cluster that the flow names. Raises ConfigurationError."""
     connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
-    if connect_master(flow):
-        connection = ""  # the copy alone runs there: this job runs by spark-submit on the local master
     connected = JobHook(connection)
     local = is_local(connected.master)
     tuned = None if properties else tuned_spark()

@@ -1,4 +1,6 @@
-"""A large audit as a Spark job, jobs/audit_ranges.py: when it is one, what goes in, what comes out, and how it is started by hand."""
+"""A large audit on Spark: when it is one, and how it is started by hand.
+
+As a job, jobs/audit_ranges.py: what goes in, what comes out. In a session of a Spark that stays: this process is its driver."""
 
 import base64
 import pickle
@@ -9,40 +11,53 @@ from typing import TYPE_CHECKING, Any
 
 from mirror.audit.compare_ranges import compare_audit_ranges
 from mirror.audit.context import AuditContext
+from mirror.audit.parallel import compare_on_spark
 from mirror.audit.range import AuditRange, Outcome
 from mirror.audit.run import Compare
 from mirror.config.flow import handed_over
+from mirror.spark.connect_url import is_connect
 from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
-from mirror.spark.start import JOBS, LOCAL_MASTER, master_of
+from mirror.spark.start import JOBS, master_by_hand
 from mirror.spark.submit import Job, submit
 
 if TYPE_CHECKING:
     from mirror.config import Flow
+    from mirror.spark.connect import ConnectSession
 
 JOB = JOBS / "audit_ranges.py"
 
 
-def by_size(flow: "Flow", submitted: Compare, in_process: Compare = compare_audit_ranges) -> Compare:
-    """Compares in this process what is small, and by a Spark job what is more than mirror.audit.spark.threshold."""
+def by_size(flow: "Flow", on_spark: Compare, in_process: Compare = compare_audit_ranges) -> Compare:
+    """Compares in this process what is small, and on Spark what is more than mirror.audit.spark.threshold."""
 
     def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         few = sum(stretch.offsets for stretch in stretches) <= flow.value("mirror.audit.spark.threshold")
-        return in_process(context, stretches) if few else submitted(context, stretches)
+        return in_process(context, stretches) if few else on_spark(context, stretches)
 
     return compare
 
 
-def by_hand(flow: "Flow", master: str | None) -> Compare:
-    """Compares by a Spark job whose driver is on this host. Raises what the job reports, and JobFailed when it ends without a word."""
+def by_hand(flow: "Flow", master: str | None, by: str) -> Compare:
+    """Compares by a Spark job whose driver is on this host, or in a session of a Spark Connect server, where `by` says which command it is.
+    Raises what the job reports, and JobFailed when it ends without a word."""
 
     def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
-        connection = flow.value("mirror.spark.connection")
+        chosen = master_by_hand(master, flow.value("mirror.spark.connection"))
+        if is_connect(chosen):
+            from mirror.spark.connect import flow_session
+
+            with flow_session(flow, "audit", f"hand: {by}", chosen) as session:
+                return compare_in_session(session, flow, context, stretches)
         with audit_job(flow, context, stretches) as (files, job):
-            chosen = master or (master_of(connection) if connection else LOCAL_MASTER)
             ended = submit(job, files, chosen, flow.value("mirror.spark.properties.file"), flow.file, handed_over(flow))
             return read_outcomes(files.result, ended)
 
     return compare
+
+
+def compare_in_session(session: "ConnectSession", flow: "Flow", context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
+    """Compares on a Spark that stays; the outcomes in any order."""
+    return compare_on_spark(context, stretches, flow.value("mirror.audit.spark.threshold"), session.cores, session.run)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mirror.audit.compare_ranges import compare_audit_ranges, equal_ranges, outcome_of_digests, sides_of
 from mirror.audit.context import AuditContext
@@ -23,9 +24,13 @@ from mirror.audit.reader import Side
 from mirror.errors import ErrorReport, MirrorError
 from mirror.kafka.reader import Part
 from mirror.offsets.partition import TopicPartition
+from mirror.spark.driver import Spread
 
 MOST_STRETCHES = 500
 """How many stretches one task compares at most; most of a small one's time is waiting for brokers."""
+
+ON_WORKERS = "mirror.audit.parallel:work_on_all"
+"""What a worker of Spark runs."""
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +83,18 @@ class DigestedRange:
 
 Task = Sequence[AuditRange] | PartTask | PieceTask | DigestedRange
 Answer = Outcome | PartAnswer | PieceDigest
+
+
+def compare_on_spark(context: AuditContext, stretches: Sequence[AuditRange], least: int, cores: int, spread: Spread) -> list[Outcome]:
+    """Compares the stretches on the workers of a Spark with so many cores, in up to three rounds; their outcomes in any order. No part has
+    fewer than `least` offsets unless its stretch has."""
+
+    def answers(tasks: Sequence[Task]) -> list[Any]:
+        return spread(ON_WORKERS, [(context, task) for task in tasks], len(tasks))
+
+    outcomes, unproven = merge_parts(stretches, answers(tasks_of(stretches, cores, least)))
+    read, different = merge_pieces(unproven, answers(piece_tasks(unproven, cores, least)))
+    return outcomes + read + answers(different)
 
 
 def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:

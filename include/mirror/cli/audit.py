@@ -49,22 +49,27 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
-    """Returns the comparison to use: this process with `--without-spark`, a Spark job with `--master`, else by the amount."""
+    """Returns the comparison to use: this process with `--without-spark`, Spark with `--master`, else by the amount."""
     from mirror.audit.compare_ranges import compare_audit_ranges
     from mirror.audit.job import by_hand, by_size
 
-    spark = by_hand(flow, options.master)
+    spark = by_hand(flow, options.master, _by(options))
 
     def in_process(context: "AuditContext", stretches: "Sequence[AuditRange]") -> "list[Outcome]":
         read = Counter()
         with progress(_begins(flow, stretches), sum(map(_offsets, stretches)), read.positions):
             return compare_audit_ranges(context, stretches, read.add)
 
-    def submitted(context: "AuditContext", stretches: "Sequence[AuditRange]") -> "list[Outcome]":
+    def on_spark(context: "AuditContext", stretches: "Sequence[AuditRange]") -> "list[Outcome]":
         with progress(f"{_begins(flow, stretches)} A Spark job does it.", sum(map(_offsets, stretches))):
             return spark(context, stretches)
 
-    return in_process if options.without_spark else submitted if options.master else by_size(flow, submitted, in_process)
+    return in_process if options.without_spark else on_spark if options.master else by_size(flow, on_spark, in_process)
+
+
+def _by(options: argparse.Namespace) -> str:
+    """What is asked for: the same command once more is the next try of it."""
+    return " ".join([options.command, *names(options.topics), *filter(None, (options.start, options.end))])
 
 
 def _begins(flow: Flow, stretches: "Sequence[AuditRange]") -> str:

@@ -75,10 +75,9 @@ def _in_process(flow: Flow, planned: Plan, run_name: str) -> list[LaneResult]:
 def _with_spark(flow: Flow, planned: Plan, options: argparse.Namespace, run_name: str) -> list[LaneResult]:
     from mirror.copy.job import copy_with_spark
     from mirror.spark.connect_url import is_connect
-    from mirror.spark.start import LOCAL_MASTER, master_of
+    from mirror.spark.start import master_by_hand
 
-    connection = flow.value("mirror.spark.connection")
-    master = options.master or (master_of(connection) if connection else LOCAL_MASTER)
+    master = master_by_hand(options.master, flow.value("mirror.spark.connection"))
     if is_connect(master):
         from mirror.copy.connect import copy_in_session, copy_session
 

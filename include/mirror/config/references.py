@@ -78,6 +78,10 @@ class Connections:
             raise ValueError("Airflow's connections are known to Airflow's tasks alone; use ${env:…}, ${file:…} or ${dir:…} here")
         return _lookup[0](connection, field)
 
+    def type_of(self, connection: str) -> str:
+        """The type of the connection, such as `spark`; '' where Airflow cannot be asked. Raises as a call."""
+        return _lookup[0](connection, "conn_type") if _lookup else ""
+
 
 def has_reference(text: str) -> bool:
     """Whether a text can only be known once its references are resolved."""

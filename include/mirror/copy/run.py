@@ -1,7 +1,7 @@
 """From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from mirror.kafka.client_log import REPEATS, said_by
 from mirror.offsets.partition import lane_of, transactional_id
 from mirror.plan.checks import check_configuration
 from mirror.plan.model import Plan, Range
+from mirror.spark.driver import Spread
 
 log = logging.getLogger(__name__)
 
@@ -70,11 +71,8 @@ def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
     return copy_in_rounds(lane_tasks(flow, plan, run), LANES_AT_ONCE, copy_side_by_side)
 
 
-def copy_on_spark(
-    flow: Flow, plan: Plan, run: str, cores: int, spread: Callable[[str, Sequence[LaneTask], int], list[LaneResult]]
-) -> list[LaneResult]:
-    """Copies all lanes on the workers of a Spark with so many cores: `spread(function, tasks, slices)` gives the function's answers to the
-    tasks, in their order, from so many tasks of Spark."""
+def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread) -> list[LaneResult]:
+    """Copies all lanes on the workers of a Spark with so many cores."""
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.

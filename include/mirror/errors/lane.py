@@ -213,7 +213,7 @@ class JobFailed(MirrorError):
 
 
 class WorkerUnprepared(MirrorError):
-    """Raised when a Spark worker lacks a module that the copy needs."""
+    """Raised when a Spark worker lacks a module that the mirror needs."""
 
     runbook = Runbook(
         "A Spark worker lacks a Python module.",
@@ -223,7 +223,7 @@ class WorkerUnprepared(MirrorError):
 
     def __init__(self, module: str, host: str, python: str, detail: str) -> None:
         super().__init__(
-            f"The Spark worker on {host} cannot import '{module}' with {python}: {detail}. Its lanes copied nothing.",
+            f"The Spark worker on {host} cannot import '{module}' with {python}: {detail}. It did nothing.",
             next=f"Install '{module}' there, or give the workers an environment that has it (an image, or spark.archives with "
             "spark.pyspark.python).",
         )

@@ -2,7 +2,7 @@
 
 from mirror.errors.base import MirrorError, Runbook
 
-_EXACT = "What was committed is in the ledger, and the next run goes on behind it."
+_EXACT = "What was committed stays, and the next run does what is left."
 
 
 class SparkServerUnavailable(MirrorError):
@@ -12,13 +12,13 @@ class SparkServerUnavailable(MirrorError):
     runbook = Runbook(
         "A Spark Connect server does not answer, ended or was restarted during the job, or has no room for it.",
         "No.",
-        "Look whether the server runs, and read its log. The next try begins at the ledger.",
+        "Look whether the server runs, and read its log. The next try does what is left; a copy begins at the ledger.",
     )
 
     def __init__(self, address: str, detail: str) -> None:
         super().__init__(
             f"The Spark server at {address} ended, was restarted, has no room, or does not answer: {detail}. {_EXACT}",
-            next="Look whether the server runs, and what its log says; the next try begins at the ledger.",
+            next="Look whether the server runs, and what its log says; the next try does what is left.",
         )
         self.address = address
         self.detail = detail
@@ -29,12 +29,12 @@ class SparkServerRefused(MirrorError):
 
     runbook = Runbook(
         "A Spark Connect server refuses the token, or its Spark or its workers' Python is of another version than the mirror's.",
-        "No, nothing was copied.",
+        "No, nothing ran there.",
         "Give the connection the server's token as its password; run the server with the same minor versions of Spark and of Python.",
     )
 
     def __init__(self, address: str, detail: str, next: str) -> None:
-        super().__init__(f"The Spark server at {address} {detail}. No lane was copied.", next=next)
+        super().__init__(f"The Spark server at {address} {detail}. Nothing ran there.", next=next)
         self.address = address
 
     @classmethod
@@ -57,18 +57,18 @@ class SparkServerRefused(MirrorError):
 
 
 class SparkJobInterrupted(MirrorError):
-    """Raised when somebody ended the job on a Spark Connect server: a later run of the same flow, or an administrator."""
+    """Raised when somebody ended the job on a Spark Connect server: its next run, or an administrator."""
 
     retriable = True
     runbook = Runbook(
-        "A job on a Spark Connect server was interrupted: a later run of the same flow began, or an administrator ended it.",
+        "A job on a Spark Connect server was interrupted: its next run began, or an administrator ended it.",
         "No.",
-        "Nothing: the next run goes on behind what was committed. If it stays, look for a second run of the flow.",
+        "Nothing: the next run does what is left. If it stays, look for a second run beside it.",
     )
 
     def __init__(self, address: str) -> None:
         super().__init__(
-            f"The job on the Spark server at {address} was interrupted, by a later run of the flow or by hand. {_EXACT}",
-            next="Nothing, the next run goes on. If it stays, look for somebody else who copies this flow.",
+            f"The job on the Spark server at {address} was interrupted, by its next run or by hand. {_EXACT}",
+            next="Nothing, the next run goes on. If it stays, look for somebody else who runs the same.",
         )
         self.address = address

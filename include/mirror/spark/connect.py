@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from mirror.config import Flow
 from mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
 from mirror.spark import worker
 from mirror.spark.connect_errors import as_our_errors, first_line
@@ -141,6 +142,19 @@ def connected(master: str, installation: str, tag: str, say: SayLines = write_li
     finally:
         with suppress(Exception):
             session.client.close()
+
+
+@contextmanager
+def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
+    """The session in which a step of a flow runs that may run several times at once, such as an audit.
+
+    What an earlier run of the step `by` the same (a DAG, a command by hand) still does is interrupted: its task is gone. Others go on, also
+    those of an installation that has no name either and mirrors into another cluster. Raises as `connected`.
+    """
+    servers = flow.client("target", "admin")["bootstrap.servers"]
+    tag = f"mirror {step} {flow.name} into {servers} by {by}".replace(",", " ")  # Spark takes no comma
+    with connected(master, flow.value("mirror.installation"), tag, say) as session:
+        yield session
 
 
 def _open(url: ConnectUrl, installation: str) -> Any:

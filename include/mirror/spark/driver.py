@@ -9,6 +9,10 @@ from mirror.errors import MirrorError, WorkerUnprepared
 from mirror.spark.files import write_failure
 from mirror.spark.log import log_to_standard_error, wanted_level, write_lines
 
+Spread = Callable[[str, Sequence[Any], int], list[Any]]
+"""`spread(function, tasks, slices)`: the answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. A
+job of spark-submit has one, and a session of a Spark Connect server."""
+
 log = logging.getLogger(__name__)
 
 

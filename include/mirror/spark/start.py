@@ -11,11 +11,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from mirror.config.references import Connections
 from mirror.errors import ConfigurationError, JobFailed, Problem
+from mirror.spark.connect_url import SCHEME
 from mirror.spark.package import INCLUDE
 
+SPARK_CONNECT = "spark_connect"
+"""The type of the Airflow connection of a Spark Connect server."""
 LOCAL_MASTER = "local[*,4]"
 """All cores of this host, and four attempts at a task as on a cluster (spark.task.maxFailures has no effect on a local master)."""
 
@@ -55,21 +59,41 @@ def tuned_spark(directory: Path = TUNED) -> TunedSpark | None:
     return tuned if tuned.properties.exists() else None
 
 
-def master_of(connection: str) -> str:
-    """The master that an Airflow connection of type spark names, as Airflow's own hook reads it: its host, and its port if it has one.
+def master_by_hand(named: str | None, connection: str) -> str:
+    """The Spark cluster of a run by hand: the one that is named, else that of `mirror.spark.connection`, else this host. Raises as
+    `master_of`."""
+    return named or (master_of(connection) if connection else LOCAL_MASTER)
 
-    For a copy by hand. Raises ConfigurationError if the connection cannot be asked for or names no host.
+
+def master_of(connection: str) -> str:
+    """The master that an Airflow connection names, as Airflow's own hooks read it. Of type spark: its host, and its port if it has one; of
+    type spark_connect: the server's URL, token included.
+
+    For a run by hand. Raises ConfigurationError if the connection cannot be asked for or names no host.
     """
     ask = Connections()
     try:
         host = ask(connection, "host")
+        is_server = ask.type_of(connection) == SPARK_CONNECT
     except ValueError as reason:
         problem = Problem("mirror.spark.connection", f"{reason}. Or name the Spark cluster by --master", connection)
         raise ConfigurationError([problem]) from None
+    port = _optional(ask, connection, "port")
+    address = f"{host}:{port}" if port else host  # a connection need not have a port: local[4], yarn
+    if not is_server:
+        return address
+    fields = {"user_id": "login", "token": "password", "use_ssl": "extra.use_ssl"}
+    parameters = {name: _optional(ask, connection, field) for name, field in fields.items()}
+    of_url = ";".join(f"{name}={quote(value, safe='')}" for name, value in parameters.items() if value)
+    return f"{SCHEME}{address.removeprefix(SCHEME)}/;{of_url}"
+
+
+def _optional(ask: Connections, connection: str, field: str) -> str:
+    """The value of a connection's field, '' where it has none."""
     try:
-        return f"{host}:{ask(connection, 'port')}"
+        return ask(connection, field)
     except ValueError:
-        return host  # a connection need not have a port: local[4], yarn
+        return ""
 
 
 def is_local(master: str) -> bool:

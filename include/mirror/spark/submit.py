@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirror.errors import UsageError
-from mirror.spark.connect_url import is_connect
 from mirror.spark.files import JobFiles
 from mirror.spark.log import level_for_job, without_noise
 from mirror.spark.package import package
@@ -33,8 +31,6 @@ def submit(
     connections: Mapping[str, str] | None = None,
 ) -> str:
     """Runs a job to its end and says how spark-submit ended; the rest as in `copy_with_spark`."""
-    if is_connect(master):
-        raise UsageError("Of all jobs only the copy runs on a Spark Connect server.", next="Name no --master, or another Spark cluster.")
     tuned = None if properties else tuned_spark()
     file = properties_file(master, properties, tuned)
     command: Sequence[str] = [

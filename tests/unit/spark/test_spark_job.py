@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,15 +24,12 @@ from mirror.spark.log import relayed
 from mirror.spark.worker import on_worker
 from mirror.sync.groups import job
 from mirror.sync.groups.checkpoints import CheckpointsResult
-from services.java import ROOT
 
 CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"
 CLIENTS = ClientSettings({}, {}, {}, {})
 RANGE = AuditRange(TopicPartition("orders", 0), TopicPartition("east.orders", 0), 0, 1_200, 0, 1_200, 1_200, 1_200)
 DOWN = ClusterUnreachable("west", "west-1:9092", 30)
-FUNCTIONS = {each.stem: re.findall(r'"(mirror[\w.]+:\w+)"', each.read_text(encoding="utf-8")) for each in (ROOT / "jobs").glob("*.py")}
-"""What each job runs on its workers, by its file."""
-COPY, (AUDIT,), (GROUPS,) = copy_run.ON_WORKERS, FUNCTIONS["audit_ranges"], FUNCTIONS["emit_checkpoints"]
+COPY, AUDIT, GROUPS = copy_run.ON_WORKERS, parallel.ON_WORKERS, job.ON_WORKERS
 # It reads a pickled function, and runs it as a worker without the library would.
 BARE_WORKER = """
 import pickle, sys

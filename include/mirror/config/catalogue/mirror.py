@@ -107,7 +107,7 @@ MIRROR = (
         "mirror.spark.connection",
         "STRING",
         "",
-        "The Airflow connection of the Spark cluster: type spark, or for copies spark_connect; empty: local[*,4], without a connection.",
+        "The Airflow connection of the Spark cluster: type spark or spark_connect; empty: local[*,4], without a connection.",
         GROUP,
     ),
     Property(

@@ -1,4 +1,4 @@
-"""Runs the two steps that work group by group, `checkpoints` and `group-offsets`: in this process or as a Spark job.
+"""Runs the two steps that work group by group, `checkpoints` and `group-offsets`: in this process, as a Spark job or on a Spark that stays.
 
 The job is jobs/emit_checkpoints.py. DAG tasks, the command line and the job run the same steps, found by name.
 """
@@ -8,31 +8,38 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mirror.config.flow import handed_over
 from mirror.errors import ErrorReport, MirrorError
+from mirror.spark.connect_url import is_connect
+from mirror.spark.driver import Spread
 from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
-from mirror.spark.start import JOBS, LOCAL_MASTER, master_of
+from mirror.spark.start import JOBS, master_by_hand
 from mirror.spark.submit import Job, submit
 from mirror.sync.groups import checkpoints
 from mirror.sync.groups import offsets as group_offsets
-from mirror.sync.groups.context import GroupContext, group_context
+from mirror.sync.groups.context import GroupContext, group_context, with_share
 from mirror.sync.groups.find import KnownGroups, selected_groups
 from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
     from mirror.config import Flow
+    from mirror.spark.connect import ConnectSession
 
 JOB = JOBS / "emit_checkpoints.py"
 MOST_AT_ONCE = 2_000
 """How many groups one Spark task looks at; what each of them reads of ledger and checkpoints is the same."""
+ON_WORKERS = "mirror.sync.groups.job:run_parts"
+"""What a worker of Spark runs."""
 
 log = logging.getLogger(__name__)
 
 Submit = Callable[["Flow", str, Collection[str], bool], StepResult]
-"""Runs a step for these groups as a Spark job."""
+"""Runs a step for these groups on Spark."""
 
 
 @contextmanager
@@ -44,12 +51,29 @@ def group_job(flow: "Flow", step: str, names: Collection[str], dry_run: bool) ->
 
 
 def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> StepResult:
-    """The step through a Spark job whose driver is on this host. Raises what the job reports, and JobFailed when it ends without a word."""
-    connection = flow.value("mirror.spark.connection")
+    """The step through a Spark job whose driver is on this host, or on a Spark that stays. Raises what the job reports, and JobFailed when
+    it ends without a word."""
+    master = master_by_hand(None, flow.value("mirror.spark.connection"))
+    if is_connect(master):
+        from mirror.spark.connect import flow_session
+
+        with flow_session(flow, step, "hand", master) as session:
+            return group_step_in_session(session, flow, step, names, dry_run)
     with group_job(flow, step, names, dry_run) as (files, job):
-        master = master_of(connection) if connection else LOCAL_MASTER
         ended = submit(job, files, master, flow.value("mirror.spark.properties.file"), flow.file, handed_over(flow))
         return read_result(files.result, ended)
+
+
+def group_step_in_session(session: "ConnectSession", flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> StepResult:
+    """The step for these groups on a Spark that stays."""
+    return group_step_on_spark(step, group_context(flow), sorted(names), dry_run, session.cores, session.run)
+
+
+def group_step_on_spark(step: str, context: GroupContext, names: Sequence[str], dry_run: bool, cores: int, spread: Spread) -> StepResult:
+    """The step for these groups on the workers of a Spark with so many cores, which share what it may read to count."""
+    named = chunks(names, cores)
+    parts = [(step, with_share(context, len(named)), part, dry_run) for part in named]
+    return GROUP_STEPS[step].done(reduce(add, spread(ON_WORKERS, parts, len(parts))), dry_run)
 
 
 def chunks(names: Sequence[str], cores: int) -> list[Sequence[str]]:
@@ -123,7 +147,7 @@ GROUP_STEPS: Mapping[str, GroupStep] = {
 
 def run_group_step(name: str, flow: "Flow", known_groups: KnownGroups | None, dry_run: bool, submit: Submit) -> StepResult:
     """Runs the step for the groups that are known, or for those that the source has now: here, or, where they are many
-    (mirror.checkpoints.spark.threshold), by a Spark job. Raises what concerns a cluster as a whole."""
+    (mirror.checkpoints.spark.threshold), on Spark. Raises what concerns a cluster as a whole."""
     if known_groups is None:
         selected = selected_groups(flow)
         known_groups = KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
