@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirror.audit import parallel as module
+from mirror.audit.context import AuditContext
 from mirror.audit.digest import Digest, Digester, Piece
 from mirror.audit.parallel import (
+    ON_WORKERS,
     DigestedRange,
     PartAnswer,
     PartTask,
     PieceDigest,
     PieceTask,
+    compare_on_spark,
     cut_at_pairs,
     merge_parts,
     merge_pieces,
@@ -23,8 +26,10 @@ from mirror.audit.parallel import (
     shares,
     tasks_of,
     work_on,
+    work_on_all,
 )
 from mirror.audit.range import AuditRange, Outcome
+from mirror.config.resolved_flow import ClientSettings
 from mirror.errors import LogMoved
 from mirror.formats.record import Record
 from mirror.kafka.reader import Part
@@ -83,6 +88,33 @@ def test_a_difference_is_left_to_a_second_round_with_what_is_equal_in_front_of_i
         block = left.source.first_different_block(left.target)
         assert block is not None
         assert left.source.blocks[block].first <= missing < left.source.blocks[block].first + left.source.blocks[block].records
+
+
+@pytest.mark.parametrize("missing", [None, 0, 150])
+def test_the_rounds_of_an_audit_on_spark_go_on_until_every_stretch_has_its_outcome(
+    missing: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = numbered(300)
+    copies = [each for number, each in enumerate(source) if number != missing]
+    sides = PiecewiseSide("east", {TP: source}), PiecewiseSide("west", {REMOTE: at_offsets(copies, 0)})
+    large, small = AuditRange(TP, REMOTE, 0, 300, 0, 300, 300, 300), stretch(1, 20)
+    monkeypatch.setattr(module, "sides_of", lambda _context: sides)
+    monkeypatch.setattr(module, "equal_ranges", lambda *_, **__: {})
+    monkeypatch.setattr(module, "compare_audit_ranges", lambda _context, stretches: [Outcome(each) for each in stretches])
+    monkeypatch.setattr(module, "outcome_of_digests", lambda _context, whole, *_: Outcome(whole, source_records=7))
+    rounds = []
+
+    def spread(function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
+        rounds.append((function, slices, {type(task) for _, task in tasks}))
+        assert slices == len(tasks)
+        return list(work_on_all(tasks))
+
+    context = AuditContext("east", "west", 4, ClientSettings({}, {}, {}, {}))
+    outcomes = compare_on_spark(context, [large, small], 10, 4, spread)
+    assert [outcome.stretch for outcome in outcomes] == [small, large]
+    assert outcomes[1].source_records == (300 if missing is None else 7)
+    assert {function for function, _, _ in rounds} == {ON_WORKERS}
+    assert [kinds for *_, kinds in rounds] == [{list, PartTask}, {PieceTask}, set() if missing is None else {DigestedRange}]
 
 
 def test_a_piece_that_cannot_be_read_is_the_stretch_s_error() -> None:

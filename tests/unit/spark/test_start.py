@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirror.errors import ConfigurationError
+from mirror.spark.connect_url import connect_url, is_connect
 from mirror.spark.package import package
 from mirror.spark.start import (
     LOG4J,
@@ -13,6 +14,7 @@ from mirror.spark.start import (
     environment,
     installed_spark,
     is_local,
+    master_by_hand,
     master_of,
     program,
     properties_file,
@@ -100,6 +102,31 @@ def test_a_copy_by_hand_reads_the_master_as_airflow_does(fields: dict[str, str],
     monkeypatch.setenv("MIRROR_CONNECTIONS", json.dumps({f"spark_prod:{field}": value for field, value in fields.items()}))
     monkeypatch.setattr("mirror.config.references._lookup", [])
     assert master_of("spark_prod") == master
+
+
+@pytest.mark.parametrize(
+    ("fields", "master"),
+    [
+        ({"host": "127.0.0.1", "port": "15003"}, "sc://127.0.0.1:15003/;"),
+        ({"host": "sc://localhost", "login": "ann", "password": "a/b="}, "sc://localhost/;user_id=ann;token=a%2Fb%3D"),
+        ({"host": "spark.example.org", "extra.use_ssl": "true"}, "sc://spark.example.org/;use_ssl=true"),
+    ],
+)
+def test_a_run_by_hand_finds_the_server_of_a_connection_of_its_type(
+    fields: dict[str, str], master: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lookup(_connection: str, field: str) -> str:
+        if field not in known:
+            raise ValueError(f"there is no {field}")
+        return known[field]
+
+    known = {**fields, "conn_type": "spark_connect"}
+    monkeypatch.setattr("mirror.config.references._lookup", [lookup])
+    assert master_by_hand(None, "mirror_spark") == master
+    assert connect_url(master).of_session("1").endswith(";session_id=1")
+    assert master_by_hand("spark://one:7077", "mirror_spark") == "spark://one:7077"
+    known["conn_type"] = "spark"
+    assert is_connect(master_by_hand(None, "mirror_spark")) == is_connect(fields["host"])
 
 
 def test_a_connection_that_cannot_be_asked_for_is_an_error_that_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The Spark job for many groups: how they are divided, what goes in and out, and what becomes of a part that fails."""
+"""The steps for many groups on Spark: how they are divided, what goes in and out, what becomes of a part that fails, and where they run."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,13 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.config import load
 from mirror.errors import ClusterUnreachable, JobFailed, ReportedError
 from mirror.spark.files import write_failure
-from mirror.sync.groups import checkpoints, offsets
+from mirror.sync.groups import checkpoints, job, offsets
 from mirror.sync.groups.checkpoints import CheckpointsResult
-from mirror.sync.groups.job import GROUP_STEPS, MOST_AT_ONCE, GroupStep, chunks, read_result, run_part, write_result
+from mirror.sync.groups.context import group_context
+from mirror.sync.groups.find import KnownGroups
+from mirror.sync.groups.job import (
+    GROUP_STEPS,
+    MOST_AT_ONCE,
+    ON_WORKERS,
+    GroupStep,
+    chunks,
+    group_step_on_spark,
+    read_result,
+    run_group_step,
+    run_part,
+    submit_by_hand,
+    write_result,
+)
 from mirror.sync.groups.offsets import GroupOffsetsResult, GroupOutcome
 from mirror.sync.step import StepResult
+from tests.spark_session import SparkOfThisProcess
 
 DOWN = ClusterUnreachable("west", "127.0.0.1:1", 30)
 
@@ -67,3 +83,71 @@ def test_answers_add_up():
     assert (done.result["group"], done.result["reason"]) == (["a", "b"], ["why", ""])
     assert done.totals == {"groups": 2, "states": {"skipped": 1, "synced": 1}, "synced": 2}
     assert done.lines[:2] == ("a: skipped; why", "b: would be synced in 2 partitions")
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
+    """A Spark that stays, on which `checkpoints` writes one for each group."""
+    server = SparkOfThisProcess()
+    monkeypatch.setattr("mirror.spark.connect.flow_session", server.flow_session)
+    monkeypatch.setattr(job, "submit", lambda *_: pytest.fail("a job of spark-submit"))
+
+    def emit(_context, names, dry_run):
+        return CheckpointsResult(len(names), 0 if dry_run else len(names))
+
+    monkeypatch.setitem(GROUP_STEPS, "checkpoints", GroupStep(emit, GROUP_STEPS["checkpoints"].done))
+    return server
+
+
+def flow_of(tmp_path, **properties):
+    file = tmp_path / "mm2.properties"
+    servers = "east.bootstrap.servers=127.0.0.1:1\nwest.bootstrap.servers=127.0.0.1:2\n"
+    more = "".join(f"{name.replace('_', '.')}={value}\n" for name, value in properties.items())
+    file.write_text(f"clusters=east, west\n{servers}east->west.enabled=true\n{more}", encoding="utf-8")
+    return load([file], {}).flow("east->west")
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_groups_are_shared_out_to_the_cores_with_what_may_be_read(dry_run, tmp_path, spark):
+    flow, shares = flow_of(tmp_path, mirror_translation_count_max_bytes=1000), []
+
+    def spread(function, tasks, slices):
+        assert slices == len(tasks)
+        shares.extend((names, context.count_max_bytes) for _, context, names, _ in tasks)
+        return spark.run(function, tasks, slices)
+
+    done = group_step_on_spark("checkpoints", group_context(flow), ["a", "b", "c"], dry_run, 2, spread)
+    assert (done.totals["groups"], done.totals["written"]) == (3, 0 if dry_run else 3)
+    assert shares == [(["a", "c"], 500), (["b"], 500)]
+    assert spark.tasks == [(ON_WORKERS, 2, 2)]
+
+
+def test_a_step_by_hand_for_very_many_groups_runs_on_the_server_of_the_flows_connection(tmp_path, spark, monkeypatch):
+    fields = {"conn_type": "spark_connect", "host": "127.0.0.1", "port": "15002"}
+
+    def lookup(_connection, field):
+        if field not in fields:
+            raise ValueError(f"there is no {field}")
+        return fields[field]
+
+    monkeypatch.setattr("mirror.config.references._lookup", [lookup])
+    flow = flow_of(tmp_path, mirror_spark_connection="mirror_spark")
+    done = run_group_step("checkpoints", flow, KnownGroups(("b", "a", "c"), 20_001), False, submit_by_hand)
+    assert done.totals["written"] == 3
+    assert spark.sessions == [("checkpoints", "hand", "sc://127.0.0.1:15002/;")]
+    few = KnownGroups(("a",), 20_000)
+    assert run_group_step("checkpoints", flow, few, False, submit_by_hand).totals["written"] == 1
+    assert len(spark.sessions) == 1, "few groups are translated here"
+
+
+def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, monkeypatch):
+    masters = []
+
+    def submit(_job, files, master, *_):
+        masters.append(master)
+        write_result(files.result, StepResult({"written": 3}))
+        return ""
+
+    monkeypatch.setattr(job, "submit", submit)
+    assert submit_by_hand(flow_of(tmp_path), "checkpoints", ["a"], False).result == {"written": 3}
+    assert masters == ["local[*,4]"]

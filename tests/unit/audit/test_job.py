@@ -1,0 +1,107 @@
+"""A large audit on Spark: by spark-submit or on a Spark that stays, the same work."""
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from mirror.audit import job, parallel
+from mirror.audit.context import AuditContext
+from mirror.audit.range import AuditRange, Outcome
+from mirror.cli.audit import comparer
+from mirror.cli.parser import parser
+from mirror.config import Flow
+from mirror.config.resolved_flow import ClientSettings
+from mirror.errors import SparkServerUnavailable
+from mirror.offsets.partition import TopicPartition
+from tests.spark_session import SparkOfThisProcess
+
+SERVER = "sc://127.0.0.1:15002"
+CONTEXT = AuditContext("east", "west", 4, ClientSettings({}, {}, {}, {}))
+
+
+def stretch(number: int) -> AuditRange:
+    tp = TopicPartition(f"topic {number}", 0)
+    return AuditRange(tp, tp, 0, 100, 0, 100, 100, 100)
+
+
+STRETCHES = [stretch(number) for number in range(3)]
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
+    server = SparkOfThisProcess()
+    monkeypatch.setattr("mirror.spark.connect.flow_session", server.flow_session)
+    monkeypatch.setattr(job, "submit", lambda *_: pytest.fail("a job of spark-submit"))
+
+    def compare(_context: Any, ranges: Sequence[AuditRange]) -> list[Outcome]:
+        return [Outcome(each, source_records=1, target_records=1) for each in ranges]
+
+    monkeypatch.setattr(parallel, "compare_audit_ranges", compare)
+    return server
+
+
+def test_an_audit_by_hand_runs_on_the_server_that_is_named(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
+    outcomes = job.by_hand(make_flow(), SERVER, "audit orders")(CONTEXT, STRETCHES)
+    assert sorted(each.stretch.source.topic for each in outcomes) == ["topic 0", "topic 1", "topic 2"]
+    assert spark.sessions == [("audit", "hand: audit orders", SERVER)]
+    assert spark.tasks[0] == (parallel.ON_WORKERS, 2, 2), "the stretches in shares, one for each core"
+
+
+def test_an_audit_by_hand_runs_on_the_server_of_the_flows_connection(
+    make_flow: Callable[..., Flow], spark: SparkOfThisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"conn_type": "spark_connect", "host": "127.0.0.1", "port": "15002", "password": "t/1"}
+    monkeypatch.setattr("mirror.config.references._lookup", [lambda _connection, field: of(fields, field)])
+    job.by_hand(make_flow({"mirror.spark.connection": "mirror_spark"}), None, "audit")(CONTEXT, STRETCHES)
+    assert spark.sessions == [("audit", "hand: audit", f"{SERVER}/;token=t%2F1")]
+
+
+def of(fields: dict[str, str], field: str) -> str:
+    if field not in fields:
+        raise ValueError(f"there is no {field}")
+    return fields[field]
+
+
+def test_another_master_gets_a_job(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) -> None:
+    masters = []
+
+    @contextmanager
+    def no_session(*_: Any) -> Any:
+        pytest.fail("a session")
+        yield
+
+    def submit(_job: Any, files: Any, master: str, *_: Any) -> str:
+        masters.append(master)
+        job.write_outcomes(files.result, [Outcome(STRETCHES[0])])
+        return ""
+
+    monkeypatch.setattr("mirror.spark.connect.flow_session", no_session)
+    monkeypatch.setattr(job, "submit", submit)
+    for master in ("spark://one:7077", None):
+        assert job.by_hand(make_flow(), master, "audit")(CONTEXT, STRETCHES) == [Outcome(STRETCHES[0])]
+    assert masters == ["spark://one:7077", "local[*,4]"]
+
+
+def test_a_server_that_is_gone_is_the_audits_error(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
+    spark.failure = SparkServerUnavailable("127.0.0.1:15002", "connection refused")
+    with pytest.raises(SparkServerUnavailable):
+        job.by_hand(make_flow(), SERVER, "audit")(CONTEXT, STRETCHES)
+
+
+@pytest.mark.parametrize(
+    ("command", "by"),
+    [
+        (["audit"], "audit"),
+        (["audit", "--topics", "orders,bills", "--from", "2026-11-20", "--to", "2026-11-21"], "audit orders bills 2026-11-20 2026-11-21"),
+        (["backfill", "--from", "2026-11-20", "--to", "2026-11-21"], "backfill 2026-11-20 2026-11-21"),
+    ],
+)
+def test_the_command_line_audits_on_the_server_and_interrupts_no_other_question(
+    command: list[str], by: str, make_flow: Callable[..., Flow], spark: SparkOfThisProcess
+) -> None:
+    flow = make_flow()
+    options = parser().parse_args([*command, "--master", SERVER])
+    assert len(comparer(flow, options)(CONTEXT, STRETCHES)) == 3
+    assert spark.sessions == [("audit", f"hand: {by}", SERVER)]
