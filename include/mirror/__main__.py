@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 
 import mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
@@ -147,7 +148,9 @@ def _say_notices(flow: Flow | InvalidFlow) -> None:
 def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     _say_notices(flow)
     try:
-        answer: Answer = options.run(flow, options)
+        # Airflow logs to standard output once it is asked for a connection, and that is the answer's alone.
+        with redirect_stdout(sys.stderr):
+            answer: Answer = options.run(flow, options)
         return answer
     except (ConfigurationError, UsageError) as error:
         return Answer(UNUSABLE, errors=(error.report(),))

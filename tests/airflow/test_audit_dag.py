@@ -23,7 +23,7 @@ def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_
         submitted.append(len(stretches))
         return compare_audit_ranges(work, stretches)
 
-    monkeypatch.setattr(audit_operator.AuditOperator, "_submit", by_spark)
+    monkeypatch.setattr(audit_operator.AuditOperator, "_compare_on_spark", by_spark)
     file = mm2_properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "30"})
     monkeypatch.setenv("MIRROR_CONFIG", str(file))
     dag = f"{pair.source}-to-{pair.target}.audit"

@@ -1,5 +1,6 @@
-"""The copy on a Spark that stays: `spark serve` and `copy --master sc://…` as processes, between real brokers."""
+"""A Spark that stays: `spark serve`, and copies, audits and group steps on it, as processes between real brokers."""
 
+import base64
 import json
 import os
 import socket
@@ -13,13 +14,25 @@ import pytest
 
 from mirror.spark.package import INCLUDE
 from services.flows import ClusterPair
+from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
 from services.ports import LOOPBACK, free_ports
 from services.processes import Server
+from tests.integration.access import JAAS, acl
+from tests.integration.consumers import set_offsets
 from tests.waiting import eventually
 
 TOKEN = "a-token-of-the-tests"
+PASSWORD = "tr0ub4dor-and-3-more"
 RECORDS = 3_000
+# It leaves a task on the server that nobody waits for: its function is the library's of Python, which every worker has.
+LEFT_BEHIND = """
+import sys
+from mirror.config import load
+from mirror.spark.connect import flow_session
+with flow_session(load([sys.argv[1]]).flow(sys.argv[2]), "audit", "its DAG", sys.argv[3]) as session:
+    print(session.run("subprocess:check_output", sys.argv[4:], 1) if sys.argv[4:] else "began", flush=True)
+"""
 
 
 class SparkServer:
@@ -28,6 +41,8 @@ class SparkServer:
     def __init__(self, directory: Path) -> None:
         (self.port,) = free_ports(1)
         self._server = Server("spark-connect", directory)
+        self._events = directory / "events"
+        self._events.mkdir(parents=True)
 
     @property
     def master(self) -> str:
@@ -35,7 +50,9 @@ class SparkServer:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.port), "--cores", "2"]
-        self._server.start(command, env=environment(TOKEN))
+        options = {"enabled": "true", "dir": self._events.as_uri(), "compress": "false", "rolling.enabled": "false"}
+        events = " ".join(f"-Dspark.eventLog.{name}={value}" for name, value in options.items())
+        self._server.start(command, env=environment(TOKEN, SPARK_SUBMIT_OPTS=events))
         self._server.wait(self._listens, 180, "listen")
 
     def kill(self) -> None:
@@ -51,6 +68,10 @@ class SparkServer:
     def log(self) -> str:
         return self._server.log.read_text(errors="replace")
 
+    def events(self) -> str:
+        """What Spark's page shows is made of: the properties, plans and results of all that ran."""
+        return "".join(file.read_text(errors="replace") for file in self._events.iterdir())
+
     def _listens(self) -> bool:
         try:
             socket.create_connection((LOOPBACK, self.port), 1.0).close()
@@ -59,9 +80,16 @@ class SparkServer:
         return True
 
 
-def environment(token: str) -> dict[str, str]:
+def environment(token: str, **variables: str) -> dict[str, str]:
     path = os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", ""))))
-    return {**os.environ, "PYTHONPATH": path, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token}
+    return {**os.environ, "PYTHONPATH": path, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token, **variables}
+
+
+def encodings(secret: str) -> set[str]:
+    """The secret as it is, in hexadecimal digits, and what of it is the same in any text in base64, at each of three places in that."""
+    plain = secret.encode()
+    coded = [base64.b64encode(b" " * place + plain)[-(-8 * place // 6) : 8 * (place + len(plain)) // 6] for place in range(3)]
+    return {secret, plain.hex(), *(text.decode() for text in coded)}
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +140,71 @@ def test_copy_runs_on_the_server_with_its_token_alone(
     assert (flow["state"], flow["errors"]) == ("done", []), flow
     assert flow["result"]["records"] == assert_mirrored(pair, oracle) == RECORDS
     assert TOKEN not in spark.log()
+
+
+def test_copy_audit_and_group_step_of_a_flow_with_a_password_leave_it_in_no_log_and_no_event_of_spark(
+    make_cluster: Callable[..., KafkaCluster],
+    west: KafkaCluster,
+    make_pair: Callable[..., ClusterPair],
+    oracle: Oracle,
+    spark: SparkServer,
+    tmp_path: Path,
+) -> None:
+    source = make_cluster("east", users={"mirror": PASSWORD})
+    oracle.create_acls(source.bootstrap, [acl("mirror", "*", "ALL", kind=kind) for kind in ("TOPIC", "GROUP")])
+    oracle.create_acls(source.bootstrap, [acl("mirror", "kafka-cluster", "ALL", kind="CLUSTER")])
+    pair = make_pair(source, west)
+    (tmp_path / "secrets.properties").write_text(f"password={PASSWORD}\n")
+    flow = {
+        "source.bootstrap.servers": source.secure_bootstrap,
+        "source.security.protocol": "SASL_PLAINTEXT",
+        "source.sasl.mechanism": "PLAIN",
+        "source.sasl.jaas.config": JAAS.format(f"${{file:{tmp_path}/secrets.properties:password}}"),
+        "groups": f".*-{pair.mark}",
+        "source->target.mirror.lanes": "4",
+        "source->target.mirror.audit.spark.threshold": "0",
+        "source->target.mirror.checkpoints.spark.threshold": "0",
+        "source->target.mirror.spark.connection": "mirror_spark",
+    }
+    config, topic, log = pair.properties(extra=flow), pair.topic("orders"), tmp_path / "mirror.log"
+    oracle.create_topic(source.bootstrap, topic, 4)
+    oracle.produce(source.bootstrap, topic, RECORDS, seed=3)
+    set_offsets(source.bootstrap, f"shop-{pair.mark}", {(topic, 0): 5})
+    # One command names the server, the others find it by the flow's connection, as its DAGs do.
+    connection = f"spark-connect://mirror:{TOKEN}@{LOOPBACK}:{spark.port}"
+
+    def run(*command: str) -> dict:
+        started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                started, env=environment("", AIRFLOW_CONN_MIRROR_SPARK=connection), stdout=subprocess.PIPE, stderr=output, text=True
+            )
+            answer = flow_answer(process)
+        assert (answer["state"], answer["errors"]) == ("done", []), answer
+        return answer["result"]
+
+    assert run("copy")["records"] == RECORDS
+    audited = run("audit", "--master", f"{spark.master}/;token={TOKEN}")
+    assert (audited["total_state"], audited["total_source_records"]) == ("equal", RECORDS)
+    assert run("checkpoints")["written"] == 1
+    said, events = log.read_text(), spark.events()
+    assert all(text in said for text in (" begins: ", " offsets of ", "checkpoints of 1 groups in ")), said
+    assert all(f"mirror {step} {pair.flow} into " in events for step in ("audit", "checkpoints"))
+    for place, text in {"our log": said, "Spark's log": spark.log(), "Spark's events": events}.items():
+        assert not [secret for secret in encodings(PASSWORD) | {TOKEN} if secret in text], place
+
+
+def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pair: ClusterPair, spark: SparkServer) -> None:
+    program = [sys.executable, "-c", LEFT_BEHIND, str(pair.properties()), pair.flow, spark.master]
+    killed = subprocess.Popen([*program, "sleep", "30"], env=environment(TOKEN))
+    try:
+        eventually(lambda: f"mirror audit {pair.flow} into " in spark.events(), "the task")
+    finally:
+        killed.kill()
+        killed.wait()
+    begun = [subprocess.run(program, env=environment(TOKEN), capture_output=True, text=True, check=True) for _ in range(2)]
+    assert ["was interrupted" in each.stderr for each in begun] == [True, False], begun
+    assert begun[0].stdout == "began\n"
 
 
 def test_server_that_is_killed_in_the_middle_is_one_error_and_the_next_run_is_exact(

@@ -52,3 +52,14 @@ def test_an_interruption_ends_with_one_sentence(run, answer):
     code, output, words = run("plan")
     assert (code, output) == (130, "")
     assert words == "Interrupted. What was committed stays, and the next run goes on behind it.\n"
+
+
+def test_what_others_say_while_a_flow_is_worked_on_is_no_part_of_the_answer(run, answer):
+    def work(_flow):
+        print("Airflow logs to standard output")
+        return Answer("done")
+
+    answer(work)
+    code, output, words = run("plan", "--json")
+    assert (code, only_flow(output)["state"]) == (0, "done")
+    assert "Airflow logs to standard output\n" in words
