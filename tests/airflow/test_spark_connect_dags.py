@@ -30,14 +30,14 @@ TP = TopicPartition("orders", 0)
 RANGE = AuditRange(TP, TP, 0, 9, 0, 9, 9, 9)
 CONTEXT = AuditContext("east", "west", 4, ClientSettings({}, {}, {}, {}))
 CHECKPOINTS = "east-to-west.checkpoints"
-MASTER = "sc://127.0.0.1:15002/;token=t%2F1"
+MASTER = "sc://127.0.0.1:15002/;token=token-1"
 
 
 @pytest.fixture
 def spark(airflow_home: Any, configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
     """The server of the flow's connection; what its workers run asks no cluster."""
     configured(*FLOW)
-    monkeypatch.setenv("AIRFLOW_CONN_MIRROR_SPARK", "spark-connect://:t%2F1@127.0.0.1:15002")
+    monkeypatch.setenv("AIRFLOW_CONN_MIRROR_SPARK", "spark-connect://:token-1@127.0.0.1:15002")
     server = SparkOfThisProcess()
     monkeypatch.setattr("mirror.spark.connect.flow_session", server.flow_session)
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("a job of spark-submit"))

@@ -170,21 +170,21 @@ def test_copy_audit_and_group_step_of_a_flow_with_a_password_leave_it_in_no_log_
     oracle.create_topic(source.bootstrap, topic, 4)
     oracle.produce(source.bootstrap, topic, RECORDS, seed=3)
     set_offsets(source.bootstrap, f"shop-{pair.mark}", {(topic, 0): 5})
-    # One command names the server, the others find it by the flow's connection, as its DAGs do.
+    # Two commands name the server, and the third finds it by the flow's connection, as its DAGs do.
     connection = f"spark-connect://mirror:{TOKEN}@{LOOPBACK}:{spark.port}"
 
     def run(*command: str) -> dict:
         started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                started, env=environment("", AIRFLOW_CONN_MIRROR_SPARK=connection), stdout=subprocess.PIPE, stderr=output, text=True
-            )
+            variables = environment("", AIRFLOW_CONN_MIRROR_SPARK=connection)
+            process = subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True)
             answer = flow_answer(process)
         assert (answer["state"], answer["errors"]) == ("done", []), answer
         return answer["result"]
 
-    assert run("copy")["records"] == RECORDS
-    audited = run("audit", "--master", f"{spark.master}/;token={TOKEN}")
+    named = ("--master", f"{spark.master}/;token={TOKEN}")
+    assert run("copy", *named)["records"] == RECORDS
+    audited = run("audit", *named)
     assert (audited["total_state"], audited["total_source_records"]) == ("equal", RECORDS)
     assert run("checkpoints")["written"] == 1
     said, events = log.read_text(), spark.events()
