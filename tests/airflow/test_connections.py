@@ -29,6 +29,7 @@ def connection(airflow_home: Path) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
+        ("conn_type", "kafka"),
         ("host", "h"),
         ("port", "9092"),
         ("login", "mirror"),

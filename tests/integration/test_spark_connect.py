@@ -111,10 +111,10 @@ def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: 
     oracle.create_topic(pair.source_bootstrap, pair.topic("orders"), 4)
     oracle.produce(pair.source_bootstrap, pair.topic("orders"), RECORDS, seed=1)
 
-    def start(token: str = TOKEN) -> "subprocess.Popen[str]":
+    def start() -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", "--master", spark.master]
         return subprocess.Popen(
-            command, env=environment(token), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
+            command, env=environment(TOKEN), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
         )
 
     return start
@@ -131,18 +131,7 @@ def assert_mirrored(pair: ClusterPair, oracle: Oracle) -> int:
     return oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic))).records
 
 
-def test_copy_runs_on_the_server_with_its_token_alone(
-    start_copy: Callable[..., "subprocess.Popen[str]"], pair: ClusterPair, oracle: Oracle, spark: SparkServer
-) -> None:
-    refused = flow_answer(start_copy("another-token"))
-    assert [error["code"] for error in refused["errors"]][:1] == ["SparkServerRefused"], refused
-    flow = flow_answer(start_copy())
-    assert (flow["state"], flow["errors"]) == ("done", []), flow
-    assert flow["result"]["records"] == assert_mirrored(pair, oracle) == RECORDS
-    assert TOKEN not in spark.log()
-
-
-def test_copy_audit_and_group_step_of_a_flow_with_a_password_leave_it_in_no_log_and_no_event_of_spark(
+def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no_password_in_log_or_event(
     make_cluster: Callable[..., KafkaCluster],
     west: KafkaCluster,
     make_pair: Callable[..., ClusterPair],
@@ -177,16 +166,20 @@ def test_copy_audit_and_group_step_of_a_flow_with_a_password_leave_it_in_no_log_
         started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
         with log.open("ab") as output:
             variables = environment("", AIRFLOW_CONN_MIRROR_SPARK=connection)
-            process = subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True)
-            answer = flow_answer(process)
+            return flow_answer(subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True))
+
+    def result_of(*command: str) -> dict:
+        answer = run(*command)
         assert (answer["state"], answer["errors"]) == ("done", []), answer
         return answer["result"]
 
+    (refused, *_) = run("copy", "--master", f"{spark.master}/;token=another-token")["errors"]
+    assert (refused["code"], refused["retriable"]) == ("SparkServerRefused", False), refused
     named = ("--master", f"{spark.master}/;token={TOKEN}")
-    assert run("copy", *named)["records"] == RECORDS
-    audited = run("audit", *named)
+    assert result_of("copy", *named)["records"] == assert_mirrored(pair, oracle) == RECORDS
+    audited = result_of("audit", *named)
     assert (audited["total_state"], audited["total_source_records"]) == ("equal", RECORDS)
-    assert run("checkpoints")["written"] == 1
+    assert result_of("checkpoints")["written"] == 1
     said, events = log.read_text(), spark.events()
     assert all(text in said for text in (" begins: ", " offsets of ", "checkpoints of 1 groups in ")), said
     assert all(f"mirror {step} {pair.flow} into " in events for step in ("audit", "checkpoints"))
