@@ -10,8 +10,8 @@ class RecordNotCarried(MirrorError):
     runbook = Runbook(
         "The client cannot carry a record without changing it.",
         "No. Its partition stops in front of the record.",
-        "Set `mirror.engine=auto`, which carries it in its batch where that can be handed on. Or skip the record: the copy goes on behind "
-        "it, and the ledger keeps that. Or exclude the topic.",
+        "Where `mirror.engine=records` is set, set `auto`: it carries the record in its batch, where that can be handed on. Or skip the "
+        "record: the copy goes on behind it, and the ledger keeps that. Or exclude the topic.",
         (Remedy("skip-record", TOPIC),),
     )
 

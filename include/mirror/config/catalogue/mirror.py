@@ -56,7 +56,7 @@ MIRROR = (
     Property(
         "mirror.engine",
         "STRING",
-        "records",
+        "auto",
         "What the copy carries. records: it encodes every record anew. batches: it hands on the source's record batches as they are, and "
         "encodes anew only what cannot be handed on. auto: batches where they are worth it.",
         GROUP,
