@@ -16,6 +16,8 @@ from mirror.airflow.copy_xcom import (
     published_to_xcom,
     results_from_xcom,
     results_to_xcom,
+    run_from_xcom,
+    run_to_xcom,
     verdict_from_xcom,
     verdict_to_xcom,
 )
@@ -81,10 +83,15 @@ def publish(flow_name: str) -> dict[str, Any]:
     if is_dry_run():
         skip("A dry run changes nothing, so there is nothing to publish.")
     with as_airflow_errors():
-        flow, plan_value = load().flow(flow_name), pull("plan")
-        planned = plan_from_xcom(flow, plan_value, dry_run=True) if plan_value is not None else Plan(flow_name)
-        all_partitions = plan_value is not None and from_xcom(plan_value) is None
-        published = publish_run(flow, planned, results_from_xcom(pull("copy")), whole=all_partitions, run=run_name())
+        flow, plan_value, copied = load().flow(flow_name), pull("plan"), pull("copy")
+        of_rounds = run_from_xcom(copied)
+        if of_rounds is not None:
+            planned, all_partitions = of_rounds.plan, False
+        else:
+            planned = plan_from_xcom(flow, plan_value, dry_run=True) if plan_value is not None else Plan(flow_name)
+            # Without the plans of later rounds, as without a plan, nobody knows of which partitions offset syncs are due.
+            all_partitions = plan_value is not None and (from_xcom(plan_value) is None or bool(flow.value("mirror.rounds.seconds")))
+        published = publish_run(flow, planned, results_from_xcom(copied), whole=all_partitions, run=run_name())
     for notice in (*published.disagreements, *published.syncs.notices):
         log.warning("%s", notice)
     for error in published.syncs.errors:
@@ -148,7 +155,7 @@ class CopyOperator(BaseOperator):
         self.flow = flow
         self._end_job: Callable[[], None] | None = None
 
-    def execute(self, context: Context) -> Any:  # noqa: ARG002 — what it needs is asked for by `context`
+    def execute(self, context: Context) -> Any:
         """Runs the task. It reads the Spark connection and its settings now: a changed configuration needs no new DAG."""
         if is_dry_run():
             skip("A dry run copies nothing; the log of the task verdict says what would be copied.")
@@ -157,6 +164,8 @@ class CopyOperator(BaseOperator):
         with as_airflow_errors():
             flow, plan_value = load().flow(self.flow), pull("plan")
             plan = plan_from_xcom(flow, plan_value)
+            if flow.value("mirror.rounds.seconds"):
+                return self._copy_in_rounds(flow, plan, context)
             if not plan.has_work:
                 skip(_nothing_to_copy(plan))
             self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
@@ -179,6 +188,33 @@ class CopyOperator(BaseOperator):
         """Ends the job. The next one aborts what this one has not committed."""
         if self._end_job is not None:
             self._end_job()
+
+    def _copy_in_rounds(self, flow: Flow, plan: Plan, context: Context) -> Any:
+        """Goes on until the next run is due. What it returns has the plan of all rounds, whether it is skipped, fails or went well."""
+        from mirror.airflow.copy_rounds import rounds_of_task, store_try
+        from mirror.status.run_log import lanes_line, work_line
+
+        self.log.info("%s: run %s copies in rounds, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))
+        done = rounds_of_task(flow, plan, context, self._set_end)
+        results, value = list(done.results), run_to_xcom(done)
+        self.log.info("%s", lanes_line(results))
+        errors = [done.failure] if done.failure else []
+        if any(result.errors for result in results) or run_from_xcom(value) is None:
+            verdict = _ledger_verdict(flow, done.whole_plan, results)
+            errors = _errors_of_lanes(verdict, done.plan)
+            if run_from_xcom(value) is None:
+                value["verdict"] = verdict_to_xcom(verdict)
+        if errors:
+            push_return_value(value)
+            store_try(context, value)
+        raise_errors(f"{self.flow}: some rounds failed", errors)
+        if not results:
+            push_return_value(value)
+            skip(_nothing_to_copy(done.plan))
+        return value
+
+    def _set_end(self, end: Callable[[], None]) -> None:
+        self._end_job = end
 
     def _run_job(self, flow: Flow, plan: Plan) -> list[LaneResult]:
         from mirror.airflow.spark_hook import connect_master, job_hook

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.copy.model import CopiedElsewhere, LaneResult
     from mirror.copy.publish import Published
+    from mirror.copy.run_result import RunResult
     from mirror.copy.verdict import Verdict
     from mirror.plan.model import Plan
     from mirror.sync.offset_syncs import OffsetSyncsResult
@@ -52,6 +53,27 @@ def results_to_xcom(results: Sequence[LaneResult]) -> dict[str, Any]:
     from mirror.copy.job import results_to_columns
 
     return to_xcom(results_to_columns(results), {"lanes": len(results), "records": sum(result.records for result in results)})
+
+
+def run_to_xcom(run: RunResult) -> dict[str, Any]:
+    """The same of a run with rounds, and the plan of all of them: that of the task `plan` is the first one's."""
+    from mirror.copy.job import results_to_columns
+    from mirror.plan.model import to_columns
+
+    totals = {"lanes": len(run.results), "records": sum(result.records for result in run.results)}
+    return to_xcom(results_to_columns(run.results) | {"plan": to_columns(run.whole_plan), "rounds": run.rounds}, totals)
+
+
+def run_from_xcom(value: Value | None) -> RunResult | None:
+    """The opposite of `run_to_xcom`; None for a run without rounds, and where XCom has only totals."""
+    document = from_xcom(value) if value is not None else None
+    if document is None or "plan" not in document:
+        return None
+    from mirror.copy.job import results_from_columns
+    from mirror.copy.run_result import RunResult
+    from mirror.plan.model import from_columns
+
+    return RunResult(from_columns(document["plan"]), tuple(results_from_columns(document)), document["rounds"])
 
 
 def results_from_xcom(value: Value | None) -> list[LaneResult]:
@@ -103,7 +125,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     from mirror.copy.verdict import FAILED, Verdict, verdict
     from mirror.plan.model import from_columns
 
-    planned, ledger = from_xcom(plan), from_xcom(published)
+    of_rounds, first, ledger = run_from_xcom(results), from_xcom(plan), from_xcom(published)
     syncs = _syncs_from_xcom(ledger if ledger is not None else published["totals"])
     if results is not None and "verdict" in results:
         document = results["verdict"]
@@ -115,13 +137,14 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
         }
         state = FAILED if errors else document["state"]
         return Verdict(**{**document, "state": state, "errors": errors, **optional}, notices=syncs.notices)
+    planned = of_rounds.plan if of_rounds is not None else from_columns(first) if first is not None else None
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
         return Verdict(FAILED, (ErrorReport("JobFailed", message, retriable=True, next="The next run goes on behind what was committed."),))
     from_ledger = Published(
         watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs, _elsewhere_from_xcom(ledger)
     )
-    return verdict(from_columns(planned), None if results is None else results_from_xcom(results), from_ledger)
+    return verdict(planned, None if results is None else results_from_xcom(results), from_ledger)
 
 
 def _elsewhere_to_xcom(verdict: Verdict) -> dict[str, Any]:

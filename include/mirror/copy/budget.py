@@ -1,25 +1,25 @@
 """How the lanes of a run share its budget: each gets the same, and what some leave over goes to those that were not done.
 
-An idle lane is done in a second; a backlog may take all day. So the lanes are copied in rounds: in the first each of them has an equal
-share of the seconds and bytes, and as long as something is left of these, the lanes that only the budget stopped get another round.
+An idle lane is done in a second; a backlog may take all day. So each lane first has an equal share of the seconds and bytes, and as long as
+something is left of these, the lanes that only the budget stopped get another share.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark, added_reasons, added_shares
+from mirror.copy.model import LaneResult, LaneTask
+from mirror.copy.run_result import growth, together
 from mirror.copy.throttle import shares
-from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
 
-_SECONDS_WORTH_A_ROUND = 1.0
+_SECONDS_WORTH_A_SHARE = 1.0
 
 Copy = Callable[[Sequence[LaneTask]], Sequence[LaneResult]]
 """Copies lanes, a few side by side, and answers in their order."""
 
 
-def copy_in_rounds(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Callable[[], float] = time.monotonic) -> list[LaneResult]:
+def copy_in_shares(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Callable[[], float] = time.monotonic) -> list[LaneResult]:
     """Copies the lanes, `at_once` of them side by side. Each task comes with the budget of the whole run, which is the same for all."""
     if not tasks:
         return []
@@ -28,11 +28,11 @@ def copy_in_rounds(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Cal
     while tasks:
         seconds = deadline - now()
         bytes_left = max(0, max_bytes - _bytes(results.values())) if max_bytes >= 0 else -1
-        if results and (seconds < _SECONDS_WORTH_A_ROUND or bytes_left == 0):
+        if results and (seconds < _SECONDS_WORTH_A_SHARE or bytes_left == 0):
             break
         answers = list(copy(_shared(tasks, at_once, seconds, bytes_left)))
         for answer in answers:
-            results[answer.lane] = _together(results[answer.lane], answer) if answer.lane in results else answer
+            results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
         tasks = [replace(task, ranges=ranges) for task, answer in zip(tasks, answers, strict=True) if (ranges := unfinished(task, answer))]
     return list(results.values())
 
@@ -43,7 +43,7 @@ def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
         return ()
     failed = {(error.topic, error.partition) for error in result.errors}
     reached = {(mark.topic, mark.partition): mark.source_offset for mark in result.watermarks}
-    copied = _copied(result)
+    copied = growth(result)
     ranges = []
     for planned in task.ranges:
         tp = planned.topic_partition
@@ -57,16 +57,6 @@ def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _copied(result: LaneResult) -> dict[TopicPartition, tuple[int, int]]:
-    """By how many records and bytes the ledger's totals grew in a round, as far as the lane knows: the next one begins behind them."""
-    grown: dict[TopicPartition, tuple[int, int]] = {}
-    counted: list[Watermark | CopiedElsewhere] = [*result.watermarks, *result.copied_elsewhere]
-    for mark in counted:
-        records, size = grown.get(TopicPartition(mark.topic, mark.partition), (0, 0))
-        grown[TopicPartition(mark.topic, mark.partition)] = (records + mark.records, size + mark.bytes)
-    return grown
-
-
 def _shared(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
     turns = -(-len(tasks) // at_once)
     share = size // len(tasks) if size >= 0 else -1
@@ -78,44 +68,3 @@ def _shared(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) 
 
 def _bytes(results: Iterable[LaneResult]) -> int:
     return sum(mark.bytes for result in results for mark in result.watermarks)
-
-
-def _together(first: LaneResult, second: LaneResult) -> LaneResult:
-    """What a lane did in two rounds."""
-    marks = {TopicPartition(mark.topic, mark.partition): mark for mark in first.watermarks}
-    for mark in second.watermarks:
-        tp = TopicPartition(mark.topic, mark.partition)
-        marks[tp] = _added(marks[tp], mark) if tp in marks else mark
-    skipped = {TopicPartition(records.topic, records.partition): records for records in first.skipped}
-    for records in second.skipped:
-        tp = TopicPartition(records.topic, records.partition)
-        skipped[tp] = _skipped(skipped[tp], records) if tp in skipped else records
-    return LaneResult(
-        first.lane,
-        tuple(marks[tp] for tp in sorted(marks)),
-        tuple(dict.fromkeys((*first.errors, *second.errors))),
-        first.transactions + second.transactions,
-        first.seconds + second.seconds,
-        tuple(skipped[tp] for tp in sorted(skipped)),
-        max(first.ledger_end, second.ledger_end),
-        _elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
-        added_shares((*first.engines, *second.engines)),
-        added_reasons((*first.encoded_anew, *second.encoded_anew)),
-    )
-
-
-def _elsewhere(counts: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]:
-    summed: dict[TopicPartition, CopiedElsewhere] = {}
-    for copied in counts:
-        tp = TopicPartition(copied.topic, copied.partition)
-        before = summed.get(tp)
-        summed[tp] = replace(copied, records=copied.records + before.records, bytes=copied.bytes + before.bytes) if before else copied
-    return tuple(summed[tp] for tp in sorted(summed))
-
-
-def _added(first: Watermark, second: Watermark) -> Watermark:
-    return replace(second, records=first.records + second.records, bytes=first.bytes + second.bytes)
-
-
-def _skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
-    return replace(first, records=first.records + second.records)

@@ -1,10 +1,11 @@
 """The copy on a Spark that stays: in a session of a Spark Connect server, whose client is this process."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from mirror.config import Flow
-from mirror.copy.model import LaneResult
+from mirror.copy.model import LaneResult, RoundBudget
+from mirror.copy.rounds import CopyRound
 from mirror.copy.run import copy_on_spark
 from mirror.plan.model import Plan
 from mirror.spark.connect import ConnectSession, SayLines, connected
@@ -23,3 +24,24 @@ def copy_session(flow: Flow, plan: Plan, master: str, say: SayLines = write_line
 def copy_in_session(session: ConnectSession, flow: Flow, plan: Plan, run: str) -> list[LaneResult]:
     """Copies the plan's ranges, and returns what each lane did. `run` names the run in the ledger."""
     return copy_on_spark(flow, plan, run, session.cores, session.run)
+
+
+@contextmanager
+def rounds_in_session(master: str, run: str, opened: Callable[[ConnectSession], None], say: SayLines = write_lines) -> Iterator[CopyRound]:
+    """The copy of one round after the other, all of them in one session. It is opened when the first of them comes, and `opened` gets it."""
+    with ExitStack() as until_end:
+        sessions: list[tuple[ConnectSession, int]] = []
+
+        def copy(flow: Flow, plan: Plan, budget: RoundBudget) -> list[LaneResult]:
+            if not sessions:
+                session = until_end.enter_context(copy_session(flow, plan, master, say))
+                opened(session)
+                sessions.append((session, session.cores))
+            session, cores = sessions[0]
+            try:
+                return copy_on_spark(flow, plan, run, cores, session.run, budget)
+            except BaseException:
+                session.interrupt()
+                raise
+
+        yield copy

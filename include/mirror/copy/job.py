@@ -4,14 +4,16 @@ Both are JSON, the results as columns, in the job's files and in XCom alike.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
-from mirror.errors import ErrorReport
+from mirror.copy.run_result import RunResult
+from mirror.errors import ErrorReport, JobFailed
 from mirror.formats.columns import columns, columns_of, rows_of
 from mirror.plan.model import Plan, from_columns, to_columns
 from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
@@ -119,6 +121,38 @@ def write_results(path: Path, results: Iterable[LaneResult]) -> None:
     write_private(path, {"results": results_to_columns(results)})
 
 
+def run_to_columns(result: RunResult) -> dict[str, Any]:
+    """A run of several rounds: its lanes' results, and the plan of all rounds together."""
+    failure = result.failure.as_dict() if result.failure else None
+    return {"results": results_to_columns(result.results), "plan": to_columns(result.plan), "rounds": result.rounds, "failure": failure}
+
+
+def run_from_columns(document: Mapping[str, Any]) -> RunResult:
+    """The opposite of `run_to_columns`."""
+    failure = ErrorReport.from_dict(document["failure"]) if document["failure"] else None
+    results = tuple(results_from_columns(document["results"]))
+    return RunResult(from_columns(document["plan"]), results, document["rounds"], failure)
+
+
+def keep_run(path: Path, result: RunResult) -> None:
+    """Writes down how far a run is that goes on: should its driver die, the submitter knows of the rounds before."""
+    failure = JobFailed(
+        f"The Spark job ended in the middle of its rounds, after {result.rounds} of them.",
+        next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
+    )
+    write_run(path, replace(result, failure=failure.report()))
+
+
+def write_run(path: Path, result: RunResult) -> None:
+    """Hands a run of several rounds back to the submitter."""
+    write_private(path, run_to_columns(result))
+
+
+def read_run(path: Path, detail: str = "") -> RunResult:
+    """What a run of several rounds did. Raises as `read_answer`."""
+    return run_from_columns(read_answer(path, detail))
+
+
 def read_results(path: Path, detail: str = "") -> list[LaneResult]:
     """What the lanes did. Raises as `read_answer`."""
     return results_from_columns(read_answer(path, detail)["results"])
@@ -127,9 +161,11 @@ def read_results(path: Path, detail: str = "") -> list[LaneResult]:
 JOB = JOBS / "copy_ranges.py"
 
 
-def arguments(files: JobFiles, flow: str, run: str) -> list[str]:
-    """The job's own arguments. `run` names the run in the ledger."""
-    return [str(files.plan), str(files.result), flow, run]
+def arguments(files: JobFiles, flow: str, run: str, begun: float | None = None) -> list[str]:
+    """The job's own arguments. `run` names the run in the ledger; `begun` says that it goes on with rounds, and since when it copies: while
+    this process lives."""
+    rounds = () if begun is None else (str(begun), str(os.getpid()))
+    return [str(files.plan), str(files.result), flow, run, *rounds]
 
 
 def copy_with_spark(

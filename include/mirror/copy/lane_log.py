@@ -39,6 +39,8 @@ class LaneLog:
         self._records = self._bytes = self._transactions = 0
         self._unsaid = ""
         self._by_engine = ""
+        self._level = logging.INFO if task.round == 1 else logging.DEBUG
+        """Of what every round would say: later rounds have one line for all lanes."""
 
     # ------------------------------------------------------------ beginning
 
@@ -58,7 +60,7 @@ class LaneLog:
     def _say_begun(self) -> None:
         """Says what `begins` has left to the next line."""
         if self._unsaid:
-            log.info("%s", self._unsaid)
+            log.log(self._level, "%s", self._unsaid)
         self._unsaid = ""
 
     def fenced(self, ledger_end: int, records: Mapping[TopicPartition, LedgerRecord]) -> None:
@@ -69,7 +71,8 @@ class LaneLog:
         starts = [f"{tp}@{record.watermark} -> {record.target_topic}@{record.target_next}" for tp, record in sorted(begun.items())]
         starts += [f"{tp} is new" for tp in sorted(self._at) if tp not in begun]
         subject, self._unsaid = f"{self._unsaid} It" if self._unsaid else self._lane, ""
-        log.info(
+        log.log(
+            self._level,
             "%s has fenced earlier attempts (%s) and read its ledger %s-%d up to %d; watermarks: %s%s.",
             *(subject, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, _listed(starts)),
             self._written(begun),
@@ -173,7 +176,8 @@ class LaneLog:
         elif left_out:
             log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._remaining(), count_text(left_out, "partition"))
         else:
-            log.info(
+            log.log(
+                self._level,
                 "%s ended: %s; %s.",
                 self._lane,
                 self._figures(),

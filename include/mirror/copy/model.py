@@ -63,6 +63,8 @@ class LaneTask(ResolvedFlow):
     """What the lane carries: records, or batches wherever it can, or where they are worth it (mirror.engine)."""
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
+    round: int = 1
+    """Which round of its run it is; of later ones than the first the lane says at DEBUG what is no trouble."""
 
     @property
     def producer_client_id(self) -> str:
@@ -79,6 +81,15 @@ class LaneTask(ResolvedFlow):
             beginning_at(settings, place) for settings in (ours.target_admin, ours.target_consumer, ours.target_producer)
         )
         return replace(self, clients=replace(ours, target_admin=admin, target_consumer=consumer, target_producer=producer))
+
+
+@dataclass(frozen=True)
+class RoundBudget:
+    """What is left of the run's seconds and bytes (−1: no limit) when a round begins, and which round that is."""
+
+    round: int
+    seconds: float
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -136,7 +147,7 @@ class EncodedAnew:
 
 
 def added_shares(shares: Iterable[EngineShare]) -> tuple[EngineShare, ...]:
-    """The shares of several lanes, or of rounds of one, by engine. A partition of several rounds counts in each."""
+    """The shares of several lanes, or of several results of one, by engine. A partition of several results counts in each."""
     summed: dict[str, EngineShare] = {}
     for share in shares:
         before = summed.get(share.engine, EngineShare(share.engine, 0, 0, 0))

@@ -8,11 +8,11 @@ from dataclasses import replace
 from mirror.config import Flow
 from mirror.config.policies import replication_policy, topic_selection
 from mirror.config.resolved_flow import resolved_flow
-from mirror.copy.budget import copy_in_rounds
+from mirror.copy.budget import copy_in_shares
 from mirror.copy.history import advised
 from mirror.copy.lane import LaneCopy
 from mirror.copy.lane_engines import engines_of
-from mirror.copy.model import LaneResult, LaneTask
+from mirror.copy.model import LaneResult, LaneTask, RoundBudget
 from mirror.errors import MirrorError, unexpected
 from mirror.kafka.client_log import REPEATS, said_by
 from mirror.offsets.partition import lane_of, transactional_id
@@ -30,15 +30,19 @@ ON_WORKERS = "mirror.copy.run:copy_side_by_side"
 """What a worker of Spark runs."""
 
 
-def lane_tasks(flow: Flow, plan: Plan, run: str = "") -> list[LaneTask]:
+def lane_tasks(flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None) -> list[LaneTask]:
     """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
 
-    Each has the budget of the whole run; `copy_in_rounds` shares it. Raises PlanMismatch if the plan was made with another configuration.
+    Each has the budget of the whole run, or what `budget` says is left of it; `copy_in_shares` shares it. Raises PlanMismatch if the plan
+    was made with another configuration.
     """
     check_configuration(plan.config_hash, flow.config_hash)
     by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
     common = _Common(flow, plan, run)
-    return [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
+    tasks = [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
+    if budget is None:
+        return tasks
+    return [replace(task, round=budget.round, max_seconds=budget.seconds, max_bytes=budget.bytes) for task in tasks]
 
 
 def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
@@ -66,21 +70,22 @@ def _copied(task: LaneTask) -> LaneResult:
         return LaneResult(task.lane, errors=(report,))
 
 
-def copy_in_process(flow: Flow, plan: Plan, run: str = "") -> list[LaneResult]:
+def copy_in_process(flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None) -> list[LaneResult]:
     """Copies all lanes in this process, a few at a time."""
-    return copy_in_rounds(lane_tasks(flow, plan, run), LANES_AT_ONCE, copy_side_by_side)
+    return copy_in_shares(lane_tasks(flow, plan, run, budget), LANES_AT_ONCE, copy_side_by_side)
 
 
-def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread) -> list[LaneResult]:
-    """Copies all lanes on the workers of a Spark with so many cores."""
+def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, budget: RoundBudget | None = None) -> list[LaneResult]:
+    """Copies all lanes on the workers of a Spark with so many cores. `budget` is that of a round; None: that of a whole run."""
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
         slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
-        log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
+        level = logging.DEBUG if tasks[0].round > 1 else logging.INFO
+        log.log(level, "Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
         return spread(ON_WORKERS, tasks, slices)
 
-    return copy_in_rounds(lane_tasks(flow, plan, run), cores * LANES_AT_ONCE, copy)
+    return copy_in_shares(lane_tasks(flow, plan, run, budget), cores * LANES_AT_ONCE, copy)
 
 
 def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:

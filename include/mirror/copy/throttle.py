@@ -99,8 +99,7 @@ class Pace:
 
     def __init__(self, task: LaneTask) -> None:
         self._task = task
-        decided = Decisions(task.decisions).throttle
-        self._throttle = Throttle(_rate(decided, task), task.throttle_share)
+        self._throttle = Throttle(rate_in_force(task.decisions, task.max_bytes_per_second), task.throttle_share)
         self._control = TopicPartition(task.control_topic, 0)
         self._read_to = 0
         self._looked = time.monotonic()
@@ -141,7 +140,7 @@ class Pace:
         if end > self._read_to:
             newest = self._newest(end)
             if newest is not None:
-                self._throttle.change(_rate(newest, self._task))
+                self._throttle.change(_rate(newest, self._task.max_bytes_per_second))
             self._read_to = end
         self._looked = time.monotonic()
 
@@ -156,7 +155,10 @@ class Pace:
         return newest
 
 
-def _rate(decided: Decision | None, task: LaneTask) -> int:
-    if decided is None or decided.bytes_per_second is None:
-        return task.max_bytes_per_second
-    return decided.bytes_per_second
+def rate_in_force(decisions: tuple[Decision, ...], configured: int) -> int:
+    """The flow's rate by the decisions in force, else the configured one; -1: no limit."""
+    return _rate(Decisions(decisions).throttle, configured)
+
+
+def _rate(decided: Decision | None, configured: int) -> int:
+    return configured if decided is None or decided.bytes_per_second is None else decided.bytes_per_second

@@ -65,9 +65,7 @@ def plan(flow: Flow, dry_run: bool = False, by_person: bool = False) -> Plan:
     with `dry_run` nothing is written and the plan is the same. Raises what concerns the whole flow, ConfigurationError before anything is
     asked or written; what concerns a partition is in `Plan.errors`.
     """
-    check_readable(flow)
-    with clusters(flow) as (source, target):
-        return survey(flow, source, target, dry_run, by_person=by_person).plan
+    return plan_context(flow, dry_run, by_person).plan
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,13 @@ class PlanContext:
     source: Mapping[TopicPartition, SourceOffsets]
     remotes: Mapping[str, Topic] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
+
+
+def plan_context(flow: Flow, dry_run: bool = False, by_person: bool = False) -> PlanContext:
+    """As `plan`, with what it was made from."""
+    check_readable(flow)
+    with clusters(flow) as (source, target):
+        return survey(flow, source, target, dry_run, by_person=by_person)
 
 
 def survey(

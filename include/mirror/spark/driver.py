@@ -1,6 +1,8 @@
 """What the drivers of all Spark jobs do alike without Spark, which jobs/spark_job.py imports."""
 
 import logging
+import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from mirror.spark.log import log_to_standard_error, wanted_level, write_lines
 Spread = Callable[[str, Sequence[Any], int], list[Any]]
 """`spread(function, tasks, slices)`: the answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. A
 job of spark-submit has one, and a session of a Spark Connect server."""
+_LOOK_SECONDS = 0.25
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +28,32 @@ def of_prepared_workers(answers: Sequence[Any], say: Callable[[Iterable[Sequence
         if "log" not in answer:
             raise WorkerUnprepared(**answer)
     return [answer for answer in answers if not isinstance(answer, dict)]
+
+
+def wait_while_alive(submitter: int) -> Callable[[float], bool]:
+    """A wait for so many seconds that ends at once, as False, when the process that submitted the job is gone, or Spark's own."""
+    spark = os.getppid()
+
+    def wait(seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while os.getppid() == spark and _is_alive(submitter):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return True
+            time.sleep(min(left, _LOOK_SECONDS))
+        return False
+
+    return wait
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def exit_code(result_file: str, job: Callable[[Path], None]) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.copy.budget import copy_in_rounds, unfinished
+from mirror.copy.budget import copy_in_shares, unfinished
 from mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
 from mirror.errors import ErrorReport
 from mirror.plan.model import BEHIND, BLOCKED, Range
@@ -15,11 +15,11 @@ class Lanes:
         self.left = dict(enumerate(backlogs))
         self.at_once = at_once
         self.clock = 100.0
-        self.rounds = []
+        self.shares = []
 
     def copy(self, tasks):
         answers = []
-        self.rounds.append({task.lane: (task.max_seconds, task.max_bytes) for task in tasks})
+        self.shares.append({task.lane: (task.max_seconds, task.max_bytes) for task in tasks})
         for first in range(0, len(tasks), self.at_once):
             side_by_side = [self._lane(task) for task in tasks[first : first + self.at_once]]
             self.clock += max(result.seconds for result in side_by_side)
@@ -38,17 +38,17 @@ class Lanes:
             with_ranges(lane_task, (Range("orders", n, "id", 0, size, BEHIND),), lane=n, max_seconds=max_seconds, max_bytes=max_bytes)
             for n, size in self.left.items()
         ]
-        return copy_in_rounds(tasks, self.at_once, self.copy, lambda: self.clock)
+        return copy_in_shares(tasks, self.at_once, self.copy, lambda: self.clock)
 
 
 def with_ranges(task, ranges, **changes):
     return LaneTask(**{**{name: getattr(task, name) for name in task.__dataclass_fields__}, "ranges": ranges, **changes})
 
 
-def test_lanes_that_are_done_in_their_share_have_one_round(lane_task):
+def test_lanes_that_are_done_in_their_share_have_no_other(lane_task):
     lanes = Lanes([1000] * 8)
     assert [result.records for result in lanes.run(lane_task)] == [1000] * 8
-    assert lanes.rounds == [dict.fromkeys(range(8), (150.0, -1))]
+    assert lanes.shares == [dict.fromkeys(range(8), (150.0, -1))]
 
 
 def test_what_idle_lanes_leave_over_goes_to_the_backlog(lane_task):
@@ -62,7 +62,7 @@ def test_what_idle_lanes_leave_over_goes_to_the_backlog(lane_task):
 def test_a_backlog_in_every_lane_ends_with_the_run_and_each_has_had_the_same(lane_task):
     lanes = Lanes([10_000_000] * 16)
     assert [result.records for result in lanes.run(lane_task)] == [75_000] * 16
-    assert (len(lanes.rounds), lanes.clock) == (1, 400.0)
+    assert (len(lanes.shares), lanes.clock) == (1, 400.0)
 
 
 def test_bytes_that_are_left_over_are_shared_again_and_never_exceeded(lane_task):
@@ -73,10 +73,10 @@ def test_bytes_that_are_left_over_are_shared_again_and_never_exceeded(lane_task)
 
 
 def test_nothing_to_do_copies_nothing():
-    assert copy_in_rounds([], 4, lambda tasks: pytest.fail("nothing was to be copied")) == []
+    assert copy_in_shares([], 4, lambda tasks: pytest.fail("nothing was to be copied")) == []
 
 
-def test_both_rounds_of_a_lane_are_one_result(lane_task):
+def test_both_shares_of_a_lane_are_one_result(lane_task):
     answers = [
         LaneResult(0, (Watermark("orders", 0, 5, 6, 5, 50),), (), 1, 1.0, (SkippedRecords("orders", 0, 2, 1, "first"),)),
         LaneResult(
@@ -89,7 +89,7 @@ def test_both_rounds_of_a_lane_are_one_result(lane_task):
         ),
     ]
     task = with_ranges(lane_task, (Range("orders", 0, "id", 0, 10, BEHIND), Range("orders", 1, "id", 0, 1, BEHIND)))
-    (result,) = copy_in_rounds([task], 4, lambda tasks: [answers.pop(0)])
+    (result,) = copy_in_shares([task], 4, lambda tasks: [answers.pop(0)])
     assert result == LaneResult(
         0,
         (Watermark("orders", 0, 9, 11, 9, 90), Watermark("orders", 1, 1, 1, 1, 9)),
@@ -122,7 +122,7 @@ def test_a_lane_that_committed_nothing_is_not_asked_again(lane_task):
     assert unfinished(with_ranges(lane_task, RANGES), LaneResult(0)) == ()
 
 
-def test_the_next_round_of_a_lane_begins_behind_the_totals_of_the_one_before(lane_task):
+def test_the_next_share_of_a_lane_begins_behind_the_totals_of_the_one_before(lane_task):
     task = with_ranges(lane_task, (Range("orders", 0, "id", 0, 100, BEHIND, records=7, bytes=70),))
     marks = (Watermark("orders", 0, 40, 40, 30, 300),)
     answer = LaneResult(0, marks, transactions=1, copied_elsewhere=(CopiedElsewhere("orders", 0, 10, 100, "other / 1"),))

@@ -63,6 +63,15 @@ MIRROR = (
         one_of("records", "batches", "auto"),
     ),
     Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
+    Property(
+        "mirror.rounds.seconds",
+        "LONG",
+        0,
+        "A run goes on with rounds of planning and copying, one so many seconds after the other at the earliest, until the next run is due; "
+        "0: it copies once.",
+        GROUP,
+        between(0),
+    ),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
     Property(
         "mirror.transaction.max.bytes",
