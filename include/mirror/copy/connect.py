@@ -28,7 +28,7 @@ def copy_in_session(session: ConnectSession, flow: Flow, plan: Plan, run: str) -
 
 @contextmanager
 def rounds_in_session(master: str, run: str, opened: Callable[[ConnectSession], None], say: SayLines = write_lines) -> Iterator[CopyRound]:
-    """The copy of one round after the other, all of them in one session. It is opened when the first of them comes, and `opened` gets it."""
+    """The copy of one round after the other, all of them in one session. It is opened for the first of them, and `opened` gets it."""
     with ExitStack() as until_end:
         sessions: list[tuple[ConnectSession, int]] = []
 

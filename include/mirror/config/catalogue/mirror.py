@@ -67,7 +67,7 @@ MIRROR = (
         "mirror.rounds.seconds",
         "LONG",
         0,
-        "A run goes on with rounds of planning and copying, one so many seconds after the other at the earliest, until the next run is due; "
+        "A run plans and copies anew, so many seconds after it began to do so before at the earliest, until the next run is due. "
         "0: it copies once.",
         GROUP,
         between(0),
