@@ -45,7 +45,15 @@ def run_seconds(flow: "Flow", what: str) -> int | None:
     seconds: int | None = _limit(flow.value("mirror.deadline.run.seconds"))
     if seconds is None or (what == "heartbeats" and flow.value("mirror.heartbeats.trigger")):
         return None
-    return seconds + int(flow.value("mirror.run.max.seconds")) if what == "copy" else seconds
+    return seconds + _copy_seconds(flow) if what == "copy" else seconds
+
+
+def _copy_seconds(flow: "Flow") -> int:
+    """For how long a run copies; with rounds, one that a person starts waits besides for the run before it, which goes on until the next is
+    due."""
+    longest = int(flow.value("mirror.run.max.seconds"))
+    waits = min(longest, int(flow.value("mirror.copy.interval.seconds"))) if flow.value("mirror.rounds.seconds") else 0
+    return longest + waits
 
 
 def _limit(value: int | None, default: int | None = None) -> int | None:

@@ -11,6 +11,7 @@
 | `engine`, `confluent/`, `batches/` | moves a transaction: the interface, the engine that encodes records anew, the one for whole batches |
 | `engine_turns` | which of the two copies what, where a lane has both |
 | `model`, `run`, `job` | a lane's task and result, lanes side by side in a process, and as a Spark job |
+| `rounds`, `run_result` | a run that plans and copies anew until the next one is due, and what came of its rounds together |
 | `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |
 
 `audit`, `decide`, `status` and every room above them may import it.

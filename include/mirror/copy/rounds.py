@@ -133,9 +133,9 @@ class Rounds:
         """Takes over a new plan, and says what is new about what cannot be copied."""
         plan, before = context.plan, self.result.plan
         of_lanes = (error for result in self.result.results for error in result.errors)
-        known = {(error.code, error.topic, error.partition) for error in (*before.errors, *of_lanes)}
+        earlier = {(error.code, error.topic, error.partition) for error in (*before.errors, *of_lanes)}
         for line in (
-            *(error for error in plan.errors if (error.code, error.topic, error.partition) not in known),
+            *(error for error in plan.errors if (error.code, error.topic, error.partition) not in earlier),
             *(notice for notice in plan.notices if notice not in before.notices),
         ):
             log.warning("%s", line)

@@ -35,8 +35,8 @@ class RunResult:
 
     def planned(self, plan: Plan, rounds: int = 1) -> "RunResult":
         """The same after so many rounds more, of which the newest made this plan; nothing is said of its ranges."""
-        told = {(error.code, error.topic, error.partition, error.offset) for result in self.results for error in result.errors}
-        errors = [error for error in plan.errors if (error.code, error.topic, error.partition, error.offset) not in told]
+        of_lanes = {(error.code, error.topic, error.partition, error.offset) for result in self.results for error in result.errors}
+        errors = [error for error in plan.errors if (error.code, error.topic, error.partition, error.offset) not in of_lanes]
         notices = tuple(dict.fromkeys((*self.plan.notices, *plan.notices)))
         newest = replace(
             plan, ranges=self.plan.ranges, errors=tuple(errors), notices=notices, time=self.plan.time, by_person=self.plan.by_person
@@ -69,7 +69,7 @@ class RunResult:
         """
         before = {planned.topic_partition: (planned.records, planned.bytes) for planned in self.plan.ranges}
         ours = {tp: totals for result in self.results for tp, totals in growth(result).items()}
-        found = []
+        counts = []
         for planned in plan.ranges:
             tp = planned.topic_partition
             if tp not in before or runs.get(tp, run) == run:
@@ -77,8 +77,8 @@ class RunResult:
             records, size = (now - then - own for now, then, own in zip(_totals(planned), before[tp], ours.get(tp, (0, 0)), strict=True))
             if records > 0:
                 copied = CopiedElsewhere(*tp, records, max(0, size), runs[tp])
-                found.append(LaneResult(lane_of(*tp, lanes), copied_elsewhere=(copied,)))
-        return found
+                counts.append(LaneResult(lane_of(*tp, lanes), copied_elsewhere=(copied,)))
+        return counts
 
 
 def _without_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:

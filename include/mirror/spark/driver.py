@@ -37,10 +37,10 @@ def wait_while_alive(submitter: int) -> Callable[[float], bool]:
     def wait(seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while os.getppid() == spark and _is_alive(submitter):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
                 return True
-            time.sleep(min(left, _LOOK_SECONDS))
+            time.sleep(min(seconds_left, _LOOK_SECONDS))
         return False
 
     return wait

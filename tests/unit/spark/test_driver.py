@@ -1,12 +1,16 @@
 """What the drivers of all Spark jobs do alike: how they end, and what they refuse."""
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from mirror.errors import ClusterUnreachable, PlanMismatch, ReportedError, WorkerUnprepared
 from mirror.plan.checks import check_configuration
-from mirror.spark.driver import exit_code, of_prepared_workers
+from mirror.spark.driver import exit_code, of_prepared_workers, wait_while_alive
 from mirror.spark.files import read_answer, write_private
 
 
@@ -52,3 +56,24 @@ def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: 
     line = "21:40:24.651 INFO mirror.copy.lane: lane 3 begins"
     assert of_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
     assert capsys.readouterr().err == f"{line}\n"
+
+
+def test_a_driver_waits_as_long_as_it_wants_to() -> None:
+    began = time.monotonic()
+    assert wait_while_alive(os.getpid())(0.3)
+    assert time.monotonic() - began >= 0.3
+    assert wait_while_alive(os.getpid())(0)
+
+
+def test_a_driver_waits_no_longer_when_its_submitter_is_gone() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as submitter:
+        wait = wait_while_alive(submitter.pid)
+        assert wait(0)
+    assert not wait(60)
+    assert not wait(0)
+
+
+def test_a_driver_waits_no_longer_when_spark_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = wait_while_alive(os.getpid())
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    assert not wait(60)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from mirror.copy.job import job_files, read_plan, read_results, write_results
+from mirror.copy.job import arguments, job_files, keep_run, read_plan, read_results, read_run, write_results, write_run
 from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.run_result import RunResult
 from mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
 from mirror.plan.model import Plan, Range
 from mirror.spark.files import JobFiles, write_failure, write_private
@@ -40,6 +41,31 @@ def test_results_come_back_as_they_were(tmp_path: Path) -> None:
     write_results(file, results)
     assert file.stat().st_mode & 0o777 == 0o600
     assert read_results(file) == results
+
+
+def test_a_run_with_rounds_comes_back_as_it_was(tmp_path: Path) -> None:
+    results = (LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),), (Overtaken(3).report(),), 2, 1.5),)
+    file = JobFiles(tmp_path).result
+    for failure in (None, PlanMismatch("one", "other").report()):
+        write_run(file, RunResult(PLAN, results, 7, failure))
+        assert read_run(file) == RunResult(PLAN, results, 7, failure)
+
+
+def test_a_run_whose_driver_dies_between_its_rounds_comes_back_as_far_as_it_was(tmp_path: Path) -> None:
+    results = (LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),)),)
+    file = JobFiles(tmp_path).result
+    for rounds in (1, 2):
+        keep_run(file, RunResult(PLAN, results, rounds))
+    found = read_run(file, "exit code 137.")
+    assert (found.results, found.rounds) == (results, 2)
+    assert found.failure is not None
+    assert (found.failure.code, found.failure.retriable) == ("JobFailed", True)
+
+
+def test_a_job_with_rounds_knows_since_when_and_for_whom(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    assert arguments(files, "east->west", "run") == [str(files.plan), str(files.result), "east->west", "run"]
+    assert arguments(files, "east->west", "run", 17.5)[4:] == ["17.5", str(os.getpid())]
 
 
 def test_an_error_comes_back_with_its_code_and_whether_to_retry(tmp_path: Path) -> None:

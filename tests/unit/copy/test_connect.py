@@ -1,0 +1,91 @@
+"""The rounds of a run in one session of a Spark Connect server, which answers as told."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.config import Flow, load
+from mirror.copy import connect
+from mirror.copy.connect import rounds_in_session
+from mirror.copy.model import LaneResult, LaneTask, RoundBudget
+from mirror.errors import SparkServerUnavailable
+from mirror.plan.model import BEHIND, Plan, Range
+
+
+class Session:
+    """A session with two cores, that counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.tasks: list[LaneTask] = []
+        self.is_down = False
+
+    @property
+    def cores(self) -> int:
+        self.said.append("cores")
+        return 2
+
+    def run(self, _function: str, tasks: Sequence[LaneTask], _slices: int) -> list[LaneResult]:
+        if self.is_down:
+            raise SparkServerUnavailable("127.0.0.1:15002", "it is down")
+        self.said.append("run")
+        self.tasks += tasks
+        return [LaneResult(task.lane) for task in tasks]
+
+    def interrupt(self) -> None:
+        self.said.append("interrupt")
+
+
+CONFIGURATION = """
+clusters = east, west
+east.bootstrap.servers = 127.0.0.1:1
+west.bootstrap.servers = 127.0.0.1:1
+east->west.enabled = true
+"""
+
+
+@pytest.fixture
+def flow(tmp_path: Path) -> Flow:
+    file = tmp_path / "mm2.properties"
+    file.write_text(CONFIGURATION)
+    return load([file]).flow("east->west")
+
+
+@pytest.fixture
+def plan(flow: Flow) -> Plan:
+    return Plan(flow.name, (Range("orders", 0, "id", 0, 5, BEHIND),), config_hash=flow.config_hash)
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    found = Session()
+
+    @contextmanager
+    def opened(*_: object) -> Iterator[Session]:
+        found.said.append("opened")
+        yield found
+        found.said.append("closed")
+
+    monkeypatch.setattr(connect, "connected", opened)
+    return found
+
+
+def test_rounds_share_a_session_that_the_first_of_them_opens(session: Session, flow: Flow, plan: Plan) -> None:
+    given: list[Any] = []
+    with rounds_in_session("sc://localhost", "run", given.append) as copy:
+        assert (session.said, given) == ([], [])
+        copy(flow, plan, RoundBudget(1, 300.0, -1))
+        copy(flow, plan, RoundBudget(4, 120.0, 70))
+    assert (session.said, given) == (["opened", "cores", "run", "run", "closed"], [session])
+    assert [(task.round, task.max_bytes) for task in session.tasks] == [(1, -1), (4, 70)]
+    assert session.tasks[1].max_seconds <= 120.0
+
+
+def test_a_round_that_fails_leaves_nothing_running_on_the_server(session: Session, flow: Flow, plan: Plan) -> None:
+    session.is_down = True
+    with rounds_in_session("sc://localhost", "run", lambda _: None) as copy, pytest.raises(SparkServerUnavailable):
+        copy(flow, plan, RoundBudget(1, 300.0, -1))
+    assert session.said == ["opened", "cores", "interrupt", "closed"]
