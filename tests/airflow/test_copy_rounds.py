@@ -1,0 +1,180 @@
+"""The `copy` DAG with rounds, with a core and a Spark job that answer as told: who waits for work, and what of all rounds is counted."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.airflow.copy import CopyOperator
+from mirror.copy.job import keep_run, write_run
+from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.publish import Published
+from mirror.copy.rounds import RunTimes
+from mirror.copy.run_result import RunResult
+from mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
+from mirror.kafka.ledger import LedgerView
+from mirror.offsets.partition import lane_of
+from mirror.plan.model import Plan, Range
+from mirror.plan.run import PlanContext
+from tests.airflow.task_log import TaskLog
+from tests.airflow.test_copy_operator import COPY, FLOW, Core
+
+ORDERS, CLICKS = Range("orders", 0, "id", 5, 9, "behind"), Range("clicks", 0, "id", 0, 7, "behind")
+UNREACHABLE = ClusterUnreachable("east", "127.0.0.1:1", 30)
+
+
+def lane(planned: Range) -> LaneResult:
+    mark = Watermark(planned.topic, 0, planned.end, planned.end, planned.offsets, 7)
+    return LaneResult(lane_of(planned.topic, 0, 16), (mark,))
+
+
+class RoundsCore(Core):
+    """A core that plans several times. Its job copies the plan that it gets, makes a round with the next of `in_job`, and then fails if it
+    shall."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ranges = ()
+        self.later: list[Any] = []
+        """What the rounds in the task find: a range, an error, something to call, or None."""
+        self.in_job: list[Range] = []
+        self.failures: list[MirrorError | None] = []
+        self.arguments: list[list[str]] = []
+        self.end: Callable[[], None] = lambda: None
+        self.dies = False
+
+    def plan_context(self, flow: Any) -> PlanContext:
+        found = self.later.pop(0) if self.later else None
+        if isinstance(found, Exception):
+            raise found
+        if callable(found):
+            found()
+        ranges = (found,) if isinstance(found, Range) else ()
+        errors = tuple(error.report() for error in self.left_out)
+        return PlanContext(Plan(flow.name, ranges, errors, config_hash=flow.config_hash), LedgerView({}), {}, {})
+
+    def submit(self, hook: Any, application: str = "", **_: Any) -> None:
+        from airflow.sdk.exceptions import AirflowException
+
+        from mirror.copy.job import read_plan
+
+        plan_file, result_file = (Path(each) for each in hook._application_args[:2])
+        self.files += [plan_file, result_file]
+        self.arguments.append(hook._application_args[4:])
+        plan = read_plan(plan_file)
+        result = RunResult(plan).copied(plan, map(lane, plan.ranges))
+        if self.in_job:
+            more = Plan(plan.flow, (self.in_job.pop(0),))
+            result = result.planned(more).copied(more, map(lane, more.ranges))
+        if self.dies:
+            keep_run(result_file, result)
+            raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
+        failure = self.failures.pop(0) if self.failures else None
+        write_run(result_file, replace(result, failure=failure.report() if failure else None))
+
+    def reached(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
+        return Published(tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in plan.ranges))
+
+
+@pytest.fixture
+def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RoundsCore]:
+    """The stand-in, for a run that is due again three seconds after its copy began; afterwards, no file of a job is left."""
+    configured(*FLOW, "mirror.rounds.seconds = 1")
+    core = RoundsCore()
+
+    def times(_flow: Any, begun: float) -> RunTimes:
+        now = time.monotonic()
+        assert abs(time.time() - begun) < 60
+        return RunTimes(now + 3, now + 300)
+
+    def set_end(_operator: Any, end: Callable[[], None]) -> None:
+        core.end = end
+
+    monkeypatch.setattr("mirror.plan.run.plan", core.plan)
+    monkeypatch.setattr("mirror.copy.rounds.plan_context", core.plan_context)
+    monkeypatch.setattr("mirror.copy.publish.publish", core.publish)
+    monkeypatch.setattr("mirror.copy.publish.reached", core.reached)
+    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
+    monkeypatch.setattr("mirror.airflow.copy_rounds.run_times", times)
+    monkeypatch.setattr(CopyOperator, "_set_end", set_end)
+    yield core
+    assert not [path for path in core.files if path.exists()]
+
+
+def records(xcom: Any) -> dict[str, int]:
+    marks = xcom["watermarks"]
+    return dict(zip(marks["topic"], marks["records"], strict=True))
+
+
+def test_the_task_waits_for_work_itself_and_then_a_job_makes_the_further_rounds(core: RoundsCore, run_dag: Callable[..., Any]) -> None:
+    core.later, core.in_job = [None, ORDERS], [CLICKS]
+    began = time.time()
+    run = run_dag(COPY)
+    assert (run.state, run.tasks["copy"]) == ("success", "success")
+    [(begun, submitter)] = core.arguments
+    assert (began < float(begun) < time.time(), int(submitter)) == (True, os.getpid())
+    assert records(run.xcom["copy"]) == records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
+    assert run.xcom["copy"]["plan"]["ranges"]["topic"] == ["orders", "clicks"]
+    assert run.xcom["copy"]["rounds"] == 4
+    assert run.xcom["verdict"].startswith("done: 11 records")
+    assert core.whole == [False], "the plan of all rounds says of which partitions offset syncs are due"
+
+
+def test_a_run_without_work_is_skipped_when_the_next_one_is_due_and_what_its_newest_plan_says_counts(
+    core: RoundsCore, run_dag: Callable[..., Any], task_log: TaskLog
+) -> None:
+    refused = RecordRefused("orders", 0, 5, "east.orders", "too large")
+    core.later = [lambda: core.left_out.append(refused)]
+    run = run_dag(COPY)
+    assert (run.tasks, core.arguments) == ({"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}, [])
+    assert "3 rounds, 0 of them with work; there is no other one in this run: the next run is due." in task_log.take()
+
+
+def test_a_try_that_failed_between_its_rounds_is_counted_with_the_one_that_went_on(core: RoundsCore, run_dag: Callable[..., Any]) -> None:
+    core.ranges = (ORDERS,)
+    core.failures = [UNREACHABLE]
+    core.later = [CLICKS]
+    run = run_dag(COPY, retries=1)
+    assert (run.state, len(core.arguments)) == ("success", 2)
+    assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
+    assert run.xcom["verdict"].startswith("done: 11 records")
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_rounds_that_end_by_an_error_are_red_and_what_they_copied_is_counted(
+    core: RoundsCore, run_dag: Callable[..., Any], task_log: TaskLog, dies: bool
+) -> None:
+    core.ranges, core.in_job, core.dies = (ORDERS,), [CLICKS], dies
+    core.failures = [UNREACHABLE]
+    run = run_dag(COPY)
+    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
+    assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
+    code = "JobFailed" if dies else "ClusterUnreachable"
+    assert [error["code"] for error in run.xcom["copy"]["plan"]["errors"]] == [code]
+    assert "11 records were copied, and this failed" in task_log.take()
+
+
+def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: RoundsCore, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
+    def killed() -> Range:
+        core.end()
+        return ORDERS
+
+    core.later = [killed, ORDERS]
+    run = run_dag(COPY)
+    assert (core.arguments, run.tasks["copy"], core.later) == ([], "skipped", [ORDERS])
+    assert "there is no other one in this run: the task was ended." in task_log.take()
+
+
+def test_a_run_whose_plans_are_too_large_for_xcom_is_judged_by_the_copy(
+    core: RoundsCore, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
+    monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
+    core.ranges, core.in_job = (ORDERS,), [CLICKS]
+    run = run_dag(COPY)
+    assert (run.state, core.whole) == ("success", [True])
+    assert run.xcom["verdict"].startswith("done: 11 records")
