@@ -336,6 +336,10 @@ def test_a_job_that_makes_further_rounds_is_counted_with_what_preceded_it(mirror
 
     result = rounds.followed_by(job)
     assert (result.rounds, mirror.judged(result).records, mirror.judged(result).state) == (12, 7, "done")
+    unreachable = ClusterUnreachable("east", "127.0.0.1:1", 30).report()
+    failed = mirror.rounds(earlier=result)
+    failed.plan = Plan("east->west", (Range("orders", 0, "id", 3, 5, BEHIND),))
+    assert failed.followed_by(lambda flow, plan: replace(RunResult(plan), failure=unreachable)).failure == unreachable
     died = Mirror(mirror.configured, ends={"orders": 3}).rounds()
     result = died.followed_by(lambda _flow, _plan: {}["result"])
     assert [error.code for lane in result.results for error in lane.errors] == ["Unexpected"]
@@ -357,7 +361,7 @@ def test_the_bytes_of_an_earlier_try_are_not_held_against_this_one(mirror: Mirro
     earlier = mirror.run()
     mirror.ends["orders"] = 5
     mirror.run(earlier=earlier)
-    assert mirror.budgets[-1].bytes == 30
+    assert [budget.bytes for budget in mirror.budgets] == [30, 30]
 
 
 def test_each_round_with_work_is_told_in_a_line_and_the_end_in_one(mirror: Mirror, caplog: Any) -> None:
