@@ -39,7 +39,12 @@ def markdown_xcom_keys() -> str:
 
 
 def _task(document: str) -> str:
-    known = {"copy.results": "copy", "copy.published": "publish", "backfill.part": "live`, `history"}
+    known = {
+        "copy.results": "copy",
+        "copy.rounds": "copy` with `mirror.rounds.seconds",
+        "copy.published": "publish",
+        "backfill.part": "live`, `history",
+    }
     return known.get(document, document.rpartition(".")[2].replace("-", "_"))
 
 
