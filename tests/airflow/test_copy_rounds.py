@@ -46,6 +46,8 @@ class RoundsCore(Core):
         self.arguments: list[list[str]] = []
         self.end: Callable[[], None] = lambda: None
         self.dies = False
+        self.outages: list[MirrorError] = []
+        """Why the ledger cannot be read, each time that it cannot."""
 
     def plan_context(self, flow: Any) -> PlanContext:
         found = self.later.pop(0) if self.later else None
@@ -70,6 +72,9 @@ class RoundsCore(Core):
         if self.in_job:
             more = Plan(plan.flow, (self.in_job.pop(0),))
             result = result.planned(more).copied(more, map(lane, more.ranges))
+        if self.lane_errors:
+            more = Plan(plan.flow, (ORDERS,))
+            result = result.copied(more, [LaneResult(lane_of("orders", 0, 16), errors=(self.lane_errors.pop(0).report(),))])
         if self.dies:
             keep_run(result_file, result)
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
@@ -77,6 +82,8 @@ class RoundsCore(Core):
         write_run(result_file, replace(result, failure=failure.report() if failure else None))
 
     def reached(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
+        if self.outages:
+            raise self.outages.pop(0)
         return Published(tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in plan.ranges))
 
 
@@ -141,6 +148,14 @@ def test_a_try_that_failed_between_its_rounds_is_counted_with_the_one_that_went_
     run = run_dag(COPY, retries=1)
     assert (run.state, len(core.arguments)) == ("success", 2)
     assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
+    assert run.xcom["verdict"].startswith("done: 11 records")
+
+
+def test_a_try_after_which_nobody_can_read_the_ledger_is_counted_by_the_next_one(core: RoundsCore, run_dag: Callable[..., Any]) -> None:
+    core.ranges, core.in_job = (ORDERS,), [CLICKS]
+    core.lane_errors, core.outages = [UNREACHABLE], [UNREACHABLE]
+    run = run_dag(COPY, retries=1)
+    assert (run.state, len(core.arguments), core.outages) == ("success", 1, [])
     assert run.xcom["verdict"].startswith("done: 11 records")
 
 

@@ -198,15 +198,16 @@ class CopyOperator(BaseOperator):
         done = rounds_of_task(flow, plan, context, self._set_end)
         results, value = list(done.results), run_to_xcom(done)
         self.log.info("%s", lanes_line(results))
-        errors = [done.failure] if done.failure else []
-        if any(result.errors for result in results) or run_from_xcom(value) is None:
+        errors, has_errors = [done.failure] if done.failure else [], any(result.errors for result in results)
+        if done.failure or has_errors:
+            store_try(context, value)
+            push_return_value(value)
+        if has_errors or run_from_xcom(value) is None:
             verdict = _ledger_verdict(flow, done.whole_plan, results)
             errors = _errors_of_lanes(verdict, done.plan)
             if run_from_xcom(value) is None:
                 value["verdict"] = verdict_to_xcom(verdict)
-        if errors:
-            push_return_value(value)
-            store_try(context, value)
+                push_return_value(value)
         raise_errors(f"{self.flow}: some rounds failed", errors)
         if not results:
             push_return_value(value)

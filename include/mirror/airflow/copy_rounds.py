@@ -66,8 +66,11 @@ def store_try(context: Any, value: Any) -> None:
 def _earlier_try(context: Any) -> RunResult | None:
     stored = context["task_state_store"].get(_EARLIER_TRY)
     earlier = run_from_xcom(stored["value"]) if stored and stored["cleared"] == clear_number(context["dag_run"]) else None
+    if earlier is None:
+        return None
     # What failed then is tried again, and told again if it fails again.
-    return replace(earlier, plan=replace(earlier.plan, errors=())) if earlier is not None else None
+    results = tuple(replace(result, errors=()) for result in earlier.results)
+    return replace(earlier, plan=replace(earlier.plan, errors=()), results=results)
 
 
 def _by_spark_submit(rounds: Rounds, begun: float, set_end: SetEnd) -> RunResult:
