@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -119,7 +120,8 @@ def test_a_workers_lines_reach_the_tasks_log_at_their_level(
     caplog.clear()
     assert list(relayed(said)) == []
     refused = "librdkafka: FAIL connection refused"
-    levels = {(record.levelname, record.getMessage().partition(" (")[0]) for record in caplog.records}
+    # How long it took is the machine's business.
+    levels = {(each.levelname, re.sub(r" in \d+\.\d s", " in 0.0 s", each.getMessage().partition(" (")[0])) for each in caplog.records}
     assert levels == {("WARNING", refused)} | ({("INFO", line)} if line else set())
     assert [text for text in caplog.messages if refused in text] == [
         f"{refused} (after 0ms in state CONNECT)",
