@@ -20,9 +20,10 @@ _RECORDS, _LOST = 40, 25
 _SECONDS = 400.0
 
 
-def lose_records(flow: Flow) -> None:
+def lose_records(flow: Flow, api: AirflowApi) -> None:
     """Writes records to a topic that the copy leaves out meanwhile, and deletes the oldest of them, as a short retention does."""
     _decide(flow, PAUSE, "the demo writes records to it and deletes the oldest before a copy")
+    _await_planned(flow.dag_id("copy"), api)
     bootstrap = flow.bootstrap("source")
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(_RECORDS):
@@ -33,6 +34,13 @@ def lose_records(flow: Flow) -> None:
     [deleted] = admin.delete_records([Position(RETURNS, 0, end.result(120).offset - _RECORDS + _LOST)]).values()
     deleted.result(120)
     _decide(flow, RESUME, "the demo has deleted its oldest records; the next copy finds the gap")
+
+
+def _await_planned(copy: str, api: AirflowApi) -> None:
+    """A run that has read what people decided before the pause may still plan the records that come now."""
+    for run in api.runs(copy)[:3]:
+        if run["state"] not in ("success", "failed"):
+            api.wait_for_run(copy, run["dag_run_id"])
 
 
 def _decide(flow: Flow, decision: str, why: str) -> None:

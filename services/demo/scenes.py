@@ -58,7 +58,7 @@ def show(stack: Stack, flow: Flow, api: AirflowApi, progress: Progress) -> Scene
     with progress.step(f"an audit of both sides by {flow.dag_id('audit')}"):
         kept = _keep(stack.home, {**kept, "audited": _audit(flow, api)})
     with progress.step("a gap on the source, and the alert of it") as say:
-        lose_records(flow)
+        lose_records(flow, api)
         kept = _keep(stack.home, {**kept, "alert": await_alert(flow, api, stack.alerts, say)})
     return Scenes(FailedOver(**kept["group"]), kept["audited"], kept["alert"])
 
