@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+from mirror.copy.engine_choice import FEW
 from mirror.copy.model import BATCHES, RECORDS, EncodedAnew, EngineShare
 
 
 def engines_text(shares: Sequence[EngineShare], anew: Sequence[EncodedAnew]) -> list[str]:
-    """What each engine copied, and why not all of it went in batches."""
+    """What each engine copied, and why not all of it went in batches; nothing where there was little to copy, which is no news."""
+    if all(share.engine == RECORDS for share in shares) and {why.reason for why in anew} == {FEW}:
+        return []
     reasons = "; ".join(f"{count_text(why.partitions, 'partition')} such as {why.topic}-{why.partition}: {why.reason}" for why in anew)
     texts = []
     for share in shares:
