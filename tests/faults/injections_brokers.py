@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from mirror.errors import KafkaFailure
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Partition
 from services.kafka import KafkaCluster
@@ -123,9 +124,15 @@ class CutOff:
 
     def _wait_for(self, reached: Callable[[Partition], bool], what: str) -> None:
         def all_reached() -> bool:
-            # A client of its own each time: one that has heard of the broker that is cut off may go on asking it.
-            with Cluster("others", {"bootstrap.servers": self.others}, 15) as cluster:
-                topics = cluster.topics(self.topics)
+            # A client of its own each time: one that has heard of the broker that is cut off may go on asking it. And the client gives up
+            # a question to a broker of which it hears another address meanwhile.
+            try:
+                with Cluster("others", {"bootstrap.servers": self.others}, 15) as cluster:
+                    topics = cluster.topics(self.topics)
+            except KafkaFailure as failure:
+                if failure.reason != "_DESTROY_BROKER":
+                    raise
+                return False
             return len(topics) == len(self.topics) and all(reached(each) for topic in topics.values() for each in topic.partitions)
 
         eventually(all_reached, what)

@@ -80,7 +80,7 @@ def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page
 
 def test_second_demo_reuses_what_runs_and_stop_ends_all_of_it(demo: Any, report: str) -> None:
     again = demo.command()
-    assert "already running: the producer, the retention, Airflow, the inbox of alerts, the Kafka clusters, PostgreSQL" in again
+    assert "already running: the producer, the retention, Airflow, Spark, the inbox of alerts, the Kafka clusters, PostgreSQL" in again
     assert found(r"user \S+, password \S+", again)[0] in report
     demo.command("stop")
     assert not any(part.running() for part in demo.stack.parts())
