@@ -42,6 +42,7 @@ def by_hand(flow: "Flow", master: str | None, by: str) -> Compare:
     Raises what the job reports, and JobFailed when it ends without a word."""
 
     def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
+        """The outcomes of the stretches, from the Spark that the command or the flow names."""
         chosen = master_by_hand(master, flow.value("mirror.spark.connection"))
         if is_connect(chosen):
             from mirror.spark.connect import flow_session

@@ -33,6 +33,7 @@ def rounds_in_session(master: str, run: str, opened: Callable[[ConnectSession], 
         sessions: list[tuple[ConnectSession, int]] = []
 
         def copy(flow: Flow, plan: Plan, budget: RoundBudget) -> list[LaneResult]:
+            """Copies one round. Where it fails, what still runs on the server is interrupted."""
             if not sessions:
                 session = until_end.enter_context(copy_session(flow, plan, master, say))
                 opened(session)

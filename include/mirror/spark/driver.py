@@ -35,6 +35,7 @@ def wait_while_alive(submitter: int) -> Callable[[float], bool]:
     spark = os.getppid()
 
     def wait(seconds: float) -> bool:
+        """Returns when so many seconds are over, as True, or one of the two processes is gone, as False."""
         deadline = time.monotonic() + seconds
         while os.getppid() == spark and _is_alive(submitter):
             seconds_left = deadline - time.monotonic()
@@ -52,7 +53,7 @@ def _is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass
+        return True  # it runs, as another user
     return True
 
 

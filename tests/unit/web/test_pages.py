@@ -386,14 +386,6 @@ def test_links_and_files_stay_inside_an_airflow_that_has_no_host_of_its_own() ->
     assert 'href="/airflow/dags/east-to-west.copy/runs/scheduled__2"' in text
 
 
-def test_the_newest_copy_with_work_says_which_engine_copied_what() -> None:
-    said = "done: 5 records, 300 bytes copied; encoded anew: 5 records of orders-0 (the batches are small, <16 KB>)"
-    text = made_up(BUSY, view=replace(HEALTHY, copied=said, copied_by="scheduled__1")).page()
-    assert f": {escape(said)}</p>" in text
-    assert 'href="/dags/east-to-west.copy/runs/scheduled__1"' in text
-    assert "Newest copy with work" not in made_up(BUSY).page(), "none of the newest runs had any"
-
-
 def test_no_group_and_no_heartbeat_are_said_in_words() -> None:
     text = made_up(snapshot(topic("a", 0), groups=GroupsSnapshot(NOW)), view=AirflowView(dags=(Dag("east-to-west.copy", "copy"),))).page()
     assert "No group of the source is translated." in text
