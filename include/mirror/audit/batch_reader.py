@@ -15,8 +15,9 @@ from mirror.audit.context import AuditContext
 from mirror.audit.range import AuditRange
 from mirror.audit.reader import ReadListener
 from mirror.errors import DeadlineExceeded, MirrorError
-from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, diverged_at, fetch_request, has_moved
+from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for, has_moved
 from mirror.kafka.broker_pool import BrokerPool, Leader, name_of, receive
+from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.offsets.partition import TopicPartition
 
 RANGES_AT_ONCE = 32
@@ -55,28 +56,27 @@ class BatchFetcher:
             questions = {tp: wanted[tp] for tp in sorted(partitions, key=lambda tp: wanted[tp].bytes) if wanted[tp].bytes < share // 2}
             if questions and not connection.in_flight:
                 limits = self._limits._replace(partition_bytes=min(self._limits.partition_bytes, share))
-                request, answered = fetch_request(questions, limits), partial(self._answered, questions)
-                self.pool.guarded("fetching", partial(connection.send, request, answered))
+                self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._answered, questions)))
 
-    def _answered(self, questions: Mapping[TopicPartition, FetchedPartition], answer: Any) -> None:
+    def _answered(self, questions: Mapping[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
         if answer.error_code:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
             self.heard_at = max(self.heard_at, time.monotonic() + answer.throttle_time_ms / 1000)
-        for topic in answer.responses:
-            for partition_answer in topic.partitions:
-                self._take(TopicPartition(topic.topic, partition_answer.partition_index), questions, partition_answer)
+        for data in answer.partitions:
+            tp = TopicPartition(data.topic, data.partition)
+            self._take(tp, questions[tp], data)
 
-    def _take(self, tp: TopicPartition, questions: Mapping[TopicPartition, FetchedPartition], partition_answer: Any) -> None:
-        code, fetched = partition_answer.error_code, questions[tp]
+    def _take(self, tp: TopicPartition, fetched: FetchedPartition, data: PartitionData) -> None:
+        code = data.error_code
         if has_moved(code):
             raise self.pool.refused(code, f"reading {tp}@{fetched.position}")
-        if code or diverged_at(partition_answer) is not None:
+        if code or data.diverged_at is not None:
             self.refused[tp] = name_of(code) if code else "the log was cut off while it was read"
             return
         before = fetched.position
         try:
-            fetched.add(partition_answer)
+            fetched.add(data)
         except ValueError as failure:
             self.refused[tp] = str(failure)
         if fetched.position > before:

@@ -1,18 +1,22 @@
 """Fetching whole batches: the request, what an answer holds of a partition, and what of it a reader of committed records skips."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import kafka.errors as errors
 from kafka.protocol.consumer import FetchRequest
 
 from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in
+from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import Leader
+from mirror.kafka.fetch_response import FetchResponse, PartitionData, fetch_response
 from mirror.offsets.partition import TopicPartition
 
 _FETCH = 12
 _WAIT_MS = 100
+_LEAST_SHARE = 1024 * 1024
+"""An answer is shared by the partitions that are asked for, but not into pieces smaller than this."""
 _MOVED = {
     error.errno
     for error in (
@@ -64,14 +68,12 @@ class FetchedPartition:
         self.cut_off: RecordBatch | None = None
         """The header of the batch at the position, of which the last answer had a part."""
 
-    def add(self, answer: Any) -> None:
+    def add(self, data: PartitionData) -> None:
         """Takes what a broker answered. Raises ValueError for bytes that are no batches."""
-        aborted = AbortedTransactions(
-            (transaction.producer_id, transaction.first_offset) for transaction in answer.aborted_transactions or ()
-        )
+        aborted = AbortedTransactions(data.aborted)
         self.cut_off = None
         try:
-            for batch in batches_in(answer.records or b"", cut_off=True):
+            for batch in batches_in(data.records, cut_off=True):
                 if batch.next_offset <= self.position:
                     continue
                 if len(batch.data) < batch.size:
@@ -92,9 +94,24 @@ class FetchedPartition:
         self.next_offset = batch.next_offset
 
 
-def fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits: FetchLimits) -> FetchRequest:
-    """Asks for what follows of these partitions. A broker fills its answer in their order."""
+def ask_for(
+    connection: BrokerConnection,
+    questions: Mapping[TopicPartition, FetchedPartition],
+    limits: FetchLimits,
+    answered: Callable[[FetchResponse], None],
+) -> None:
+    """Asks for what follows of these partitions. A broker fills its answer in their order, each partition up to its share."""
+    connection.send(_fetch_request(questions, limits), answered, fetch_response)
+
+
+def has_moved(code: int) -> bool:
+    """Whether an error code of a partition says that another broker leads it now."""
+    return code in _MOVED
+
+
+def _fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits: FetchLimits) -> FetchRequest:
     topics: dict[str, list[Any]] = {}
+    share = min(limits.partition_bytes, max(_LEAST_SHARE, limits.max_bytes // len(questions)))
     for tp, fetched in questions.items():
         topics.setdefault(tp.topic, []).append(
             FetchRequest.FetchTopic.FetchPartition(
@@ -103,7 +120,7 @@ def fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits: 
                 fetch_offset=fetched.position,
                 last_fetched_epoch=fetched.epoch,
                 log_start_offset=-1,
-                partition_max_bytes=limits.partition_bytes,
+                partition_max_bytes=share,
             )
         )
     return FetchRequest(
@@ -119,14 +136,3 @@ def fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits: 
         forgotten_topics_data=[],
         rack_id="",
     )
-
-
-def diverged_at(partition_answer: Any) -> int | None:
-    """Where the log went another way than the one that was read before; None: nowhere (KIP-320)."""
-    epoch = partition_answer.diverging_epoch
-    return epoch.end_offset if epoch is not None and epoch.end_offset >= 0 else None
-
-
-def has_moved(code: int) -> bool:
-    """Whether an error code of a partition says that another broker leads it now."""
-    return code in _MOVED

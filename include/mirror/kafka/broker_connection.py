@@ -62,9 +62,13 @@ class BrokerConnection:
         self._client_id = str(settings["client_id"])
         self._client = self._client_id.encode()
         self._number = 0
-        self._waiting: deque[tuple[int, Decode, Answered]] = deque()
+        self._waiting: deque[tuple[int, int, Decode, Answered]] = deque()
+        self.bytes_in_flight = 0
+        """Of how many bytes the requests are that are not answered yet."""
         self._ahead = b""
         """What was read behind the last answer."""
+        self._unsent: list[Any] = []
+        self._unsent_bytes = 0
         self.renew_at = float("inf")
         """When (time.monotonic) to open another connection in place of this one: its login ends soon."""
         self.silent_since = 0.0
@@ -102,29 +106,37 @@ class BrokerConnection:
         """Whether bytes of an answer were taken from the network already, so that no selector tells of them."""
         return bool(self._ahead) or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0)
 
-    def send(self, request: Any, answered: Answered) -> None:
-        """Sends a request of kafka-python's; `receive` will hand its answer over."""
+    def send(self, request: Any, answered: Answered, decode: Decode | None = None) -> None:
+        """Sends a request of kafka-python's; `receive` will hand its answer over. `decode`: what reads the body of its answer (of a
+        flexible version) in place of kafka-python's schema."""
         request.with_header(correlation_id=self._next_number(), client_id=self._client_id)
-        decode = partial(_by_schema, request.header.get_response_class())
+        by_schema = partial(_by_schema, request.header.get_response_class())
         frame = request.encode(framed=True, header=True)
-        self._send([frame], len(frame), decode, answered)
+        self._queue([frame], len(frame), partial(_flexible, decode) if decode else by_schema, answered)
+        self.flush()
 
-    def send_parts(self, key: int, version: int, parts: list[Any], decode: Decode, answered: Answered) -> None:
-        """Sends a request whose body (of a flexible version) was encoded in parts, of which all but the first are not copied. `decode` gets
-        the body of its answer."""
+    def queue_parts(self, key: int, version: int, parts: list[Any], decode: Decode, answered: Answered) -> None:
+        """Queues a request whose body (of a flexible version) was encoded in parts, of which all but the first are not copied. `flush`
+        sends it. `decode` gets the body of its answer."""
         size = _HEADER.size - _SIZE.size + len(self._client) + len(_NO_TAGS) + sum(map(len, parts))
         parts[0] = _HEADER.pack(size, key, version, self._next_number(), len(self._client)) + self._client + _NO_TAGS + parts[0]
-        self._send(parts, size + _SIZE.size, partial(_flexible, decode), answered)
+        self._queue(parts, size + _SIZE.size, partial(_flexible, decode), answered)
+
+    def flush(self) -> None:
+        """Sends what is queued, several requests in one call of the system."""
+        parts, size = self._unsent, self._unsent_bytes
+        self._unsent, self._unsent_bytes = [], 0
+        if isinstance(self._socket, ssl.SSLSocket):  # it writes one buffer at a time
+            parts = [b"".join(parts)]
+        while size and (written := self._patiently(self._write, parts)) < size:
+            size -= written
+            parts = _behind(parts, written)
 
     def receive(self) -> None:
-        """Waits for the answer to the oldest request, and hands it over."""
-        frame = self._frame()
-        number, decode, answered = self._waiting.popleft()
-        if _SIZE.unpack_from(frame)[0] != number:
-            raise errors.CorrelationIdError(f"the answer to another request than {number}")
-        decoded = decode(frame)
-        self._heard(getattr(decoded, "throttle_time_ms", 0) / 1000)
-        answered(decoded)
+        """Waits for the answer to the oldest request, and hands it over, with those that came along with it."""
+        self._receive_one()
+        while self._waiting and self.has_buffered:
+            self._receive_one()
 
     def ask(self, request: Any) -> Any:
         """The answer to a request; those to requests before it are handed over first."""
@@ -145,19 +157,27 @@ class BrokerConnection:
         self._number = (self._number + 1) & 0x7FFFFFFF
         return self._number
 
+    def _receive_one(self) -> None:
+        frame = self._frame()
+        number, size, decode, answered = self._waiting.popleft()
+        self.bytes_in_flight -= size
+        if _SIZE.unpack_from(frame)[0] != number:
+            raise errors.CorrelationIdError(f"the answer to another request than {number}")
+        decoded = decode(frame)
+        self._heard(getattr(decoded, "throttle_time_ms", 0) / 1000)
+        answered(decoded)
+
     def _heard(self, throttle: float) -> None:
         """The broker has answered. For so many seconds it takes nothing more from this connection, which is no silence."""
         self.silent_since = max(self.silent_since, time.monotonic() + throttle)
 
-    def _send(self, parts: list[Any], size: int, decode: Decode, answered: Answered) -> None:
-        if isinstance(self._socket, ssl.SSLSocket):  # it writes one buffer at a time
-            parts = [b"".join(parts)]
+    def _queue(self, parts: list[Any], size: int, decode: Decode, answered: Answered) -> None:
         if not self._waiting:
             self.silent_since = max(self.silent_since, time.monotonic())
-        while (written := self._patiently(self._write, parts)) < size:
-            size -= written
-            parts = _behind(parts, written)
-        self._waiting.append((self._number, decode, answered))
+        self._unsent += parts
+        self._unsent_bytes += size
+        self.bytes_in_flight += size
+        self._waiting.append((self._number, size, decode, answered))
 
     def _write(self, parts: list[Any]) -> int:
         return self._socket.send(parts[0]) if len(parts) == 1 else self._socket.sendmsg(parts[:_MOST_PARTS])
@@ -249,7 +269,10 @@ def _by_schema(answer: Any, frame: memoryview) -> Any:
 def _flexible(decode: Decode, frame: memoryview) -> Any:
     if frame[_SIZE.size]:
         raise errors.KafkaProtocolError("an answer has tags in its header, and none are defined")
-    return decode(frame[_SIZE.size + 1 :])
+    try:
+        return decode(frame[_SIZE.size + 1 :])
+    except (struct.error, IndexError, UnicodeDecodeError) as failure:
+        raise errors.KafkaProtocolError(f"an answer cannot be read: {failure}") from failure
 
 
 def _raise_for(code: int) -> None:

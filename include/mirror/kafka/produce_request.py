@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from mirror.kafka.wire_numbers import read_varint, varint
+
 KEY: int = ProduceRequest.API_KEY
 Batch = tuple[int, bytes, memoryview]
 """A partition's number, and the batch for it: its header and its records."""
@@ -51,13 +53,13 @@ class ProduceRequests:
         """A request's body as the pieces that make it up; the records among them are those that were given."""
         parts: list[Part] = []
         between = bytearray(self._start)
-        between += _varint(len(topics) + 1)
+        between += varint(len(topics) + 1)
         for topic, batches in topics.items():
             between += _string(topic)
-            between += _varint(len(batches) + 1)
+            between += varint(len(batches) + 1)
             for partition, header, records in batches:
                 between += _INT32.pack(partition)
-                between += _varint(len(header) + len(records) + 1)
+                between += varint(len(header) + len(records) + 1)
                 between += header
                 parts += (between, records)
                 between = bytearray(_NO_TAGS)
@@ -82,11 +84,11 @@ class _SomethingElse(Exception):
 
 def _all_well(body: memoryview) -> Produced:
     batches: list[Acknowledgement] = []
-    topics, at = _read_varint(body, 0)
+    topics, at = read_varint(body, 0)
     for _ in range(topics - 1):
-        length, at = _read_varint(body, at)
+        length, at = read_varint(body, at)
         topic = str(body[at : at + length - 1], "utf-8")
-        partitions, at = _read_varint(body, at + length - 1)
+        partitions, at = read_varint(body, at + length - 1)
         for _ in range(partitions - 1):
             partition, code, offset, _, _, records, message, tags = _ACKNOWLEDGED.unpack_from(body, at)
             if code or records != 1 or message or tags:
@@ -108,22 +110,4 @@ def _acknowledgements(answered: Any) -> Iterator[Acknowledgement]:
 @cache
 def _string(text: str) -> bytes:
     encoded = text.encode()
-    return _varint(len(encoded) + 1) + encoded
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _read_varint(body: memoryview, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while body[at] & 0x80:
-        number |= (body[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-    return number | body[at] << shift, at + 1
+    return varint(len(encoded) + 1) + encoded

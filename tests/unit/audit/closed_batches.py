@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -15,6 +14,7 @@ from mirror.formats.record import Record
 from mirror.formats.record_batch import RecordBatch, batches_in
 from mirror.kafka.batch_fetch import FetchedPartition
 from mirror.kafka.broker_pool import Leader
+from mirror.kafka.fetch_response import PartitionData
 from mirror.kafka.reader import Part
 from mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, MemorySide
@@ -124,5 +124,5 @@ def _fetched(start: int) -> FetchedPartition:
     return FetchedPartition(start, None, Leader(0, 0))
 
 
-def _answer(batches: Iterable[bytes]) -> Any:
-    return SimpleNamespace(records=b"".join(batches), aborted_transactions=())
+def _answer(batches: Iterable[bytes]) -> PartitionData:
+    return PartitionData("orders", 0, 0, (), memoryview(b"".join(batches)), None)

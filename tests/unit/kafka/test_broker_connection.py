@@ -5,6 +5,7 @@ import struct
 from threading import Thread
 
 import pytest
+from kafka.errors import KafkaProtocolError
 from kafka.protocol.producer import ProduceRequest
 
 from mirror.kafka import produce_request
@@ -35,7 +36,8 @@ def test_a_request_of_more_parts_and_bytes_than_a_socket_takes_arrives_whole(con
     batch = bytes(batch_of([b"v" * 10_000]))
     parts = ProduceRequests("id", 1).parts({"orders": [(number, batch[:61], memoryview(batch)[61:]) for number in range(partitions)]})
     answers = []
-    connection.send_parts(produce_request.KEY, 12, parts, lambda body: produced(body, 12), answers.append)
+    connection.queue_parts(produce_request.KEY, 12, parts, lambda body: produced(body, 12), answers.append)
+    connection.flush()
     connection.receive()
     (request,) = broker.of(ProduceRequest)
     assert [(data.index, bytes(data.records)) for data in request.topic_data[0].partition_data] == [
@@ -54,7 +56,7 @@ def test_answers_are_read_whole_in_whatever_pieces_they_come(connection, piece):
     bodies = [b"", b"a", b"b" * 20_000, b"c"]
     found = []
     for _ in bodies:
-        connection.send_parts(produce_request.KEY, 12, [b""], bytes, found.append)
+        connection.queue_parts(produce_request.KEY, 12, [b""], bytes, found.append)
     numbers = [number for number, *_ in connection._waiting]
     stream = b"".join(struct.pack(">ii", len(body) + 5, number) + b"\0" + body for body, number in zip(bodies, numbers, strict=True))
     sender = Thread(target=lambda: [there.sendall(stream[at : at + piece]) for at in range(0, len(stream), piece)])
@@ -70,9 +72,36 @@ def test_a_broker_that_does_not_answer_in_time_is_not_waited_for_any_longer(conn
     here, there = socket.socketpair()
     here.setblocking(False)
     connection._socket, connection._seconds = here, 0.05
-    connection.send_parts(produce_request.KEY, 12, [b""], bytes, lambda _: None)
+    connection.queue_parts(produce_request.KEY, 12, [b""], bytes, lambda _: None)
     with pytest.raises(TimeoutError):
         connection.receive()
     there.close()
     with pytest.raises(ConnectionResetError):
+        connection.receive()
+
+
+def test_requests_that_were_queued_are_sent_together_and_answered_in_order(connection, broker):
+    batch = bytes(batch_of([b"v"]))
+    answers = []
+    for topic in ("orders", "payments", "returns"):
+        parts = ProduceRequests("id", 1).parts({topic: [(0, batch[:61], memoryview(batch)[61:])]})
+        connection.queue_parts(produce_request.KEY, 12, parts, lambda body: produced(body, 12), answers.append)
+    assert broker.of(ProduceRequest) == []
+    assert connection.in_flight == 3
+    assert connection.bytes_in_flight > 3 * len(batch)
+    connection.flush()
+    while connection.in_flight:
+        connection.receive()
+    assert [answer.batches[0].topic for answer in answers] == ["orders", "payments", "returns"]
+    assert connection.bytes_in_flight == 0
+
+
+def test_an_answer_that_cannot_be_read_is_an_error_of_the_protocol(connection):
+    def nonsense(body):
+        return struct.unpack(">q", body)
+
+    parts = ProduceRequests("id", 1).parts({"orders": []})
+    connection.queue_parts(produce_request.KEY, 12, parts, nonsense, lambda _: None)
+    connection.flush()
+    with pytest.raises(KafkaProtocolError, match="an answer cannot be read"):
         connection.receive()

@@ -6,7 +6,6 @@ What is read ahead stays closed and small, so it may wait for the next transacti
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import kafka.errors as errors
 
@@ -15,8 +14,9 @@ from mirror.copy.engine import BatchSample, PartitionAssignment, Reencoding
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
 from mirror.formats.record_batch import RecordBatch
-from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, diverged_at, fetch_request
+from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_pool import BrokerPool, name_of
+from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.offsets.partition import TopicPartition
 
 _FETCH_BYTES = 8 * 1024 * 1024
@@ -68,23 +68,26 @@ class BatchSource:
                 # Brokers fill an answer in the order of the question: what is needed first comes first.
                 wanted.sort(key=lambda tp: self._fetched[tp].bytes)
                 questions = {tp: self._fetched[tp] for tp in wanted}
-                self.pool.guarded(
-                    "fetching", partial(connection.send, fetch_request(questions, self.limits), partial(self._answered, questions))
-                )
+                self.pool.guarded("fetching", partial(ask_for, connection, questions, self.limits, partial(self._answered, questions)))
 
     def hand_over(self, room: int) -> int:
-        """Lets partitions take what is there, at most about `room` bytes; gives how many they took."""
+        """Lets partitions take what is there, at most about `room` bytes; gives how many they took. They take turns, for a request to the
+        target has one batch of a partition, and the more partitions it has, the less each batch costs."""
         taken = 0
-        for tp in self._going_on():
-            in_flight, fetched = self._in_flight[tp], self._fetched[tp]
-            while fetched.batches and not in_flight.stopped and taken < room:
-                before = in_flight.bytes
-                self._hand_over_one(in_flight, fetched)
-                taken += in_flight.bytes - before
-            if not in_flight.stopped and not fetched.batches:
-                _end_of_fetched(in_flight, fetched)
-            if in_flight.stopped:
-                del self._fetched[tp]  # what was fetched behind its end is not needed
+        there = self._going_on()
+        while there and taken < room:
+            behind = []
+            for tp in there:
+                in_flight, fetched = self._in_flight[tp], self._fetched[tp]
+                if fetched.batches and taken < room:
+                    taken += self._hand_over_one(in_flight, fetched)
+                if not in_flight.stopped and not fetched.batches:
+                    _end_of_fetched(in_flight, fetched)
+                if in_flight.stopped:
+                    del self._fetched[tp]  # what was fetched behind its end is not needed
+                elif fetched.batches:
+                    behind.append(tp)
+            there = behind
         return taken
 
     def sample(self, tp: TopicPartition) -> BatchSample | None:
@@ -116,39 +119,39 @@ class BatchSource:
         there = self._fetched.get(work.source)
         return there is not None and there.next_offset == work.start
 
-    def _answered(self, questions: dict[TopicPartition, FetchedPartition], answer: Any) -> None:
+    def _answered(self, questions: dict[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
         if answer.error_code:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
             self.heard_at = max(self.heard_at, time.monotonic() + answer.throttle_time_ms / 1000)
-        for topic in answer.responses:
-            for partition_answer in topic.partitions:
-                tp = TopicPartition(topic.topic, partition_answer.partition_index)
-                fetched = questions[tp]
-                if self._fetched.get(tp) is not fetched or tp not in self._in_flight:
-                    continue  # its work was given up, or begins elsewhere, since the question
-                if partition_answer.error_code or diverged_at(partition_answer) is not None:
-                    raise self._refusal(self._in_flight[tp], fetched, partition_answer)
-                before = fetched.position
-                try:
-                    fetched.add(partition_answer)
-                except ValueError as failure:
-                    raise _unreadable(tp, fetched.position, f"the source sent no record batch: {failure}") from failure
-                if fetched.position > before:
-                    self.heard_at = max(self.heard_at, time.monotonic())
+        for data in answer.partitions:
+            tp = TopicPartition(data.topic, data.partition)
+            fetched = questions[tp]
+            if self._fetched.get(tp) is not fetched or tp not in self._in_flight:
+                continue  # its work was given up, or begins elsewhere, since the question
+            if data.error_code or data.diverged_at is not None:
+                raise self._refusal(self._in_flight[tp], fetched, data)
+            before = fetched.position
+            try:
+                fetched.add(data)
+            except ValueError as failure:
+                raise _unreadable(tp, fetched.position, f"the source sent no record batch: {failure}") from failure
+            if fetched.position > before:
+                self.heard_at = max(self.heard_at, time.monotonic())
 
-    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
+    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition) -> int:
+        """Gives how many bytes the partition took."""
         batch, is_copied = fetched.batches[0]
         work = in_flight.work
         if batch.base_offset >= work.end:
             in_flight.pass_over(work.end, batch.leader_epoch)
             in_flight.stop()
-            return
+            return 0
         if is_copied:
             reencoding = _reencoding(batch, in_flight)
             if reencoding is not None:
                 in_flight.stop(reencoding)
-                return
+                return 0
             if not batch.is_intact:
                 raise _unreadable(work.source, batch.base_offset, "the checksum of a batch is not that of its bytes")
             in_flight.take(batch)
@@ -157,20 +160,21 @@ class BatchSource:
         fetched.pop()
         if in_flight.next_offset >= work.end:
             in_flight.stop()
+        return batch.size if is_copied else 0
 
-    def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, partition_answer: Any) -> MirrorError:
+    def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, data: PartitionData) -> MirrorError:
         work, tp = in_flight.work, in_flight.work.source
-        if (diverged := diverged_at(partition_answer)) is not None and not partition_answer.error_code:
-            if diverged < work.start:
-                return SourceTruncated(tp.topic, tp.partition, work.start, work.end, diverged)
-            return _unreadable(tp, fetched.position, f"the source's log was cut off at {diverged} while it was read")
-        if partition_answer.error_code == errors.OffsetOutOfRangeError.errno:
+        if data.diverged_at is not None and not data.error_code:
+            if data.diverged_at < work.start:
+                return SourceTruncated(tp.topic, tp.partition, work.start, work.end, data.diverged_at)
+            return _unreadable(tp, fetched.position, f"the source's log was cut off at {data.diverged_at} while it was read")
+        if data.error_code == errors.OffsetOutOfRangeError.errno:
             return _unreadable(tp, fetched.position, "the source no longer has this offset")
-        if partition_answer.error_code == errors.TopicAuthorizationFailedError.errno:
+        if data.error_code == errors.TopicAuthorizationFailedError.errno:
             return AuthorizationRefused(self.pool.alias, "READ", f"topic {tp.topic}", topic=tp.topic)
-        if partition_answer.error_code == errors.CorruptRecordError.errno:
-            return _unreadable(tp, fetched.position, f"the source cannot read its own log: {name_of(partition_answer.error_code)}")
-        return self.pool.refused(partition_answer.error_code, f"reading {tp}@{fetched.position}")
+        if data.error_code == errors.CorruptRecordError.errno:
+            return _unreadable(tp, fetched.position, f"the source cannot read its own log: {name_of(data.error_code)}")
+        return self.pool.refused(data.error_code, f"reading {tp}@{fetched.position}")
 
 
 def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:

@@ -27,8 +27,9 @@ from mirror.offsets.partition import TopicPartition
 
 _PRODUCE = {1: 11, 2: 12}
 """The highest version of the request in each version of transactions: from 12 on it adds partitions by itself."""
-_REQUESTS_IN_FLIGHT = 8
 _REQUEST_BYTES = 1024 * 1024
+_REQUESTS_IN_FLIGHT, _BYTES_IN_FLIGHT = 32, 8 * _REQUEST_BYTES
+"""So many are under way at a broker: it always has some to do while the answers to others gather."""
 _POLL_SECONDS = 0.02
 
 _NOT_TAKEN = {
@@ -91,9 +92,10 @@ class BatchProducer:
             by_node.setdefault(self._leaders[partition.remote].node, []).append(partition)
         for node, of_node in by_node.items():
             connection = self.pool.guarded("connecting", partial(self.pool.to, node))
-            while of_node and connection.in_flight < _REQUESTS_IN_FLIGHT:
+            while of_node and connection.in_flight < _REQUESTS_IN_FLIGHT and connection.bytes_in_flight < _BYTES_IN_FLIGHT:
                 self._produce(connection, of_node)
                 of_node = [partition for partition in of_node if partition.may_send(now)]
+            self.pool.guarded("writing", connection.flush)
         # A broker that hangs is none that is slow: smaller transactions would not help, another leader does.
         self.pool.check_silence(min(self._task.request_seconds, OLD_SHARE * self._transactions.timeout), "writing")
         if self.age >= self._transactions.timeout:
@@ -144,7 +146,7 @@ class BatchProducer:
         version = connection.version(produce_request.KEY, _PRODUCE[self._transactions.version])
         parts = self._requests.parts(topics)
         decode, answered = partial(produced, version=version), partial(self._acknowledged, by_partition)
-        self.pool.guarded("writing", partial(connection.send_parts, produce_request.KEY, version, parts, decode, answered))
+        connection.queue_parts(produce_request.KEY, version, parts, decode, answered)
 
     def _acknowledged(self, by_partition: dict[TopicPartition, InFlightBatches], answered: Produced) -> None:
         for answer in answered.batches:
