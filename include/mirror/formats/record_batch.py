@@ -148,17 +148,26 @@ def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -
     """
     view = memoryview(records)
     at, end = 0, len(view)
-    while end - at > _MAGIC_AT:
-        base_offset, length = _START.unpack_from(view, at)
+    while end - at >= _HEADER.size:
+        header = _HEADER.unpack_from(view, at)
+        _, length, _, magic, *_ = header
         behind = at + _START.size + length
-        if view[at + _MAGIC_AT] < MAGIC:
-            raise OldMagic(base_offset, view[at + _MAGIC_AT])
-        if behind - at < _HEADER.size:
-            raise ValueError(f"the batch at {base_offset} says that it has {length} bytes")
-        if behind > end and not (cut_off and end - at >= _HEADER.size):
-            return
-        yield RecordBatch(view[at:behind], *_HEADER.unpack_from(view, at))
+        if magic < MAGIC or length < _HEADER.size - _START.size or (behind > end and not cut_off):
+            break
+        yield RecordBatch(view[at:behind], *header)
         at = behind
+    _require_batch(view[at:])
+
+
+def _require_batch(rest: memoryview) -> None:
+    """Raises what `batches_in` does, unless a batch begins there that is cut off, or nothing at all does."""
+    if len(rest) <= _MAGIC_AT:
+        return
+    base_offset, length = _START.unpack_from(rest)
+    if rest[_MAGIC_AT] < MAGIC:
+        raise OldMagic(base_offset, rest[_MAGIC_AT])
+    if length < _HEADER.size - _START.size:
+        raise ValueError(f"the batch at {base_offset} says that it has {length} bytes")
 
 
 class AbortedTransactions:

@@ -87,8 +87,9 @@ def _all_well(body: memoryview) -> Produced:
     topics, at = read_varint(body, 0)
     for _ in range(topics - 1):
         length, at = read_varint(body, at)
-        topic = str(body[at : at + length - 1], "utf-8")
-        partitions, at = read_varint(body, at + length - 1)
+        name, at = bytes(body[at : at + length - 1]), at + length - 1
+        topic = _text(name)
+        partitions, at = read_varint(body, at)
         for _ in range(partitions - 1):
             partition, code, offset, _, _, records, message, tags = _ACKNOWLEDGED.unpack_from(body, at)
             if code or records != 1 or message or tags:
@@ -105,6 +106,11 @@ def _acknowledgements(answered: Any) -> Iterator[Acknowledgement]:
     for topic in answered.responses:
         for answer in topic.partition_responses:
             yield Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message)
+
+
+@cache
+def _text(name: bytes) -> str:
+    return name.decode()
 
 
 @cache

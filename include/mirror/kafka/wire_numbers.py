@@ -16,6 +16,8 @@ def varint(number: int) -> bytes:
 
 def read_varint(body: memoryview, at: int) -> tuple[int, int]:
     """The number that begins there, and where the next field does."""
+    if body[at] < 0x80:
+        return body[at], at + 1
     number = shift = 0
     while body[at] & 0x80:
         number |= (body[at] & 0x7F) << shift
