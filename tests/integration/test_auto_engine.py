@@ -4,6 +4,8 @@ import pytest
 
 from mirror.copy import engine_choice
 from mirror.copy.batches import target
+from mirror.copy.engine_forecast import forecast
+from mirror.copy.engine_text import forecast_text
 from mirror.copy.run import copy_in_process
 from mirror.errors import EngineUnavailable
 from mirror.offsets.partition import TopicPartition
@@ -48,11 +50,23 @@ def test_a_lane_copies_large_batches_as_they_are_and_encodes_small_ones_anew(mir
     large, small = batches("large", 8_000), mirroring.pair.topic("small")
     mirroring.oracle.create_topic(mirroring.source, small, 1)
     mirroring.oracle.produce(mirroring.source, small, 700, seed=2, min_size=100, max_size=200, batch_size=1)
+    assert forecast(mirroring.flow, plan(mirroring.flow)) == {TopicPartition(small, 0): engine_choice.SMALL}
     copied, reasons = shares(mirroring)
     assert copied == {"batches": 8_000, "records": 700}
     assert reasons == {small: engine_choice.SMALL}
     assert mirroring.assert_mirrored(large).records == 8_000
     assert mirroring.assert_mirrored(small).records == 700
+
+
+def test_a_forecast_knows_what_the_remote_topic_takes_and_writes_nothing(mirroring, batches):
+    topic = batches("large", 2_000)
+    mirroring.refresh()
+    mirroring.oracle.alter_configs(mirroring.target, mirroring.pair.remote(topic), {"compression.type": "zstd"})
+    planned = mirroring.plan()
+    reasons = forecast(mirroring.flow, planned)
+    assert reasons == {TopicPartition(topic, 0): "the remote topic's compression.type is zstd, and a batch is lz4"}
+    assert forecast_text(planned.ranges, reasons).startswith("0 partitions would be copied in batches, and 1 partition encoded anew")
+    assert mirroring.oracle.count(mirroring.target, mirroring.pair.remote(topic))[0].records == 0
 
 
 @pytest.mark.parametrize(

@@ -128,13 +128,18 @@ def verdict(flow_name: str) -> str:
 
 def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> str:
     """Says what a copy would do. Raises the errors that a copy would meet."""
+    from mirror.copy.engine_forecast import forecast
+    from mirror.copy.engine_text import forecast_text
+
     document = from_xcom(plan_value)
     if document is None:
         return f"{flow_name}: {plan_value['totals']}"
-    planned = plan_from_xcom(load().flow(flow_name), document)
+    flow = load().flow(flow_name)
+    planned = plan_from_xcom(flow, document)
     raise_errors(f"{flow_name}: this would fail", planned.errors)
     offsets = sum(planned_range.offsets for planned_range in planned.ranges)
-    return f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied."
+    engines = forecast_text(planned.ranges, forecast(flow, planned)) if planned.has_work else ""
+    return f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied. {engines}".rstrip()
 
 
 class CopyOperator(BaseOperator):

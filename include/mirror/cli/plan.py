@@ -1,16 +1,38 @@
 """`plan`: what the next copy has to do."""
 
 import argparse
+from collections.abc import Mapping
 
 from mirror.cli.answer import DONE, FAILED, Answer, table
 from mirror.config import Flow
-from mirror.plan.model import to_columns
+from mirror.copy.engine_text import forecast_text
+from mirror.copy.model import BATCHES, RECORDS
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Plan, Range, to_columns
 from mirror.plan.run import plan
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Plans without writing anything: the next copy by the schedule, or for `copy --dry-run` the one that a person would start."""
     planned = plan(flow, dry_run=True, by_person=options.command == "copy")
-    rows = [(each.topic, each.partition, each.start, each.end, each.reason) for each in planned.ranges]
-    lines = table(("topic", "partition", "start", "end", "reason"), rows) or ["Nothing to copy."]
-    return Answer(FAILED if planned.errors else DONE, to_columns(planned), planned.errors, [*lines, *planned.notices])
+    reasons = _forecast(flow, planned)
+    rows = [(each.topic, each.partition, each.start, each.end, each.reason, _engine(each, reasons)) for each in planned.ranges]
+    lines = table(("topic", "partition", "start", "end", "reason", "engine"), rows) or ["Nothing to copy."]
+    engines = filter(None, [forecast_text(planned.ranges, reasons)])
+    columns = to_columns(planned)
+    columns["ranges"]["engine"] = [row[-1] for row in rows]
+    return Answer(FAILED if planned.errors else DONE, columns, planned.errors, [*lines, *engines, *planned.notices])
+
+
+def _forecast(flow: Flow, planned: Plan) -> Mapping[TopicPartition, str]:
+    if not planned.has_work:
+        return {}
+    from mirror.copy.engine_forecast import forecast
+
+    return forecast(flow, planned)
+
+
+def _engine(planned: Range, reasons: Mapping[TopicPartition, str]) -> str:
+    if not planned.offsets:
+        return ""
+    return RECORDS if planned.topic_partition in reasons else BATCHES

@@ -106,13 +106,7 @@ class Attempt:
         if self._engines.sampler is None:
             return {}
         task = replace(self._task, fetch_bytes=self._portion)
-        work = [self._whole(planned) for planned in ranges]
-        return self._engines.sampler.sample(task, work)
-
-    def _whole(self, planned: Range) -> PartitionAssignment:
-        remote = self._task.remote_topics[planned.topic]
-        # Which epoch the first offset has, the plan does not say.
-        return PartitionAssignment(planned.topic_partition, remote, planned.start, planned.end, None, self._view.limits(remote))
+        return self._engines.sampler.sample(task, [self._view.assignment(planned) for planned in ranges])
 
     def _opened(self) -> Engine:
         """The engine whose turn it is. Raises BatchesUnavailable where another one may take its place."""

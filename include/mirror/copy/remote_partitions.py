@@ -11,7 +11,7 @@ partition ends behind `target_next` as it should, and only a reader of committed
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from mirror.copy.engine import RecordLimits
+from mirror.copy.engine import PartitionAssignment, RecordLimits
 from mirror.copy.model import LaneTask
 from mirror.errors import MirrorError, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
@@ -50,6 +50,11 @@ class TargetView:
             compression=_text(configs, "compression.type") or RecordLimits().compression,
             stamps=_text(configs, "message.timestamp.type") == "LogAppendTime",
         )
+
+    def assignment(self, planned: Range) -> PartitionAssignment:
+        """A range as a whole. Which leader epoch its first offset has, the plan does not say."""
+        remote = self._task.remote_topics[planned.topic]
+        return PartitionAssignment(planned.topic_partition, remote, planned.start, planned.end, None, self.limits(remote))
 
     def limits_text(self, remote: str) -> str:
         """The same as the ledger notes it."""
