@@ -23,6 +23,8 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from mirror.kafka.send_buffer import SendBuffer
+
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")
 """The frame's size, the request's key and version, its number, the length of the client's name."""
@@ -32,8 +34,6 @@ _API_VERSIONS = 3
 _SASL = 1
 _LARGEST_ANSWER = 1 << 30
 _READ_BYTES = 16 * 1024
-_MOST_PARTS = 512
-"""So many buffers are written at once; the system's own limit is 1024."""
 _SESSION_SHARE = 0.8
 """A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
 _OLDEST = (
@@ -67,8 +67,7 @@ class BrokerConnection:
         """Of how many bytes the requests are that are not answered yet."""
         self._ahead = b""
         """What was read behind the last answer."""
-        self._unsent: list[Any] = []
-        self._unsent_bytes = 0
+        self._unsent = SendBuffer()
         self.renew_at = float("inf")
         """When (time.monotonic) to open another connection in place of this one: its login ends soon."""
         self.silent_since = 0.0
@@ -122,15 +121,18 @@ class BrokerConnection:
         parts[0] = _HEADER.pack(size, key, version, self._next_number(), len(self._client)) + self._client + _NO_TAGS + parts[0]
         self._queue(parts, size + _SIZE.size, partial(_flexible, decode), answered)
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether the network did not take yet all that is queued."""
+        return bool(self._unsent)
+
     def flush(self) -> None:
-        """Sends what is queued, several requests in one call of the system."""
-        parts, size = self._unsent, self._unsent_bytes
-        self._unsent, self._unsent_bytes = [], 0
-        if isinstance(self._socket, ssl.SSLSocket):  # it writes one buffer at a time
-            parts = [b"".join(parts)]
-        while size and (written := self._patiently(self._write, parts)) < size:
-            size -= written
-            parts = _behind(parts, written)
+        """Sends what is queued, several requests in one call of the system, as far as the network takes it now.
+
+        The rest goes out with the next call, or while an answer is waited for: a broker reads nothing as long as its own answers are not
+        taken, so who waits for it to read has to read as well.
+        """
+        self._unsent.flush(self._socket)
 
     def receive(self) -> None:
         """Waits for the answer to the oldest request, and hands it over, with those that came along with it."""
@@ -174,13 +176,9 @@ class BrokerConnection:
     def _queue(self, parts: list[Any], size: int, decode: Decode, answered: Answered) -> None:
         if not self._waiting:
             self.silent_since = max(self.silent_since, time.monotonic())
-        self._unsent += parts
-        self._unsent_bytes += size
+        self._unsent.add(parts)
         self.bytes_in_flight += size
         self._waiting.append((self._number, size, decode, answered))
-
-    def _write(self, parts: list[Any]) -> int:
-        return self._socket.send(parts[0]) if len(parts) == 1 else self._socket.sendmsg(parts[:_MOST_PARTS])
 
     def _frame(self) -> memoryview:
         """The next answer behind its size. What comes with it in the same read is kept."""
@@ -207,14 +205,15 @@ class BrokerConnection:
         return received
 
     def _patiently(self, call: Callable[[Any], Any], argument: Any) -> Any:
-        """What a call on the socket gives. Python would look before each call whether the socket is ready, which it mostly is."""
+        """What a reading call on the socket gives. Python would look before each call whether the socket is ready, which it mostly is."""
         while True:
             try:
                 return call(argument)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError) as wanting:
-                writes = isinstance(wanting, ssl.SSLWantWriteError) or (isinstance(wanting, BlockingIOError) and call == self._write)
+                self.flush()
+                writes = self.has_unsent or isinstance(wanting, ssl.SSLWantWriteError)
                 wait = select.poll()  # select() takes no file descriptor from 1024 on
-                wait.register(self, select.POLLOUT if writes else select.POLLIN)
+                wait.register(self, select.POLLIN | select.POLLOUT if writes else select.POLLIN)
                 throttle = max(0.0, self.silent_since - time.monotonic())
                 if not wait.poll((self._seconds + throttle) * 1000):
                     raise TimeoutError("no answer came in time") from wanting
@@ -249,15 +248,6 @@ def _connected(address: tuple[str, int], settings: Mapping[str, Any], seconds: f
     except BaseException:
         plain.close()
         raise
-
-
-def _behind(parts: list[Any], written: int) -> list[Any]:
-    """What is left of buffers of which so many bytes are written."""
-    for done, part in enumerate(parts):
-        if written < len(part):
-            return [memoryview(part)[written:], *parts[done + 1 :]]
-        written -= len(part)
-    return []
 
 
 def _by_schema(answer: Any, frame: memoryview) -> Any:

@@ -201,27 +201,33 @@ _DENIED = {
 
 
 def receive(pools: Sequence[BrokerPool], seconds: float) -> None:
-    """Waits for at most so many seconds until a broker answers, and hands over what those that do have sent."""
-    waiting = [(connection, pool) for pool in pools for connection in pool.connections if connection.in_flight]
+    """Waits for at most so many seconds until a broker answers, and hands over what those that do have sent. What a network did not take
+    before goes out meanwhile."""
+    waiting = {connection: pool for pool in pools for connection in pool.connections if connection.in_flight}
     if not waiting:
         time.sleep(min(seconds, _IDLE_SECONDS))
         return
     time.sleep(_GATHERING_SECONDS)
-    ready: Sequence[BrokerConnection] = [connection for connection, _ in waiting if connection.has_buffered]
-    if not ready:
-        ready = _readable([connection for connection, _ in waiting], seconds)
-    for connection, pool in waiting:
-        if connection in ready:
-            pool.guarded("waiting for an answer", connection.receive)
+    readable = [connection for connection in waiting if connection.has_buffered]
+    writable: list[BrokerConnection] = []
+    if not readable:
+        readable, writable = _ready(list(waiting), seconds)
+    for connection in writable:
+        waiting[connection].guarded("writing", connection.flush)
+    for connection in readable:
+        waiting[connection].guarded("waiting for an answer", connection.receive)
 
 
-def _readable(connections: Iterable[BrokerConnection], seconds: float) -> list[BrokerConnection]:
-    """Which of the connections have something to read, or an end to tell of. `select` would take no file descriptor from 1024 on."""
+def _ready(connections: Iterable[BrokerConnection], seconds: float) -> tuple[list[BrokerConnection], list[BrokerConnection]]:
+    """Which of the connections have something to read, or an end to tell of; and which go on with what they did not send. `select` would
+    take no file descriptor from 1024 on."""
     by_descriptor = {connection.fileno(): connection for connection in connections}
     poll = select.poll()
-    for descriptor in by_descriptor:
-        poll.register(descriptor, select.POLLIN)
-    return [by_descriptor[descriptor] for descriptor, _ in poll.poll(seconds * 1000)]
+    for descriptor, connection in by_descriptor.items():
+        poll.register(descriptor, select.POLLIN | select.POLLOUT if connection.has_unsent else select.POLLIN)
+    events = poll.poll(seconds * 1000)
+    readable = [by_descriptor[descriptor] for descriptor, event in events if event & ~select.POLLOUT]
+    return readable, [by_descriptor[descriptor] for descriptor, event in events if event & select.POLLOUT]
 
 
 def _refuses_us(failure: Exception) -> bool:

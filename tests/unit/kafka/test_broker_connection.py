@@ -96,6 +96,36 @@ def test_requests_that_were_queued_are_sent_together_and_answered_in_order(conne
     assert connection.bytes_in_flight == 0
 
 
+def test_a_broker_that_reads_no_further_before_its_answer_is_taken_blocks_nobody(connection):
+    """As brokers do; what is on the way in either direction is more than both sockets hold."""
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    connection._socket, connection._seconds = here, 1.0
+    answers = []
+    requests = [[b"", b"r" * 2_000_000] for _ in range(3)]
+    for parts in requests:
+        connection.queue_parts(produce_request.KEY, 12, parts, bytes, answers.append)
+    numbers = [number for number, *_ in connection._waiting]
+    sizes = [len(head) + len(records) for head, records in requests]
+
+    def answer_one_by_one():
+        for number, size in zip(numbers, sizes, strict=True):
+            while size:
+                size -= len(there.recv(min(size, 65536)))
+            there.sendall(struct.pack(">ii", 1_000_005, number) + b"\0" + b"a" * 1_000_000)
+
+    broker = Thread(target=answer_one_by_one)
+    broker.start()
+    connection.flush()
+    assert connection.has_unsent
+    while connection.in_flight:
+        connection.receive()
+    broker.join()
+    assert [len(answer) for answer in answers] == [1_000_000] * 3
+    assert not connection.has_unsent
+    there.close()
+
+
 def test_an_answer_that_cannot_be_read_is_an_error_of_the_protocol(connection):
     def nonsense(body):
         return struct.unpack(">q", body)
