@@ -153,7 +153,7 @@ class Oracle:
         """Generated records, the same for the same `seed`; gives {"committed", "aborted"}.
 
         Options (Generator.java): seed, codec, min_size, max_size, null_keys, null_values, key_count, headers, timestamp (of the first),
-        partition (else by chance), batch_size, producers, transactions (records per transaction; 0: none), abort_percent,
+        partition (else by chance), batch_size, linger_ms, producers, transactions (records per transaction; 0: none), abort_percent,
         transactional_id, text_size (of the text that values are cut out of: the larger, the less they compress).
         """
         answer: dict[str, int] = self.call("produce", seconds, bootstrap=bootstrap, topic=topic, records=records, **options)

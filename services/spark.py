@@ -1,8 +1,11 @@
-"""A standalone Spark cluster on this machine, from the pip package: a master and some workers, each with its executors below it."""
+"""Spark on this machine, from the pip package: a standalone cluster, a master and some workers with their executors below them, and the
+mirror's own server that stays."""
 
 import json
 import os
 import signal
+import socket
+import sys
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +13,8 @@ from typing import Any
 
 import psutil
 
+from mirror.spark.package import INCLUDE
+from mirror.spark.serve import TOKEN
 from mirror.spark.start import installed_spark
 from services.ports import LOOPBACK, free_ports
 from services.processes import Server
@@ -112,6 +117,65 @@ class SparkCluster:
     @staticmethod
     def _below(server: Server) -> list[psutil.Process]:
         return psutil.Process(server.pid).children(recursive=True) if server.pid is not None else []
+
+
+class SparkConnectServer:
+    """`spark serve` in a process, on a free port of 127.0.0.1."""
+
+    def __init__(self, directory: Path, token: str, *, cores: int = 2, environment: Mapping[str, str] | None = None) -> None:
+        (self.port,) = free_ports(1)
+        self.token = token
+        self._cores = cores
+        self._extra = dict(environment or {})
+        self._server = Server("spark-connect", directory)
+
+    @property
+    def master(self) -> str:
+        """What --master takes; the token goes by `environment`."""
+        return f"sc://{LOOPBACK}:{self.port}"
+
+    @property
+    def connection(self) -> str:
+        """The Airflow connection, as AIRFLOW_CONN_<NAME> takes it."""
+        return f"spark-connect://mirror:{self.token}@{LOOPBACK}:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the command; the JVM and its Python workers are below it."""
+        return self._server.pid
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        """The environment of a command that uses the server."""
+        path = os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", ""))))
+        return {**os.environ, "PYTHONPATH": path, TOKEN: self.token, **variables}
+
+    def start(self) -> None:
+        """Returns when it listens."""
+        command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.port), "--cores", str(self._cores)]
+        self._server.start(command, env=self.environment(**self._extra))
+        self._server.wait(self._listens, 180, "listen")
+
+    def stop(self) -> None:
+        """In order."""
+        self._server.stop(timeout=20.0)
+
+    def kill(self) -> None:
+        """kill -9 of the JVM and its Python workers."""
+        if self._server.pid is not None:
+            for process in psutil.Process(self._server.pid).children(recursive=True):
+                _kill(process)
+        self.stop()
+
+    def log(self) -> str:
+        """All that it logged."""
+        return self._server.log.read_text(errors="replace")
+
+    def _listens(self) -> bool:
+        try:
+            socket.create_connection((LOOPBACK, self.port), 1.0).close()
+        except OSError:
+            return False
+        return True
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -72,7 +72,7 @@ final class Generator {
         Map<String, Object> settings = Client.settings(request);
         settings.put("compression.type", request.path("codec").asText("none"));
         settings.put("batch.size", request.path("batch_size").asInt(65536));
-        settings.put("linger.ms", 5);
+        settings.put("linger.ms", request.path("linger_ms").asInt(5));
         settings.put("max.request.size", 16 << 20);
         settings.put("delivery.timeout.ms", 60_000);
         settings.put("request.timeout.ms", 20_000);

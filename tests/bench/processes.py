@@ -1,7 +1,8 @@
 """What processes cost: CPU seconds and memory of a command with everything that it starts, and of processes that go on running.
 
-`python -m tests.bench.processes FILE COMMAND …` runs the command and writes what it cost into the file. It adopts what the command leaves
-behind, and looks at Spark's Python workers while they run: their parent never waits for them, so the kernel adds them to nobody's account.
+`python -m tests.bench.processes FILE [--memory] COMMAND …` runs the command and writes what it cost into the file. It adopts what the
+command leaves behind, and looks at Spark's Python workers while they run: their parent never waits for them, so the kernel adds them to
+nobody's account.
 """
 
 import ctypes
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import psutil
 
@@ -24,24 +26,30 @@ from services.java import ROOT
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_EVERY_SECONDS = 0.02
+_LOOK_AT_ALL_EVERY = 5
+"""Every so many looks it is all processes: that takes milliseconds, and the machine has other things to do."""
 _PARENT_OF_WORKERS = "pyspark.daemon"
+_MEMORY = "--memory"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall seconds, CPU seconds (user and system) and the largest resident memory of one Python process, in megabytes."""
+    """Wall seconds, CPU seconds (user and system), the largest resident memory of one Python process, and, where it was asked for, the
+    memory of all processes together at the peak (each page that several of them map counted once); both in megabytes."""
 
     seconds: float
     cpu: float
     python_megabytes: float
+    megabytes: float = 0.0
     output: str = ""
 
 
-def cost_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
-    """Runs a command to its end, which has to be a good one, and gives what it and its descendants cost."""
+def cost_of(command: Sequence[str], environment: Mapping[str, str] | None = None, *, memory: bool = False) -> Cost:
+    """Runs a command to its end, which has to be a good one, and gives what it and its descendants cost. `memory` asks for that of all of
+    them together, which takes CPU time from them."""
     with TemporaryDirectory(prefix="mirror-cost-") as directory:
         answer = Path(directory) / "cost.json"
-        wrapped = [sys.executable, "-m", "tests.bench.processes", str(answer), *command]
+        wrapped = [sys.executable, "-m", "tests.bench.processes", str(answer), *([_MEMORY] if memory else []), *command]
         done = subprocess.run(wrapped, env={**os.environ, **(environment or {})}, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-5000:]}")
@@ -54,60 +62,132 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return sum(each.user + each.system for each in times)
 
 
-def _run(command: Sequence[str]) -> tuple[int, dict[str, float]]:
+def cpu_with_children(process: psutil.Process) -> float:
+    """The same of one process, with the children that it has waited for."""
+    times = process.cpu_times()
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+class RunningTree:
+    """A process that goes on running, with everything below it; a context manager."""
+
+    def __init__(self, pid: int, *, memory: bool = False) -> None:
+        self._root = psutil.Process(pid)
+        self._watch = Watch(self._root, memory=memory)
+
+    def __enter__(self) -> Self:
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.end()
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds so far, of processes that have ended too."""
+        self._watch.look_at_all()
+        workers, total = dict(self._watch.workers), 0.0
+        for process in [self._root, *self._root.children(recursive=True)]:
+            if process.pid not in workers:
+                with suppress(psutil.Error):  # it has ended, and its parent has waited for it or will
+                    total += cpu_with_children(process)
+        return total + sum(workers.values())
+
+    @property
+    def megabytes(self) -> float:
+        """The memory of all of them together at its peak so far; only with `memory`."""
+        return self._watch.megabytes
+
+
+class Watch(threading.Thread):
+    """Looks at all descendants of a process now and then: the CPU seconds of Spark's Python workers, the largest peak of memory of any that
+    is no JVM, which the kernel keeps, and with `memory` what all of them hold together. What a worker does after the last look is lost, a
+    fiftieth of a second at most."""
+
+    def __init__(self, root: psutil.Process, *, memory: bool = False, with_root: bool = True) -> None:
+        super().__init__(daemon=True)
+        self.largest = 0
+        self.megabytes = 0.0
+        self.workers: dict[int, float] = {}
+        self._root = root
+        self._memory = memory
+        self._with_root = with_root
+        self._ended = threading.Event()
+        self._daemons: dict[int, psutil.Process] = {}
+
+    def run(self) -> None:
+        looks = 0
+        while not self._ended.wait(_LOOK_EVERY_SECONDS):
+            if looks % _LOOK_AT_ALL_EVERY == 0:
+                self.look_at_all()
+            else:
+                self._look_at_workers()
+            looks += 1
+
+    def end(self) -> None:
+        """Stops looking."""
+        self._ended.set()
+        self.join()
+
+    def look_at_all(self) -> None:
+        """One look at every process."""
+        processes = self._root.children(recursive=True)
+        for process in processes:
+            with suppress(psutil.Error, OSError):
+                self._look(process)
+        self._look_at_workers()
+        if self._memory:
+            pids = [process.pid for process in processes] + [self._root.pid] * self._with_root
+            self.megabytes = max(self.megabytes, sum(map(_shared_kilobytes, pids)) / 1024)
+
+    def _look(self, process: psutil.Process) -> None:
+        with process.oneshot():
+            if process.name() == "java":
+                return
+            self.largest = max(self.largest, _kilobytes(process.pid, "status", "VmHWM"))
+            if process.pid not in self._daemons and process.ppid() not in self._daemons and _PARENT_OF_WORKERS in process.cmdline():
+                self._daemons[process.pid] = process
+
+    def _look_at_workers(self) -> None:
+        for daemon in list(self._daemons.values()):
+            with suppress(psutil.Error, OSError):
+                for pid in map(int, Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()):
+                    times = psutil.Process(pid).cpu_times()
+                    self.workers[pid] = times.user + times.system
+
+
+def _run(command: Sequence[str], memory: bool) -> tuple[int, dict[str, float]]:
     """In the wrapper: the command's exit code and what it cost."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     began = time.monotonic()
     process = subprocess.Popen(command)
-    watch = _Watch()
+    watch = Watch(psutil.Process(), memory=memory, with_root=False)
     watch.start()
     code = process.wait()
     seconds = time.monotonic() - began
     with suppress(ChildProcessError):
         while True:
             os.wait()
-    watch.ended.set()
-    watch.join()
+    watch.end()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime + sum(watch.workers.values())
-    return code, {"seconds": seconds, "cpu": cpu, "python_megabytes": watch.largest / 1024}
+    return code, {"seconds": seconds, "cpu": cpu, "python_megabytes": watch.largest / 1024, "megabytes": watch.megabytes}
 
 
-class _Watch(threading.Thread):
-    """Looks at all descendants now and then: the CPU seconds of Spark's Python workers, and the largest peak of memory of any that is no
-    JVM, which the kernel keeps. What a worker does after the last look is lost, a fiftieth of a second at most."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.largest = 0
-        self.workers: dict[int, float] = {}
-        self.ended = threading.Event()
-        self._daemons: set[int] = set()
-
-    def run(self) -> None:
-        while not self.ended.wait(_LOOK_EVERY_SECONDS):
-            for child in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error, OSError):
-                    self._look(child)
-
-    def _look(self, child: psutil.Process) -> None:
-        with child.oneshot():
-            if child.name() == "java":
-                return
-            self.largest = max(self.largest, _peak_kilobytes(child.pid))
-            if child.ppid() in self._daemons:
-                times = child.cpu_times()
-                self.workers[child.pid] = times.user + times.system
-            elif _PARENT_OF_WORKERS in child.cmdline():
-                self._daemons.add(child.pid)
+def _shared_kilobytes(pid: int) -> int:
+    """What a process holds, pages that others map too divided among them; nothing of one that has ended."""
+    with suppress(OSError):
+        return _kilobytes(pid, "smaps_rollup", "Pss")
+    return 0
 
 
-def _peak_kilobytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+def _kilobytes(pid: int, file: str, field: str) -> int:
+    lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{field}:")), 0)
 
 
 if __name__ == "__main__":
-    exit_code, figures = _run(sys.argv[2:])
+    with_memory = sys.argv[2] == _MEMORY
+    exit_code, figures = _run(sys.argv[2 + with_memory :], with_memory)
     Path(sys.argv[1]).write_text(json.dumps(figures))
     sys.exit(exit_code)

@@ -2,10 +2,11 @@
 
 import json
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from mirror.formats.record_batch import batches_in
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.bench.processes import Cost, cost_of, cpu_seconds
+from services.spark import SparkConnectServer
+from tests.bench.processes import Cost, RunningTree, cost_of, cpu_seconds
 
 _MARK = "bench"
 _NOT_YET = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
@@ -41,14 +44,43 @@ class Stage:
         directory.mkdir()
         return ClusterPair(f"east{number}", f"west{number}", self.source.bootstrap, self.target.bootstrap, _MARK, directory)
 
-    def copy(self, config: Path, records: int | None = None) -> Cost:
-        """One `python -m mirror copy`; raises RuntimeError if it fails or copies another number of records."""
+    def copy(self, config: Path, records: int | None = None, *, spark: "MeasuredSpark | None" = None, memory: bool = False) -> Cost:
+        """One `python -m mirror copy`, by spark-submit or on a Spark that stays, whose CPU seconds then are in the cost.
+
+        Raises RuntimeError if it fails or copies another number of records.
+        """
         command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "mirror", "--config", str(config), "copy", "--json"]
-        cost = cost_of(command, {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
+        environment = {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
+        if spark is None:
+            cost = cost_of(command, environment, memory=memory)
+        else:
+            before = spark.tree.cpu
+            cost = cost_of([*command, "--master", spark.server.master], spark.server.environment(**environment), memory=memory)
+            cost = replace(cost, cpu=cost.cpu + spark.tree.cpu - before)
         copied = json.loads(cost.output)["flows"][0]["result"]["records"]
         if records is not None and copied != records:
             raise RuntimeError(f"{copied} records were copied, not {records}.")
         return cost
+
+    @contextmanager
+    def spark_that_stays(self, *, memory: bool = False) -> Iterator["MeasuredSpark"]:
+        """A Spark Connect server inside the block."""
+        server = SparkConnectServer(self.directory / f"spark-{next(self._numbers)}", secrets.token_hex(16))
+        try:
+            server.start()
+            with RunningTree(server.pid or 0, memory=memory) as tree:
+                yield MeasuredSpark(server, tree)
+        finally:
+            server.stop()
+
+    def batches(self, topic: str) -> str:
+        """How large the batches of a source topic's first partition are, as they stand in its log: «15.6 KB of 15 records» on average."""
+        folder = self.directory / self.source.alias / "data-1" / f"{topic}-0"
+        size = count = records = 0
+        for segment in sorted(folder.glob("*.log")):
+            for batch in batches_in(segment.read_bytes(), cut_off=True):
+                size, count, records = size + batch.size, count + 1, records + batch.last_offset_delta + 1
+        return f"{size / count / 1024:.1f} KB of {records / count:.0f}"
 
     def broker_cpu(self) -> tuple[float, float]:
         """CPU seconds that the source's and the target's broker have used so far."""
@@ -84,6 +116,14 @@ class Stage:
         if not hasattr(self, "_client"):
             self._client = AdminClient({"bootstrap.servers": self.target.bootstrap, "log_level": 0})
         return self._client
+
+
+@dataclass(frozen=True)
+class MeasuredSpark:
+    """A Spark that stays, and what it costs."""
+
+    server: SparkConnectServer
+    tree: RunningTree
 
 
 @contextmanager

@@ -1,137 +1,169 @@
-"""CPU a record: the same backlogs copied by us and by the real MirrorMaker 2, in turns, in one run.
+"""CPU a record: the same backlogs copied by us and by the real MirrorMaker 2, tuned, in turns, in one run.
 
-Counted in two ways. «with start»: everything from the start of the process to the last record, for us the whole `python -m mirror copy`
-with Spark. «without»: for us the command less one that copies next to nothing; for MirrorMaker 2 from the moment when a quarter of the
-backlog has arrived, so that neither its start nor most of its JVM's warming up counts.
+Counted in two ways. «With start»: everything from the start of the process to the last record, for us the whole `python -m mirror copy`
+with Spark. «Without start»: for us the command less one that copies next to nothing; for MirrorMaker 2 from the moment when a quarter of
+the backlog has arrived, so that neither its start nor most of its JVM's warming up counts. The brokers' CPU is counted over the same time
+as the mirror's, so «with brokers» is the sum of what a record costs all of them.
 """
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tests.bench.backlog import Backlog
 from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
 from tests.bench.results import append, median, spread
 from tests.bench.stage import Stage, stage
 
-BACKLOGS = (Backlog("100 B", 100, 2_000_000), Backlog("1 KB", 1024, 500_000), Backlog("1 KB zstd", 1024, 500_000, "zstd"))
-QUICK = (Backlog("100 B", 100, 100_000), Backlog("1 KB", 1024, 20_000), Backlog("1 KB zstd", 1024, 20_000, "zstd"))
-ROUNDS = 3
-OURS, MM2_TUNED, MM2 = "ours", "MM2 tuned", "MM2"
+LARGE_BATCH_BYTES = 64 * 1024
+BACKLOGS = (
+    Backlog("100 B lz4, 64 KB batches", 100, 6_000_000, "lz4", batch_bytes=LARGE_BATCH_BYTES),
+    Backlog("1 KB zstd, 64 KB batches", 1024, 700_000, "zstd", batch_bytes=LARGE_BATCH_BYTES),
+    Backlog("1 KB lz4, 64 KB batches", 1024, 700_000, "lz4", batch_bytes=LARGE_BATCH_BYTES),
+    Backlog("1 KB", 1024, 500_000),
+    Backlog("100 B", 100, 3_000_000),
+    Backlog("1 KB, batches of one record", 1024, 200_000, batch_bytes=1),
+)
+RUNS = 5
+_QUICK_SHARE = 10
+OURS, MM2_TUNED = "ours", "MM2 tuned"
 _LOOK_EVERY_SECONDS = 0.1
 _DEADLINE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Figures:
-    """One copy of one backlog: CPU microseconds a record of the mirror (both ways) and of the brokers, and seconds."""
+class Usage:
+    """CPU seconds of a mirror, of the source's broker and of the target's."""
 
-    with_start: float
-    without: float
-    source_broker: float
-    target_broker: float
+    mirror: float
+    source: float
+    target: float
+
+    def less(self, other: "Usage") -> "Usage":
+        """What was used since another reading, or beyond what another copy used; never less than nothing."""
+        pairs = ((self.mirror, other.mirror), (self.source, other.source), (self.target, other.target))
+        return Usage(*(max(late - early, 0.0) for late, early in pairs))
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy of one backlog: what was used from the start on, the part of it that is not the start's, how many records that part copied,
+    and the seconds of all of it."""
+
+    whole: Usage
+    part: Usage
+    part_records: int
     seconds: float
 
 
-def ours(stage: Stage, backlog: Backlog, start_cpu: float) -> Figures:
-    """Copies with us. `start_cpu` is what a copy of next to nothing cost."""
-    pair = stage.pair()
-    before = stage.broker_cpu()
+def ours(stage: Stage, backlog: Backlog) -> Copy:
+    """Copies with us; the part is the whole."""
+    pair, before = stage.pair(), stage.broker_cpu()
     cost = stage.copy(pair.properties(backlog.topic), backlog.records)
-    source, target = _microseconds(before, stage.broker_cpu(), backlog)
+    usage = Usage(cost.cpu, *stage.broker_cpu()).less(Usage(0.0, *before))
     stage.require(pair.remote(backlog.topic), backlog.records)
     stage.remove(pair.remote(backlog.topic))
-    each = 1e6 / backlog.records
-    return Figures(cost.cpu * each, max(cost.cpu - start_cpu, 0.0) * each, source, target, cost.seconds)
+    return Copy(usage, usage, backlog.records, cost.seconds)
 
 
-def mirror_maker(stage: Stage, backlog: Backlog, settings: Mapping[str, str]) -> Figures:
+def mirror_maker(stage: Stage, backlog: Backlog) -> Copy:
     """Copies with MirrorMaker 2, from its start until all records have arrived, not one more."""
     pair = stage.pair()
     remote = pair.remote(backlog.topic)
-    before, began = stage.broker_cpu(), time.monotonic()
-    with MeasuredMirrorMaker(pair, backlog.topic, settings) as running:
-        quarter = _wait(stage, running, remote, backlog.partitions, backlog.records // 4)
-        end = _wait(stage, running, remote, backlog.partitions, backlog.records)
+    before, began = Usage(0.0, *stage.broker_cpu()), time.monotonic()
+    with MeasuredMirrorMaker(pair, backlog.topic, {**TUNED, "target.producer.compression.type": backlog.codec}) as running:
+        first, at_quarter = _wait(stage, running, remote, backlog.partitions, backlog.records // 4)
+        last, at_end = _wait(stage, running, remote, backlog.partitions, backlog.records)
         seconds = time.monotonic() - began
-        source, target = _microseconds(before, stage.broker_cpu(), backlog)
     stage.require(remote, backlog.records)
     stage.remove(remote)
-    without = (end[1] - quarter[1]) / max(end[0] - quarter[0], 1) * 1e6
-    return Figures(end[1] / backlog.records * 1e6, without, source, target, seconds)
+    return Copy(at_end.less(before), at_end.less(at_quarter), max(last - first, 1), seconds)
 
 
-def measure(stage: Stage, backlog: Backlog, rounds: int) -> dict[str, list[Figures]]:
-    """The contestants in turns."""
-    backlog.produce(stage)
-    start = backlog.of_the_start()
-    start.produce(stage)
-    codec = {"target.producer.compression.type": backlog.codec}
-    figures: dict[str, list[Figures]] = {OURS: [], MM2_TUNED: [], MM2: []}
-    for _ in range(rounds):
-        pair = stage.pair()
-        start_cpu = stage.copy(pair.properties(start.topic), start.records).cpu
-        figures[OURS].append(ours(stage, backlog, start_cpu))
-        figures[MM2_TUNED].append(mirror_maker(stage, backlog, {**TUNED, **codec}))
-        figures[MM2].append(mirror_maker(stage, backlog, {}))
-    return figures
+def measure(stage: Stage, backlogs: Sequence[Backlog], runs: int) -> dict[Backlog, dict[str, list[Copy]]]:
+    """The contestants in turns, all backlogs in each turn; what a start of ours costs is taken out of its parts."""
+    start = backlogs[0].of_the_start()
+    for backlog in (start, *backlogs):
+        backlog.produce(stage)
+    starts: list[Copy] = []
+    copies: dict[Backlog, dict[str, list[Copy]]] = {backlog: {OURS: [], MM2_TUNED: []} for backlog in backlogs}
+    for _ in range(runs):
+        starts.append(ours(stage, start))
+        for backlog, by_mirror in copies.items():
+            by_mirror[OURS].append(ours(stage, backlog))
+            by_mirror[MM2_TUNED].append(mirror_maker(stage, backlog))
+            print(backlog.name, *(copy[-1] for copy in by_mirror.values()), sep="\n  ", flush=True)
+    usual = Usage(*(median([getattr(copy.whole, name) for copy in starts]) for name in ("mirror", "source", "target")))
+    for by_mirror in copies.values():
+        by_mirror[OURS] = [replace(copy, part=copy.part.less(usual)) for copy in by_mirror[OURS]]
+    return copies
 
 
-def rows(backlog: Backlog, figures: Mapping[str, list[Figures]]) -> Iterator[tuple[str, ...]]:
+def rows(backlog: Backlog, batches: str, copies: Mapping[str, Sequence[Copy]]) -> Iterator[tuple[str, ...]]:
     """One row a contestant; ratios are its median over ours."""
-    for name, runs in figures.items():
-        ratios = [
-            median([getattr(run, way) for run in runs]) / max(median([getattr(run, way) for run in figures[OURS]]), 1e-9)
-            for way in ("without", "with_start")
-        ]
+    figures = {name: _microseconds(backlog, runs) for name, runs in copies.items()}
+    for name, ways in figures.items():
+        cells: list[str] = []
+        for way, values in ways.items():
+            cells += [spread(values, 2), f"{median(values) / max(median(figures[OURS][way]), 1e-9):.1f}"]
+        source, target = (
+            median([getattr(run.part, side) / run.part_records * 1e6 for run in copies[name]]) for side in ("source", "target")
+        )
+        seconds = spread([run.seconds for run in copies[name]])
         yield (
             f"{backlog.records:,} × {backlog.name}",
+            batches,
             name,
-            str(len(runs)),
-            spread([run.without for run in runs]),
-            f"{ratios[0]:.1f}",
-            spread([run.with_start for run in runs]),
-            f"{ratios[1]:.1f}",
-            f"{median([run.source_broker for run in runs]):.1f} + {median([run.target_broker for run in runs]):.1f}",
-            spread([run.seconds for run in runs]),
+            str(len(copies[name])),
+            *cells,
+            f"{source:.2f} + {target:.2f}",
+            seconds,
         )
 
 
-def _wait(stage: Stage, running: MeasuredMirrorMaker, topic: str, partitions: int, records: int) -> tuple[int, float]:
-    """Waits until so many records have arrived; gives how many there are then, and MirrorMaker 2's CPU seconds until then."""
+def _microseconds(backlog: Backlog, runs: Sequence[Copy]) -> dict[str, list[float]]:
+    """A record's, without start, with it, and without it but with both brokers."""
+    return {
+        "without": [run.part.mirror / run.part_records * 1e6 for run in runs],
+        "with": [run.whole.mirror / backlog.records * 1e6 for run in runs],
+        "brokers": [(run.part.mirror + run.part.source + run.part.target) / run.part_records * 1e6 for run in runs],
+    }
+
+
+def _wait(stage: Stage, running: MeasuredMirrorMaker, topic: str, partitions: int, records: int) -> tuple[int, Usage]:
+    """Waits until so many records have arrived; gives how many there are then, and what was used until then."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while True:
-        arrived, cpu = stage.arrived(topic, partitions), running.cpu
+        arrived, usage = stage.arrived(topic, partitions), Usage(running.cpu, *stage.broker_cpu())
         if arrived >= records:
-            return arrived, cpu
+            return arrived, usage
         if time.monotonic() > deadline:
             raise RuntimeError(f"{arrived} of {records} records have arrived in {topic} after {_DEADLINE_SECONDS:g} s.")
         time.sleep(_LOOK_EVERY_SECONDS)
-
-
-def _microseconds(before: tuple[float, float], after: tuple[float, float], backlog: Backlog) -> tuple[float, float]:
-    source, target = ((late - early) / backlog.records * 1e6 for early, late in zip(before, after, strict=True))
-    return source, target
 
 
 def main(quick: bool = False) -> None:
     """Measures all backlogs and appends to the log; `quick` tries it out and writes nothing."""
     columns = (
         "backlog",
+        "batches",
         "mirror",
         "runs",
         "µs without start",
         "÷ ours",
         "µs with start",
         "÷ ours",
+        "µs without start, with brokers",
+        "÷ ours",
         "brokers µs (source + target)",
         "seconds",
     )
+    backlogs = tuple(replace(each, records=each.records // _QUICK_SHARE) for each in BACKLOGS) if quick else BACKLOGS
     with stage() as both:
-        for backlog in QUICK if quick else BACKLOGS:
-            measured = list(rows(backlog, measure(both, backlog, 1 if quick else ROUNDS)))
-            append("CPU a record, beside MirrorMaker 2", columns, measured, write=not quick)
+        copies = measure(both, backlogs, 1 if quick else RUNS)
+        measured = [row for backlog in backlogs for row in rows(backlog, both.batches(backlog.topic), copies[backlog])]
+    append("CPU a record, beside MirrorMaker 2 tuned", columns, measured, write=not quick)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,17 @@
 
 import base64
 import json
-import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from mirror.spark.package import INCLUDE
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
-from services.ports import LOOPBACK, free_ports
-from services.processes import Server
+from services.spark import SparkConnectServer
 from tests.integration.access import JAAS, acl
 from tests.integration.consumers import set_offsets
 from tests.waiting import eventually
@@ -35,54 +30,19 @@ with flow_session(load([sys.argv[1]]).flow(sys.argv[2]), "audit", "its DAG", sys
 """
 
 
-class SparkServer:
-    """`spark serve` with two cores, on a port of its own, in a process."""
+class SparkServer(SparkConnectServer):
+    """A server that keeps the events of what ran."""
 
     def __init__(self, directory: Path) -> None:
-        (self.port,) = free_ports(1)
-        self._server = Server("spark-connect", directory)
         self._events = directory / "events"
         self._events.mkdir(parents=True)
-
-    @property
-    def master(self) -> str:
-        return f"sc://{LOOPBACK}:{self.port}"
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.port), "--cores", "2"]
         options = {"enabled": "true", "dir": self._events.as_uri(), "compress": "false", "rolling.enabled": "false"}
         events = " ".join(f"-Dspark.eventLog.{name}={value}" for name, value in options.items())
-        self._server.start(command, env=environment(TOKEN, SPARK_SUBMIT_OPTS=events))
-        self._server.wait(self._listens, 180, "listen")
-
-    def kill(self) -> None:
-        """kill -9 of the JVM and its Python workers."""
-        assert self._server.pid is not None
-        for process in psutil.Process(self._server.pid).children(recursive=True):
-            process.kill()
-        self._server.stop(timeout=20.0)
-
-    def stop(self) -> None:
-        self._server.stop(timeout=20.0)
-
-    def log(self) -> str:
-        return self._server.log.read_text(errors="replace")
+        super().__init__(directory, TOKEN, environment={"SPARK_SUBMIT_OPTS": events})
 
     def events(self) -> str:
         """What Spark's page shows is made of: the properties, plans and results of all that ran."""
         return "".join(file.read_text(errors="replace") for file in self._events.iterdir())
-
-    def _listens(self) -> bool:
-        try:
-            socket.create_connection((LOOPBACK, self.port), 1.0).close()
-        except OSError:
-            return False
-        return True
-
-
-def environment(token: str, **variables: str) -> dict[str, str]:
-    path = os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", ""))))
-    return {**os.environ, "PYTHONPATH": path, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token, **variables}
 
 
 def encodings(secret: str) -> set[str]:
@@ -114,7 +74,7 @@ def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: 
     def start() -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", "--master", spark.master]
         return subprocess.Popen(
-            command, env=environment(TOKEN), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
+            command, env=spark.environment(), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
         )
 
     return start
@@ -160,12 +120,10 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     oracle.produce(source.bootstrap, topic, RECORDS, seed=3)
     set_offsets(source.bootstrap, f"shop-{pair.mark}", {(topic, 0): 5})
     # Two commands name the server, and the third finds it by the flow's connection, as its DAGs do.
-    connection = f"spark-connect://mirror:{TOKEN}@{LOOPBACK}:{spark.port}"
-
     def run(*command: str) -> dict:
         started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
         with log.open("ab") as output:
-            variables = environment("", AIRFLOW_CONN_MIRROR_SPARK=connection)
+            variables = spark.environment(SPARK_CONNECT_AUTHENTICATE_TOKEN="", AIRFLOW_CONN_MIRROR_SPARK=spark.connection)
             return flow_answer(subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True))
 
     def result_of(*command: str) -> dict:
@@ -189,13 +147,13 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
 
 def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pair: ClusterPair, spark: SparkServer) -> None:
     program = [sys.executable, "-c", LEFT_BEHIND, str(pair.properties()), pair.flow, spark.master]
-    killed = subprocess.Popen([*program, "sleep", "30"], env=environment(TOKEN))
+    killed = subprocess.Popen([*program, "sleep", "30"], env=spark.environment())
     try:
         eventually(lambda: f"mirror audit {pair.flow} into " in spark.events(), "the task")
     finally:
         killed.kill()
         killed.wait()
-    begun = [subprocess.run(program, env=environment(TOKEN), capture_output=True, text=True, check=True) for _ in range(2)]
+    begun = [subprocess.run(program, env=spark.environment(), capture_output=True, text=True, check=True) for _ in range(2)]
     assert ["was interrupted" in each.stderr for each in begun] == [True, False], begun
     assert begun[0].stdout == "began\n"
 
