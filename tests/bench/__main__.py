@@ -1,11 +1,39 @@
-"""All benchmarks, each in a process of its own: `make bench`. One that fails does not keep the others from running."""
+"""All benchmarks, or those that are named, each in a process of its own: `python -m tests.bench [NAME …] [--quick]`. One that fails does not
+keep the others from running."""
 
 import subprocess
 import sys
 
-BENCHMARKS = ("plan", "memory", "thousand_partitions", "throughput", "airflow_run", "checkpoints", "audit")
+MINUTES = {
+    "throughput": 16,
+    "delays": 12,
+    "thousand_partitions": 17,
+    "rounds": 24,
+    "airflow_run": 7,
+    "memory": 5,
+    "audit": 5,
+    "plan": 4,
+    "checkpoints": 4,
+}
+"""What `make bench` runs, and about how many minutes each takes on two cores."""
 
-failed = [
-    name for name in BENCHMARKS if subprocess.run([sys.executable, "-m", f"tests.bench.{name}", *sys.argv[1:]], check=False).returncode
-]
-sys.exit(f"Failed: {', '.join(failed)}" if failed else 0)
+
+def main(arguments: list[str]) -> int:
+    """Runs them; gives the exit code."""
+    options = [each for each in arguments if each.startswith("--")]
+    names = [each for each in arguments if each not in options] or list(MINUTES)
+    if unknown := [name for name in names if name not in MINUTES] + [option for option in options if option != "--quick"]:
+        print(f"There is no {', '.join(unknown)}; there are {', '.join(MINUTES)} and --quick.", file=sys.stderr)
+        return 2
+    failed = []
+    for name in names:
+        print(f"{name}: {'in small' if options else f'about {MINUTES[name]} minutes'} ...", flush=True)
+        if subprocess.run([sys.executable, "-m", f"tests.bench.{name}", *options], check=False).returncode:
+            failed.append(name)
+    if failed:
+        print(f"Failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

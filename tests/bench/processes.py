@@ -35,12 +35,14 @@ _MEMORY = "--memory"
 @dataclass(frozen=True)
 class Cost:
     """Wall seconds, CPU seconds (user and system), the largest resident memory of one Python process, and, where it was asked for, the
-    memory of all processes together at the peak (each page that several of them map counted once); both in megabytes."""
+    memory of all processes together at the peak (each page that several of them map counted once); both in megabytes. `spark_cpu` is the
+    part of `cpu` that a Spark that stays used."""
 
     seconds: float
     cpu: float
     python_megabytes: float
     megabytes: float = 0.0
+    spark_cpu: float = 0.0
     output: str = ""
 
 

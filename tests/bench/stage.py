@@ -56,7 +56,8 @@ class Stage:
         else:
             before = spark.tree.cpu
             cost = cost_of([*command, "--master", spark.server.master], spark.server.environment(**environment), memory=memory)
-            cost = replace(cost, cpu=cost.cpu + spark.tree.cpu - before)
+            spark_cpu = spark.tree.cpu - before
+            cost = replace(cost, cpu=cost.cpu + spark_cpu, spark_cpu=spark_cpu)
         copied = json.loads(cost.output)["flows"][0]["result"]["records"]
         if records is not None and copied != records:
             raise RuntimeError(f"{copied} records were copied, not {records}.")
