@@ -1,8 +1,11 @@
-"""All benchmarks, or those that are named, each in a process of its own: `python -m tests.bench [NAME …] [--quick]`. One that fails does not
-keep the others from running."""
+"""All benchmarks, or those that are named, each in a process of its own: `python -m tests.bench [NAME …] [--quick]`. One that fails does
+not keep the others from running."""
 
+import os
 import subprocess
 import sys
+
+from services.java import ROOT
 
 MINUTES = {
     "throughput": 16,
@@ -25,10 +28,11 @@ def main(arguments: list[str]) -> int:
     if unknown := [name for name in names if name not in MINUTES] + [option for option in options if option != "--quick"]:
         print(f"There is no {', '.join(unknown)}; there are {', '.join(MINUTES)} and --quick.", file=sys.stderr)
         return 2
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
     failed = []
     for name in names:
         print(f"{name}: {'in small' if options else f'about {MINUTES[name]} minutes'} ...", flush=True)
-        if subprocess.run([sys.executable, "-m", f"tests.bench.{name}", *options], check=False).returncode:
+        if subprocess.run([sys.executable, "-m", f"tests.bench.{name}", *options], env=environment, check=False).returncode:
             failed.append(name)
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

@@ -1,15 +1,16 @@
-"""A run of the `copy` DAG through Airflow's real scheduler on PostgreSQL: idle, and with a little to copy.
+"""A run of the `copy` DAG through Airflow's real scheduler on PostgreSQL: idle, and with a little to copy, by spark-submit and on a Spark
+that stays.
 
-CPU seconds are those of the tasks: LocalExecutor's workers, which supervise them, and everything that these started and waited for (JVM and
-driver included; Spark's Python workers are not, their parent never waits for them). Scheduler, api-server and dag-processor are not in it.
-Seconds are from the trigger by REST until Airflow calls the run ended.
+CPU seconds are those of the tasks: LocalExecutor's workers, which supervise them, everything that these started (JVM, driver and Spark's
+Python workers included), and the Spark that stays. Scheduler, api-server and dag-processor are not in it. Seconds are from the trigger by
+REST until Airflow calls the run ended.
 """
 
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +22,13 @@ from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
 from services.postgres import PostgresServer
+from tests.bench.processes import RunningTree, cpu_seconds, cpu_with_children
 from tests.bench.results import append, spread
-from tests.bench.stage import Stage, stage
+from tests.bench.stage import MeasuredSpark, Stage, stage
 
 RUNS, QUICK_RUNS = 7, 2
 RECORDS = 30
+_CONNECTION = "bench_spark"
 _WEEKLY = {"source->target.mirror.copy.interval.seconds": "604800", "source->target.refresh.topics.interval.seconds": "604800"}
 
 
@@ -41,21 +44,25 @@ class Figures:
 class Scheduled:
     """The flow's copy DAG in a running Airflow."""
 
-    def __init__(self, airflow: AirflowServices, pair: ClusterPair) -> None:
+    def __init__(self, airflow: AirflowServices, pair: ClusterPair, tree: RunningTree, spark: MeasuredSpark | None) -> None:
+        """`tree` is the scheduler's."""
+        self._airflow = airflow
         self._api: AirflowApi = airflow.api()
         self._scheduler = psutil.Process(airflow.pid("scheduler"))
+        self._tree = tree
+        self._spark = spark
         self.dag = f"{pair.source}-to-{pair.target}.copy"
 
     def run(self, copy: str) -> Figures:
         """Triggers a run and waits for its end. Raises RuntimeError unless it is green with the task `copy` in this state."""
         with watched(self._scheduler) as tasks:
-            before, began = self._cpu(), time.monotonic()
+            before, began = self.cpu, time.monotonic()
             run = self._api.trigger(self.dag)
             while (state := self._api.run(self.dag, run)["state"]) not in ("success", "failed"):
                 time.sleep(0.05)
             seconds = time.monotonic() - began
             self._settle()
-            cpu = self._cpu() - before
+            cpu = self.cpu - before
         found = self._api.tasks(self.dag, run)
         states = {task["task_id"]: task["state"] for task in found}
         if state != "success" or states["copy"] != copy:
@@ -63,6 +70,18 @@ class Scheduled:
         return Figures(
             seconds, cpu, {task["task_id"]: tasks.get(task["id"], 0.0) for task in sorted(found, key=lambda each: each["start_date"])}
         )
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of all tasks so far, and of the Spark that stays."""
+        return self._tree.cpu - cpu_seconds([self._scheduler.pid]) + (self._spark.tree.cpu if self._spark else 0.0)
+
+    @property
+    def airflow_cpu(self) -> float:
+        """CPU seconds of Airflow's own components so far: scheduler, dag-processor with what it starts, api-server."""
+        others = (psutil.Process(self._airflow.pid(name)) for name in ("dag-processor", "api-server"))
+        below = sum(cpu_with_children(each) for other in others for each in (other, *other.children(recursive=True)))
+        return below + cpu_seconds([self._scheduler.pid])
 
     def begin(self, needed: Mapping[str, Mapping[str, Any]]) -> None:
         """Creates pools, unpauses the DAG and waits for its scheduled run of this week."""
@@ -80,9 +99,6 @@ class Scheduled:
         while any(_children(worker) for worker in self._scheduler.children()) and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def _cpu(self) -> float:
-        return sum(_cpu_of(worker) for worker in self._scheduler.children())
-
 
 @contextmanager
 def watched(scheduler: psutil.Process) -> Iterator[dict[str, float]]:
@@ -94,7 +110,7 @@ def watched(scheduler: psutil.Process) -> Iterator[dict[str, float]]:
         while not over.wait(0.02):
             for task in (task for worker in scheduler.children() for task in _children(worker)):
                 with suppress(psutil.Error, IndexError):  # it is ending
-                    seen[task.cmdline()[0].rpartition(" ")[2]] = _cpu_of(task)
+                    seen[task.cmdline()[0].rpartition(" ")[2]] = cpu_with_children(task)
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -111,53 +127,60 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-def _cpu_of(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system + times.children_user + times.children_system)
-
-
 @contextmanager
-def scheduled(both: Stage, pair: ClusterPair) -> Iterator[Scheduled]:
-    """An Airflow with the flow of this pair, ready to be triggered."""
-    config = pair.properties(extra=_WEEKLY)
-    database = PostgresServer(both.directory / "postgres")
+def scheduled(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark: MeasuredSpark | None = None) -> Iterator[Scheduled]:
+    """An Airflow with the flow of this pair, ready to be triggered; with a Spark that stays or by spark-submit."""
+    connection = {"source->target.mirror.spark.connection": _CONNECTION} if spark else {}
+    config = pair.properties(extra={**settings, **connection})
+    home = both.directory / f"airflow-{pair.source}"
+    database = PostgresServer(home / "postgres")
     airflow = AirflowServices(
-        both.directory / "airflow",
+        home / "airflow",
         database.url,
-        environment={"MIRROR_CONFIG": str(config)},
+        environment={"MIRROR_CONFIG": str(config), **({f"AIRFLOW_CONN_{_CONNECTION.upper()}": spark.server.connection} if spark else {})},
         components=("scheduler", "dag-processor", "api-server"),
     )
+    both.directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
     try:
         database.start()
         airflow.start()
-        flow = Scheduled(airflow, pair)
-        flow.begin(pools([load([config]).flow(pair.flow)]))
-        yield flow
+        with RunningTree(airflow.pid("scheduler") or 0) as tree:
+            flow = Scheduled(airflow, pair, tree, spark)
+            flow.begin(pools([load([config]).flow(pair.flow)]))
+            yield flow
     finally:
         airflow.stop()
         database.remove()
 
 
+def measure(both: Stage, runs: int, spark: MeasuredSpark | None) -> dict[str, list[Figures]]:
+    """Runs with records and without, in turns."""
+    pair = both.pair()
+    topic = f"orders-{pair.source}-bench"
+    both.oracle.create_topic(pair.source_bootstrap, topic, 3)
+    figures: dict[str, list[Figures]] = {"idle": [], "with records": []}
+    with scheduled(both, pair, _WEEKLY, spark) as flow:
+        for number in range(runs + 1):
+            both.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=number)
+            figures["with records"].append(flow.run(copy="success"))
+            figures["idle"].append(flow.run(copy="skipped"))
+    both.require(pair.remote(topic), RECORDS * (runs + 1))
+    both.oracle.delete_topic(pair.source_bootstrap, topic)
+    return figures
+
+
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
-    runs = QUICK_RUNS if quick else RUNS
-    with stage() as both:
-        both.directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
-        pair = both.pair()
-        topic = pair.topic("orders")
-        both.oracle.create_topic(pair.source_bootstrap, topic, 3)
-        figures: dict[str, list[Figures]] = {"idle": [], "with records": []}
-        with scheduled(both, pair) as flow:
-            for number in range(runs + 1):
-                both.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=number)
-                figures["with records"].append(flow.run(copy="success"))
-                figures["idle"].append(flow.run(copy="skipped"))
-        both.require(pair.remote(topic), RECORDS * (runs + 1))
     rows = []
-    for name, measured in figures.items():
-        counted = measured[1:]  # the first ones fill caches
-        tasks = ", ".join(f"{task} {spread([each.tasks.get(task, 0.0) for each in counted], 2)}" for task in counted[0].tasks)
-        rows.append((name, spread([each.seconds for each in counted]), spread([each.cpu for each in counted], 2), tasks))
+    with stage() as both:
+        for how in ("by spark-submit", "on a Spark that stays"):
+            with nullcontext() if how == "by spark-submit" else both.spark_that_stays() as spark:
+                figures = measure(both, QUICK_RUNS if quick else RUNS, spark)
+            for name, measured in figures.items():
+                counted = measured[1:]  # the first ones fill caches
+                tasks = ", ".join(f"{task} {spread([each.tasks.get(task, 0.0) for each in counted], 2)}" for task in counted[0].tasks)
+                seconds, cpu = [each.seconds for each in counted], [each.cpu for each in counted]
+                rows.append((f"{name}, {how}", spread(seconds), spread(cpu, 2), tasks))
     append(
         "A run of the copy DAG through the scheduler", ("run", "seconds", "CPU s of the tasks", "each task's CPU s"), rows, write=not quick
     )

@@ -37,12 +37,14 @@ class Stage:
     oracle: Oracle
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def pair(self) -> ClusterPair:
-        """A flow between the clusters under aliases of its own: its remote topics, ledger and internal topics do not exist yet."""
+    def pair(self, *, far: bool = False) -> ClusterPair:
+        """A flow between the clusters under aliases of its own: its remote topics, ledger and internal topics do not exist yet. `far`: the
+        way to the source leads through its network, which can delay it; only where the stage was set with `proxied`."""
         number = next(self._numbers)
         directory = self.directory / f"flow-{number}"
         directory.mkdir()
-        return ClusterPair(f"east{number}", f"west{number}", self.source.bootstrap, self.target.bootstrap, _MARK, directory)
+        source = self.source.proxied_bootstrap if far else self.source.bootstrap
+        return ClusterPair(f"east{number}", f"west{number}", source, self.target.bootstrap, _MARK, directory)
 
     def copy(self, config: Path, records: int | None = None, *, spark: "MeasuredSpark | None" = None, memory: bool = False) -> Cost:
         """One `python -m mirror copy`, by spark-submit or on a Spark that stays, whose CPU seconds then are in the cost.
