@@ -1,39 +1,105 @@
-"""The memory of a lane's Python worker that copies the largest records that brokers take by default."""
+"""The memory of a copy: of the whole job, JVM and driver included, beside MirrorMaker 2, and of the largest Python worker alone.
+
+All processes of a mirror together at their peak; a page that several of them map is counted once. A Spark that stays is counted whole, with
+what it held before, and its peak added to the command's. MirrorMaker 2 has the heap of its start script. The records of 900 KB are the
+largest that brokers take by default.
+"""
 
 import sys
+import time
 
 from services.flows import ClusterPair
 from tests.bench.backlog import Backlog
-from tests.bench.results import append
+from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
+from tests.bench.processes import RunningTree
+from tests.bench.results import append, median, spread
 from tests.bench.stage import Stage, stage
 
-LARGE = Backlog("900 KB", 900_000, 1600, partitions=8)
-QUICK = Backlog("900 KB", 900_000, 100, partitions=8)
+BACKLOGS = (
+    Backlog("100 B lz4, 64 KB batches", 100, 2_000_000, "lz4", batch_bytes=64 * 1024),
+    Backlog("1 KB", 1024, 500_000),
+    Backlog("900 KB", 900_000, 1600, partitions=8),
+)
+QUICK = (Backlog("1 KB", 1024, 50_000), Backlog("900 KB", 900_000, 100, partitions=8))
+RUNS = 3
 LANES = (1, 16)
+_DEADLINE_SECONDS = 300.0
 
 
-def peak(stage: Stage, backlog: Backlog, lanes: int) -> tuple[str, ...]:
-    """One copy; gives what its largest Python process held at its peak."""
-    pair: ClusterPair = stage.pair()
-    cost = stage.copy(pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)}), backlog.records)
-    stage.require(pair.remote(backlog.topic), backlog.records)
-    stage.remove(pair.remote(backlog.topic))
-    return (
-        f"{backlog.records} × {backlog.name}",
-        str(backlog.partitions),
-        str(lanes),
-        f"{cost.python_megabytes:.0f}",
-        f"{cost.seconds:.1f}",
-    )
+def by_submit(both: Stage, backlog: Backlog, lanes: int) -> tuple[float, float, float]:
+    """One copy by spark-submit: megabytes of all processes, of the largest that is no JVM, and seconds."""
+    pair: ClusterPair = both.pair()
+    cost = both.copy(pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)}), backlog.records, memory=True)
+    clean(both, pair, backlog)
+    return cost.megabytes, cost.python_megabytes, cost.seconds
+
+
+def on_server(both: Stage, backlog: Backlog, lanes: int) -> tuple[float, float, float]:
+    """One copy on a Spark that stays, which this copy is the first of."""
+    pair = both.pair()
+    with both.spark_that_stays(memory=True) as spark:
+        config = pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)})
+        cost = both.copy(config, backlog.records, spark=spark, memory=True)
+        together, python = cost.megabytes + spark.tree.megabytes, max(cost.python_megabytes, spark.tree.python_megabytes)
+    clean(both, pair, backlog)
+    return together, python, cost.seconds
+
+
+def mirror_maker(both: Stage, backlog: Backlog) -> tuple[float, float, float]:
+    """One copy with MirrorMaker 2."""
+    pair, deadline = both.pair(), time.monotonic() + _DEADLINE_SECONDS
+    began = time.monotonic()
+    with MeasuredMirrorMaker(pair, backlog.topic, TUNED) as running, RunningTree(running.pid or 0, memory=True) as tree:
+        while both.arrived(pair.remote(backlog.topic), backlog.partitions) < backlog.records:
+            if time.monotonic() > deadline or not running.running:
+                raise RuntimeError(f"Not all of {backlog.name} has arrived.\n{running.log_tail()}")
+            time.sleep(0.1)
+        figures = tree.megabytes, 0.0, time.monotonic() - began
+    clean(both, pair, backlog)
+    return figures
+
+
+def clean(both: Stage, pair: ClusterPair, backlog: Backlog) -> None:
+    """Counts what was copied, and deletes it."""
+    both.require(pair.remote(backlog.topic), backlog.records)
+    both.remove(pair.remote(backlog.topic))
+
+
+def measure(both: Stage, backlog: Backlog, runs: int) -> list[tuple[str, ...]]:
+    """The contestants in turns; one row each. Ratios are to MirrorMaker 2."""
+    contestants = {
+        "ours, spark-submit": lambda: by_submit(both, backlog, LANES[-1]),
+        "ours, spark-submit, one lane": lambda: by_submit(both, backlog, LANES[0]),
+        "ours, Spark that stays": lambda: on_server(both, backlog, LANES[-1]),
+        "MM2 tuned": lambda: mirror_maker(both, backlog),
+    }
+    figures: dict[str, list[tuple[float, float, float]]] = {name: [] for name in contestants}
+    for _ in range(runs):
+        for name, copy in contestants.items():
+            figures[name].append(copy())
+    theirs = median([whole for whole, _, _ in figures["MM2 tuned"]])
+    return [
+        (
+            f"{backlog.records:,} × {backlog.name}",
+            name,
+            spread([whole for whole, _, _ in measured], 0),
+            f"{median([whole for whole, _, _ in measured]) / theirs:.2f}",
+            spread([python for _, python, _ in measured], 0),
+            spread([seconds for _, _, seconds in measured]),
+        )
+        for name, measured in figures.items()
+    ]
 
 
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
-    backlog = QUICK if quick else LARGE
     with stage() as both:
-        backlog.produce(both)
-        rows = [peak(both, backlog, lanes) for lanes in LANES]
-    append("Memory of a Python worker", ("backlog", "partitions", "lanes", "MB at the peak", "seconds"), rows, write=not quick)
+        rows: list[tuple[str, ...]] = []
+        for backlog in QUICK if quick else BACKLOGS:
+            backlog.produce(both)
+            rows += measure(both, backlog, 1 if quick else RUNS)
+    columns = ("backlog", "mirror", "MB of all processes at the peak", "÷ MM2", "MB of the largest Python process", "seconds")
+    append("Memory of a whole copy, beside MirrorMaker 2 tuned", columns, rows, write=not quick)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,11 @@ class RunningTree:
         """The memory of all of them together at its peak so far; only with `memory`."""
         return self._watch.megabytes
 
+    @property
+    def python_megabytes(self) -> float:
+        """The largest resident memory so far of a process that is no JVM."""
+        return self._watch.largest / 1024
+
 
 class Watch(threading.Thread):
     """Looks at all descendants of a process now and then: the CPU seconds of Spark's Python workers, the largest peak of memory of any that

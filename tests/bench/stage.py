@@ -77,13 +77,19 @@ class Stage:
             server.stop()
 
     def batches(self, topic: str) -> str:
-        """How large the batches of a source topic's first partition are, as they stand in its log: «15.6 KB of 15 records» on average."""
-        folder = self.directory / self.source.alias / "data-1" / f"{topic}-0"
+        """How large the batches of a source topic are on average, as they stand in its first partition's log: «15.6 KB of 15 records»."""
         size = count = records = 0
-        for segment in sorted(folder.glob("*.log")):
+        for segment in self._segments(topic, 0):
             for batch in batches_in(segment.read_bytes(), cut_off=True):
-                size, count, records = size + batch.size, count + 1, records + batch.last_offset_delta + 1
-        return f"{size / count / 1024:.1f} KB of {records / count:.0f}"
+                size, count, records = size + batch.size, count + 1, records + batch.record_count
+        return f"{size / count / 1024:.1f} KB of {records / count:.0f} records"
+
+    def log_bytes(self, topic: str) -> int:
+        """The bytes of a source topic's logs."""
+        return sum(segment.stat().st_size for segment in self._segments(topic, "*"))
+
+    def _segments(self, topic: str, partition: int | str) -> list[Path]:
+        return sorted((self.directory / self.source.alias / "data-1").glob(f"{topic}-{partition}/*.log"))
 
     def broker_cpu(self) -> tuple[float, float]:
         """CPU seconds that the source's and the target's broker have used so far."""

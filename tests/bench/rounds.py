@@ -1,0 +1,105 @@
+"""How old a record is when it arrives: a thousand records a second over a hundred partitions, copied in rounds by the `copy` DAG on
+Airflow's real scheduler and a Spark that stays, and then by MirrorMaker 2, tuned.
+
+The age is the time at which a consumer on the target, which reads committed records, has a record, less the record's own timestamp. Ours
+«CPU s a minute» are those of the tasks and of the Spark that stays, Python workers included; «Airflow's» its scheduler, dag-processor and
+api-server beside it, which run for all DAGs. Of the first minute nothing is counted.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from services.flows import ClusterPair
+from tests.bench.airflow_run import scheduled
+from tests.bench.arrivals import Arrivals, arrivals, percentile, produce_steadily
+from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
+from tests.bench.results import append
+from tests.bench.stage import Stage, stage
+
+TOPIC, PARTITIONS, RATE = "events-bench", 100, 1000
+MINUTES, QUICK_MINUTES = 10, 1.5
+_MINUTE = 60.0
+_WARM_SECONDS, _QUICK_WARM_SECONDS = 60.0, 15.0
+_LAST_SECONDS = 90.0
+_SETTINGS = {
+    "source->target.mirror.rounds.seconds": "1",
+    "source->target.mirror.copy.interval.seconds": "60",
+    "source->target.refresh.topics.interval.seconds": "604800",
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Ages in seconds, sorted, and CPU seconds a minute: the mirror's, Airflow's components', both brokers'."""
+
+    ages: list[float]
+    cpu: float
+    airflow: float
+    brokers: float
+
+    def row(self, name: str) -> tuple[str, ...]:
+        """Its cells."""
+        ages = [f"{percentile(self.ages, share):.2f}" for share in (0.5, 0.9, 0.99)]
+        airflow = f"{self.airflow:.1f}" if self.airflow else "–"
+        return (name, f"{len(self.ages):,}", *ages, f"{self.ages[-1]:.2f}", f"{self.cpu:.1f}", airflow, f"{self.brokers:.1f}")
+
+
+def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float]], minutes: float, warm: float) -> Figures:
+    """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the mirror's and Airflow's."""
+    seconds = warm + minutes * _MINUTE
+    with arrivals(pair.target_bootstrap, pair.remote(TOPIC), PARTITIONS) as seen, ThreadPoolExecutor(1) as threads:
+        producing = threads.submit(produce_steadily, pair.source_bootstrap, TOPIC, PARTITIONS, RATE, seconds)
+        time.sleep(warm)
+        begin, before = time.time(), (*cpu(), sum(both.broker_cpu()))
+        time.sleep(minutes * _MINUTE)
+        end, after = time.time(), (*cpu(), sum(both.broker_cpu()))
+        await_all(seen, producing.result())
+    used = [(late - early) / (end - begin) * _MINUTE for early, late in zip(before, after, strict=True)]
+    return Figures(seen.ages_of(begin, end), *used)
+
+
+def await_all(seen: Arrivals, records: int) -> None:
+    """Until so many have arrived. Raises RuntimeError if they do not, or if there are more."""
+    deadline = time.monotonic() + _LAST_SECONDS
+    while len(seen.ages) < records and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1.0)
+    if len(seen.ages) != records:
+        raise RuntimeError(f"{len(seen.ages)} records have arrived, not {records}.")
+
+
+def ours(both: Stage, minutes: float, warm: float) -> Figures:
+    """In rounds, on a Spark that stays."""
+    pair = both.pair()
+    both.copy(pair.properties(TOPIC, _SETTINGS))
+    with both.spark_that_stays() as spark, scheduled(both, pair, _SETTINGS, spark) as flow:
+        return measure(both, pair, lambda: (flow.cpu, flow.airflow_cpu), minutes, warm)
+
+
+def mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
+    """With MirrorMaker 2, from when it has copied what there was before."""
+    pair = both.pair()
+    with MeasuredMirrorMaker(pair, TOPIC, TUNED) as running:
+        before = sum(each.records for each in both.oracle.count(both.source.bootstrap, TOPIC))
+        while both.arrived(pair.remote(TOPIC), PARTITIONS) < before:
+            time.sleep(0.2)
+        return measure(both, pair, lambda: (running.cpu, 0.0), minutes, warm)
+
+
+def main(quick: bool = False) -> None:
+    """Measures and appends to the log; `quick` tries it out and writes nothing."""
+    minutes, warm = (QUICK_MINUTES, _QUICK_WARM_SECONDS) if quick else (MINUTES, _WARM_SECONDS)
+    with stage() as both:
+        both.oracle.create_topic(both.source.bootstrap, TOPIC, PARTITIONS)
+        produce_steadily(both.source.bootstrap, TOPIC, PARTITIONS, RATE, 1.0)
+        rows = [ours(both, minutes, warm).row("ours, rounds"), mirror_maker(both, minutes, warm).row("MM2 tuned")]
+    columns = ("mirror", "records", "age s p50", "p90", "p99", "largest", "CPU s a minute", "Airflow's", "brokers'")
+    title = f"A record's age on arrival, {RATE:,} a second over {PARTITIONS} partitions"
+    append(title, ("minutes", *columns), [(f"{minutes:g}", *row) for row in rows], write=not quick)
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
