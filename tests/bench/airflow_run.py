@@ -74,7 +74,17 @@ class Scheduled:
     @property
     def cpu(self) -> float:
         """CPU seconds of all tasks so far, and of the Spark that stays."""
-        return self._tree.cpu - cpu_seconds([self._scheduler.pid]) + (self._spark.tree.cpu if self._spark else 0.0)
+        return self.tasks_cpu + self.spark_cpu
+
+    @property
+    def tasks_cpu(self) -> float:
+        """CPU seconds of all tasks so far, and of what they started."""
+        return self._tree.cpu - cpu_seconds([self._scheduler.pid])
+
+    @property
+    def spark_cpu(self) -> float:
+        """CPU seconds of the Spark that stays so far, Python workers included."""
+        return self._spark.tree.cpu if self._spark else 0.0
 
     @property
     def airflow_cpu(self) -> float:

@@ -30,6 +30,7 @@ _LOOK_AT_ALL_EVERY = 5
 """Every so many looks it is all processes: that takes milliseconds, and the machine has other things to do."""
 _PARENT_OF_WORKERS = "pyspark.daemon"
 _MEMORY = "--memory"
+_LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class Watch(threading.Thread):
     def _look_at_workers(self) -> None:
         for daemon in list(self._daemons.values()):
             with suppress(psutil.Error, OSError):
-                for pid in map(int, Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()):
+                for pid in _children(daemon):
                     times = psutil.Process(pid).cpu_times()
                     self.workers[pid] = times.user + times.system
 
@@ -172,13 +173,22 @@ def _run(command: Sequence[str], memory: bool) -> tuple[int, dict[str, float]]:
     watch.start()
     code = process.wait()
     seconds = time.monotonic() - began
+    adopted = set()
     with suppress(ChildProcessError):
         while True:
-            os.wait()
+            adopted.add(os.wait()[0])
     watch.end()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = used.ru_utime + used.ru_stime + sum(watch.workers.values())
+    # A worker that outlived its parent is on this process's account.
+    cpu = used.ru_utime + used.ru_stime + sum(own for pid, own in watch.workers.items() if pid not in adopted)
     return code, {"seconds": seconds, "cpu": cpu, "python_megabytes": watch.largest / 1024, "megabytes": watch.megabytes}
+
+
+def _children(process: psutil.Process) -> list[int]:
+    """The children of a process of one thread. The kernel's list is soon read; not every kernel has one."""
+    if _LISTS_OF_CHILDREN:
+        return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    return [child.pid for child in process.children()]
 
 
 def _shared_kilobytes(pid: int) -> int:

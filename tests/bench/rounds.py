@@ -2,8 +2,8 @@
 Airflow's real scheduler and a Spark that stays, and then by MirrorMaker 2, tuned.
 
 The age is the time at which a consumer on the target, which reads committed records, has a record, less the record's own timestamp. Ours
-«CPU s a minute» are those of the tasks and of the Spark that stays, Python workers included; «Airflow's» its scheduler, dag-processor and
-api-server beside it, which run for all DAGs. Of the first minute nothing is counted.
+«CPU s a minute» are those of the tasks and of the Spark that stays, Python workers included; «Airflow's» those of scheduler, dag-processor
+and api-server, which run for all DAGs. Of the first minute nothing is counted.
 """
 
 import sys
@@ -33,22 +33,27 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Figures:
-    """Ages in seconds, sorted, and CPU seconds a minute: the mirror's, Airflow's components', both brokers'."""
+    """Ages in seconds, sorted, and CPU seconds a minute: of the mirror (tasks, or all of it), of the Spark that stays, of Airflow's
+    components, of both brokers."""
 
     ages: list[float]
-    cpu: float
+    mirror: float
+    spark: float
     airflow: float
     brokers: float
 
     def row(self, name: str) -> tuple[str, ...]:
         """Its cells."""
         ages = [f"{percentile(self.ages, share):.2f}" for share in (0.5, 0.9, 0.99)]
+        parts = f" ({self.mirror:.1f} tasks, {self.spark:.1f} Spark)" if self.spark else ""
         airflow = f"{self.airflow:.1f}" if self.airflow else "–"
-        return (name, f"{len(self.ages):,}", *ages, f"{self.ages[-1]:.2f}", f"{self.cpu:.1f}", airflow, f"{self.brokers:.1f}")
+        cpu = f"{self.mirror + self.spark:.1f}{parts}"
+        return (name, f"{len(self.ages):,}", *ages, f"{self.ages[-1]:.2f}", cpu, airflow, f"{self.brokers:.1f}")
 
 
-def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float]], minutes: float, warm: float) -> Figures:
-    """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the mirror's and Airflow's."""
+def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float, float]], minutes: float, warm: float) -> Figures:
+    """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the
+    mirror's, its Spark's and Airflow's."""
     seconds = warm + minutes * _MINUTE
     with arrivals(pair.target_bootstrap, pair.remote(TOPIC), PARTITIONS) as seen, ThreadPoolExecutor(1) as threads:
         producing = threads.submit(produce_steadily, pair.source_bootstrap, TOPIC, PARTITIONS, RATE, seconds)
@@ -76,7 +81,7 @@ def ours(both: Stage, minutes: float, warm: float) -> Figures:
     pair = both.pair()
     both.copy(pair.properties(TOPIC, _SETTINGS))
     with both.spark_that_stays() as spark, scheduled(both, pair, _SETTINGS, spark) as flow:
-        return measure(both, pair, lambda: (flow.cpu, flow.airflow_cpu), minutes, warm)
+        return measure(both, pair, lambda: (flow.tasks_cpu, flow.spark_cpu, flow.airflow_cpu), minutes, warm)
 
 
 def mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
@@ -86,7 +91,7 @@ def mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
         before = sum(each.records for each in both.oracle.count(both.source.bootstrap, TOPIC))
         while both.arrived(pair.remote(TOPIC), PARTITIONS) < before:
             time.sleep(0.2)
-        return measure(both, pair, lambda: (running.cpu, 0.0), minutes, warm)
+        return measure(both, pair, lambda: (running.cpu, 0.0, 0.0), minutes, warm)
 
 
 def main(quick: bool = False) -> None:

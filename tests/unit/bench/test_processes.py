@@ -1,0 +1,50 @@
+"""What the benchmarks count: a worker of Spark whose parent never waits for it, too."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests.bench.processes import RunningTree, cost_of
+from tests.waiting import eventually
+
+# As Spark's daemon does: the kernel gives the CPU time of its children to nobody.
+DAEMON = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+reader, writer = os.pipe()
+time.sleep(0.3)
+if not os.fork():
+    while time.process_time() < 0.5: pass
+    time.sleep(0.1)
+    os._exit(0)
+os.close(writer)
+if sys.argv[2] != "ends first": os.read(reader, 1)
+if sys.argv[2] == "stays": time.sleep(600)
+time.sleep(0.45)
+"""
+COMMAND = [sys.executable, "-c", DAEMON, "pyspark.daemon"]
+
+
+@pytest.mark.parametrize("order", ["waits", "ends first"])
+def test_a_commands_cost_has_the_cpu_time_of_workers_once(order: str) -> None:
+    # The command starts the daemon, as a JVM does.
+    cost = cost_of([sys.executable, "-c", f"import subprocess; subprocess.run({[*COMMAND, order]!r}, check=True)"], memory=True)
+    assert 0.5 <= cost.cpu < 0.9
+    assert cost.megabytes > 3
+
+
+def test_a_running_tree_keeps_the_cpu_time_of_workers_that_ended() -> None:
+    program = f"import subprocess; subprocess.run({[*COMMAND, 'stays']!r})"
+    parent = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    try:
+        with RunningTree(parent.pid) as tree:
+            eventually(lambda: tree.cpu >= 0.5, "the worker's CPU time")
+            eventually(lambda: len(psutil.Process(parent.pid).children(recursive=True)) == 1, "the worker's end")
+            assert 0.5 <= tree.cpu < 1.5
+    finally:
+        os.killpg(parent.pid, signal.SIGKILL)
+        parent.wait()
