@@ -20,11 +20,12 @@ time.sleep(0.3)
 if not os.fork():
     while time.process_time() < 0.5: pass
     time.sleep(0.1)
+    if sys.argv[2] == "ends first": os.write(writer, b"x")
+    time.sleep(0.1)
     os._exit(0)
 os.close(writer)
-if sys.argv[2] != "ends first": os.read(reader, 1)
+os.read(reader, 1)
 if sys.argv[2] == "stays": time.sleep(600)
-time.sleep(0.45)
 """
 COMMAND = [sys.executable, "-c", DAEMON, "pyspark.daemon"]
 
