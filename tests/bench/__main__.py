@@ -10,11 +10,11 @@ from services.java import ROOT
 MINUTES = {
     "throughput": 16,
     "delays": 12,
-    "thousand_partitions": 17,
+    "thousand_partitions": 22,
     "rounds": 24,
     "airflow_run": 7,
-    "memory": 5,
-    "audit": 5,
+    "memory": 6,
+    "audit": 6,
     "plan": 4,
     "checkpoints": 4,
 }
