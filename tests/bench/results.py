@@ -9,7 +9,8 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
 def append(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], write: bool = True, file: Path = RESULTS) -> None:
-    """Prints rows and adds them to the table under a title, which is made if it is not there; the first two columns are filled in."""
+    """Prints rows and adds them to the table under a title, which is made if it is not there; the first two columns are filled in. Raises
+    ValueError if the table there has other columns."""
     when = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
     fresh = ["| " + " | ".join((when, str(os.cpu_count()), *row)) + " |" for row in rows]
     print(title, *fresh, sep="\n", flush=True)
@@ -17,10 +18,13 @@ def append(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], wr
         return
     text = file.read_text(encoding="utf-8") if file.exists() else "# Measured\n"
     before, heading, after = text.partition(f"\n## {title}\n")
+    names = ("when (UTC)", "cores", *columns)
+    head = f"\n| {' | '.join(names)} |\n"
     if not heading:
         before, heading = text.rstrip() + "\n", f"\n## {title}\n"
-        head = ("when (UTC)", "cores", *columns)
-        after = "\n| " + " | ".join(head) + " |\n|" + "---|" * len(head) + "\n"
+        after = head + "|" + "---|" * len(names) + "\n"
+    elif not after.startswith(head):
+        raise ValueError(f"The table «{title}» in {file} has other columns than {', '.join(names)}; give the new one another title.")
     table, next_heading, rest = after.partition("\n## ")
     file.write_text(before + heading + table.rstrip() + "\n" + "\n".join(fresh) + "\n" + next_heading + rest, encoding="utf-8")
 

@@ -119,6 +119,7 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     oracle.create_topic(source.bootstrap, topic, 4)
     oracle.produce(source.bootstrap, topic, RECORDS, seed=3)
     set_offsets(source.bootstrap, f"shop-{pair.mark}", {(topic, 0): 5})
+
     # Two commands name the server, and the third finds it by the flow's connection, as its DAGs do.
     def run(*command: str) -> dict:
         started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
