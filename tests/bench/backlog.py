@@ -7,7 +7,7 @@ from tests.bench.stage import Stage
 PARTITIONS = 4
 DEFAULT_BATCH_BYTES = 16 * 1024
 _START_RECORDS = 1000
-_TEXT_BYTES = 32 * 1024  # zstd then makes a third of the values, as of usual records
+_TEXT_BYTES = 4 * 1024 * 1024  # more than any batch holds: then a codec makes a third of the values, as of usual records
 _LINGER_MS = 200  # so long that only a full batch is sent, but the last
 
 

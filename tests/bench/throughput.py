@@ -6,6 +6,7 @@ the backlog has arrived, so that neither its start nor most of its JVM's warming
 as the mirror's, so «with brokers» is the sum of what a record costs all of them.
 """
 
+import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,12 +50,13 @@ class Usage:
 @dataclass(frozen=True)
 class Copy:
     """One copy of one backlog: what was used from the start on, the part of it that is not the start's, how many records that part copied,
-    and the seconds of all of it."""
+    the seconds of all of it, and by which of our engines."""
 
     whole: Usage
     part: Usage
     part_records: int
     seconds: float
+    engine: str = "–"
 
 
 def ours(stage: Stage, backlog: Backlog) -> Copy:
@@ -64,7 +66,8 @@ def ours(stage: Stage, backlog: Backlog) -> Copy:
     usage = Usage(cost.cpu, *stage.broker_cpu()).less(Usage(0.0, *before))
     stage.require(pair.remote(backlog.topic), backlog.records)
     stage.remove(pair.remote(backlog.topic))
-    return Copy(usage, usage, backlog.records, cost.seconds)
+    engines = json.loads(cost.output)["flows"][0]["result"]["engines"]
+    return Copy(usage, usage, backlog.records, cost.seconds, " + ".join(sorted(share["engine"] for share in engines)))
 
 
 def mirror_maker(stage: Stage, backlog: Backlog) -> Copy:
@@ -149,6 +152,7 @@ def main(quick: bool = False) -> None:
         "backlog",
         "batches",
         "mirror",
+        "engine",
         "runs",
         "µs without start",
         "÷ ours",
