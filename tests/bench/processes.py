@@ -36,13 +36,14 @@ _LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 @dataclass(frozen=True)
 class Cost:
     """Wall seconds, CPU seconds (user and system), the largest resident memory of one Python process, and, where it was asked for, the
-    memory of all processes together at the peak (each page that several of them map counted once); both in megabytes. `spark_cpu` is the
-    part of `cpu` that a Spark that stays used."""
+    memory of all processes together at the peak (each page that several of them map counted once) and of the JVMs among them then; all in
+    megabytes. `spark_cpu` is the part of `cpu` that a Spark that stays used."""
 
     seconds: float
     cpu: float
     python_megabytes: float
     megabytes: float = 0.0
+    java_megabytes: float = 0.0
     spark_cpu: float = 0.0
     output: str = ""
 
@@ -102,6 +103,11 @@ class RunningTree:
         return self._watch.megabytes
 
     @property
+    def java_megabytes(self) -> float:
+        """What the JVMs among them held then."""
+        return self._watch.java_megabytes
+
+    @property
     def python_megabytes(self) -> float:
         """The largest resident memory so far of a process that is no JVM."""
         return self._watch.largest / 1024
@@ -115,7 +121,7 @@ class Watch(threading.Thread):
     def __init__(self, root: psutil.Process, *, memory: bool = False, with_root: bool = True) -> None:
         super().__init__(daemon=True)
         self.largest = 0
-        self.megabytes = 0.0
+        self.megabytes = self.java_megabytes = 0.0
         self.workers: dict[int, float] = {}
         self._root = root
         self._memory = memory
@@ -145,8 +151,16 @@ class Watch(threading.Thread):
                 self._look(process)
         self._look_at_workers()
         if self._memory:
-            pids = [process.pid for process in processes] + [self._root.pid] * self._with_root
-            self.megabytes = max(self.megabytes, sum(map(_shared_kilobytes, pids)) / 1024)
+            self._look_at_memory([*processes, self._root] if self._with_root else processes)
+
+    def _look_at_memory(self, processes: Sequence[psutil.Process]) -> None:
+        java = other = 0
+        for process in processes:
+            with suppress(psutil.Error, OSError):  # it has ended
+                kilobytes = _kilobytes(process.pid, "smaps_rollup", "Pss")
+                java, other = (java + kilobytes, other) if process.name() == "java" else (java, other + kilobytes)
+        if (java + other) / 1024 > self.megabytes:
+            self.megabytes, self.java_megabytes = (java + other) / 1024, java / 1024
 
     def _look(self, process: psutil.Process) -> None:
         with process.oneshot():
@@ -181,7 +195,8 @@ def _run(command: Sequence[str], memory: bool) -> tuple[int, dict[str, float]]:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     # A worker that outlived its parent is on this process's account.
     cpu = used.ru_utime + used.ru_stime + sum(own for pid, own in watch.workers.items() if pid not in adopted)
-    return code, {"seconds": seconds, "cpu": cpu, "python_megabytes": watch.largest / 1024, "megabytes": watch.megabytes}
+    memory_figures = {"megabytes": watch.megabytes, "java_megabytes": watch.java_megabytes, "python_megabytes": watch.largest / 1024}
+    return code, {"seconds": seconds, "cpu": cpu, **memory_figures}
 
 
 def _children(process: psutil.Process) -> list[int]:
@@ -189,13 +204,6 @@ def _children(process: psutil.Process) -> list[int]:
     if _LISTS_OF_CHILDREN:
         return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
     return [child.pid for child in process.children()]
-
-
-def _shared_kilobytes(pid: int) -> int:
-    """What a process holds, pages that others map too divided among them; nothing of one that has ended."""
-    with suppress(OSError):
-        return _kilobytes(pid, "smaps_rollup", "Pss")
-    return 0
 
 
 def _kilobytes(pid: int, file: str, field: str) -> int:
