@@ -1,17 +1,18 @@
 """CPU a record: the same backlogs copied by us and by the real MirrorMaker 2, tuned, in turns, in one run.
 
 Counted in two ways. «With start»: everything from the start of the process to the last record, for us the whole `python -m mirror copy`
-with Spark. «Without start»: for us the command less one that copies next to nothing; for MirrorMaker 2 from the moment when a quarter of
-the backlog has arrived, so that neither its start nor most of its JVM's warming up counts. The brokers' CPU is counted over the same time
-as the mirror's, so «with brokers» is the sum of what a record costs all of them.
+with Spark. «Without start»: for us the command less one that copies next to nothing with the same engine; for MirrorMaker 2 from the moment
+when a quarter of the backlog has arrived, so that neither its start nor most of its JVM's warming up counts. The brokers' CPU is counted
+over the same time as the mirror's, so «with brokers» is the sum of what a record costs all of them.
 """
 
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mirror.copy.model import BATCHES, RECORDS
 from tests.bench.backlog import Backlog
 from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
 from tests.bench.results import append, median, spread
@@ -59,10 +60,10 @@ class Copy:
     engine: str = "–"
 
 
-def ours(stage: Stage, backlog: Backlog) -> Copy:
+def ours(stage: Stage, backlog: Backlog, engine: str = "auto") -> Copy:
     """Copies with us; the part is the whole."""
     pair, before = stage.pair(), stage.broker_cpu()
-    cost = stage.copy(pair.properties(backlog.topic), backlog.records)
+    cost = stage.copy(pair.properties(backlog.topic, {"source->target.mirror.engine": engine}), backlog.records)
     usage = Usage(cost.cpu, *stage.broker_cpu()).less(Usage(0.0, *before))
     stage.require(pair.remote(backlog.topic), backlog.records)
     stage.remove(pair.remote(backlog.topic))
@@ -89,18 +90,24 @@ def measure(stage: Stage, backlogs: Sequence[Backlog], runs: int) -> dict[Backlo
     start = backlogs[0].of_the_start()
     for backlog in (start, *backlogs):
         backlog.produce(stage)
-    starts: list[Copy] = []
+    starts: dict[str, list[Copy]] = {BATCHES: [], RECORDS: []}
     copies: dict[Backlog, dict[str, list[Copy]]] = {backlog: {OURS: [], MM2_TUNED: []} for backlog in backlogs}
     for _ in range(runs):
-        starts.append(ours(stage, start))
+        for engine, of_engine in starts.items():
+            of_engine.append(ours(stage, start, engine))
         for backlog, by_mirror in copies.items():
             by_mirror[OURS].append(ours(stage, backlog))
             by_mirror[MM2_TUNED].append(mirror_maker(stage, backlog))
             print(backlog.name, *(copy[-1] for copy in by_mirror.values()), sep="\n  ", flush=True)
-    usual = Usage(*(median([getattr(copy.whole, name) for copy in starts]) for name in ("mirror", "source", "target")))
+    usual = {engine: _medians(copy.whole for copy in of_engine) for engine, of_engine in starts.items()}
     for by_mirror in copies.values():
-        by_mirror[OURS] = [replace(copy, part=copy.part.less(usual)) for copy in by_mirror[OURS]]
+        by_mirror[OURS] = [replace(copy, part=copy.part.less(usual.get(copy.engine, usual[BATCHES]))) for copy in by_mirror[OURS]]
     return copies
+
+
+def _medians(usages: Iterable[Usage]) -> Usage:
+    mirror, source, target = zip(*((each.mirror, each.source, each.target) for each in usages), strict=True)
+    return Usage(median(mirror), median(source), median(target))
 
 
 def rows(backlog: Backlog, batches: str, copies: Mapping[str, Sequence[Copy]]) -> Iterator[tuple[str, ...]]:
