@@ -60,7 +60,8 @@ class EngineTurns:
         for tp, reason in reasons.items():
             self.reasons.setdefault(tp, reason)
         owners = {self._owner(tp) for tp in partitions}
-        self.turn = BATCHES if BATCHES in owners else RECORDS
+        # With nothing to copy, for the ledger's records alone, the one that costs less.
+        self.turn = RECORDS if owners == {RECORDS} else BATCHES
         self._new = owners - {self.turn}
         self.is_chosen = True
 

@@ -9,7 +9,6 @@ partition ends behind `target_next` as it should, and only a reader of committed
 """
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from mirror.copy.engine import PartitionAssignment, RecordLimits
 from mirror.copy.model import LaneTask
@@ -20,8 +19,10 @@ from mirror.kafka.model import ConfigEntry, Topic, is_compacted
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
-from mirror.plan.target_checks import UNKNOWN, RemotePartition, ends_with_ours, limits_text
+from mirror.plan.target_checks import LIMITS, UNKNOWN, RemotePartition, ends_with_ours, limits_text
 
+CONFIGS = frozenset({"compression.type", "min.insync.replicas", *LIMITS})
+"""What a lane has to know of a remote topic's configs."""
 _FIRST_LOOK = 1000
 
 
@@ -34,7 +35,7 @@ class TargetView:
         names = {task.remote_topics[planned.topic] for planned in task.ranges}
         self.refused: dict[str, MirrorError] = {}
         self.topics: Mapping[str, Topic] = cluster.topics(names, self.refused)
-        self._configs = cluster.configs(self.topics, self.refused)
+        self._configs = cluster.configs(self.topics, self.refused, CONFIGS)
 
     @property
     def smallest_message_limit(self) -> int:
@@ -64,21 +65,16 @@ class TargetView:
         """The remote partitions of the given ranges, by source partition, with their offsets as of now."""
         remote = {planned.topic_partition: TopicPartition(self._task.remote_topics[planned.topic], planned.partition) for planned in ranges}
         there = [tp for tp in remote.values() if tp.topic in self.topics and tp.partition < len(self.topics[tp.topic].partitions)]
-        with ThreadPoolExecutor(3) as threads:  # on a far network, the time of one question instead of three
-            asking = [
-                threads.submit(self._cluster.offsets, there, at, committed, self.refused)
-                for at, committed in (("earliest", False), ("latest", True), ("latest", False))
-            ]
-        starts, stable, ends = (answer.result() for answer in asking)
+        offsets = self._cluster.log_offsets(there, self.refused)
         return {
             source: RemotePartition(
                 source=source,
                 remote=tp.topic,
                 topic=self.topics.get(tp.topic),
                 min_insync=_number(self._configs.get(tp.topic, {}), "min.insync.replicas") or 1,
-                log_start=starts.get(tp, UNKNOWN),
-                last_stable=stable.get(tp, UNKNOWN),
-                end=ends.get(tp, UNKNOWN),
+                log_start=offsets[tp].start if tp in offsets else UNKNOWN,
+                last_stable=offsets[tp].stable if tp in offsets else UNKNOWN,
+                end=offsets[tp].end if tp in offsets else UNKNOWN,
             )
             for source, tp in remote.items()
         }

@@ -39,7 +39,7 @@ _SESSION_SHARE = 0.8
 _OLDEST = (
     (ProduceRequest, 9),
     (FetchRequest, 12),
-    (MetadataRequest, 9),
+    (MetadataRequest, 10),
     (FindCoordinatorRequest, 3),
     (InitProducerIdRequest, 4),
     (AddPartitionsToTxnRequest, 3),

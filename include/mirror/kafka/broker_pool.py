@@ -8,6 +8,7 @@ import select
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import kafka.errors as errors
@@ -16,10 +17,10 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, EngineUnavailable, KafkaFailure, MirrorError
 from mirror.kafka.bootstrap_servers import servers
 from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.cluster_answers import METADATA, METADATA_NEWEST, Metadata, metadata
 from mirror.kafka.kafka_python import python_settings
 from mirror.offsets.partition import TopicPartition
 
-_METADATA = 9
 _FIND_COORDINATOR = 4
 _SEVERAL_COORDINATORS = 4
 """From this version on (Kafka 3.0) a request asks for several."""
@@ -43,10 +44,12 @@ class Leader(NamedTuple):
 class BrokerPool:
     """The connections of one user of a cluster. Every method raises errors of ours."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
-        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take."""
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, patience: float | None = None) -> None:
+        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take. `patience`: for how long opening
+        is tried again; None: as long."""
         self.alias = alias
         self.seconds = seconds
+        self._patience = patience
         self._settings = python_settings(settings)
         self._bootstrap = str(settings["bootstrap.servers"])
         self._servers = [_address(server) for server in servers(settings)]
@@ -66,6 +69,10 @@ class BrokerPool:
         """The connection to a broker whose node id was told by `leaders` or `coordinator`. A login that ends soon gets a new connection,
         if nothing is under way on the old one."""
         return self._open(self._brokers[node])
+
+    def learn(self, brokers: Mapping[int, tuple[str, int]]) -> None:
+        """Takes host and port of brokers by their node ids, as metadata told them."""
+        self._brokers.update(brokers)
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
         """Who leads each of the partitions, and is connected."""
@@ -124,7 +131,7 @@ class BrokerPool:
     # ------------------------------------------------------------ inside
 
     def _patient(self, step: str, call: Callable[[], Result]) -> Result:
-        deadline = time.monotonic() + self.seconds
+        deadline = time.monotonic() + (self.seconds if self._patience is None else self._patience)
         while True:
             try:
                 return call()
@@ -157,18 +164,17 @@ class BrokerPool:
         return self._connections[address]
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
-        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted({tp.topic for tp in wanted})]
-        request = MetadataRequest(version=_METADATA, topics=topics, allow_auto_topic_creation=False)
+        answer = ask_metadata(self.some(), sorted({tp.topic for tp in wanted}))
+        self.learn(answer.brokers)
         leaders: dict[TopicPartition, Leader] = {}
-        answer = self.some().ask(request)
-        self._brokers.update({broker.node_id: (broker.host, broker.port) for broker in answer.brokers})
         for topic in answer.topics:
             _raise_for(topic.error_code)
-            for partition in topic.partitions:
-                tp = TopicPartition(topic.name, partition.partition_index)
+            for number, (node, epoch) in topic.leaders.items():
+                tp = TopicPartition(topic.name, number)
                 if tp in wanted:
-                    _raise_for(partition.error_code if partition.leader_id not in self._brokers else 0)
-                    leaders[tp] = Leader(partition.leader_id, partition.leader_epoch)
+                    if node not in answer.brokers:
+                        raise errors.LeaderNotAvailableError
+                    leaders[tp] = Leader(node, epoch)
         if wanted - leaders.keys():
             raise errors.UnknownTopicOrPartitionError
         for node in {leader.node for leader in leaders.values()}:
@@ -198,6 +204,21 @@ _DENIED = {
         errors.TransactionalIdAuthorizationFailedError,
     )
 }
+
+
+def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None) -> Metadata:
+    """What a broker says of topics, None: of all; no topic is created by asking. Raises as the connection does."""
+    version = connection.version(METADATA, METADATA_NEWEST)
+    topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    body = MetadataRequest(version=version, topics=topics, allow_auto_topic_creation=False).encode()
+    answers: list[Metadata] = []
+    connection.send_parts(METADATA, version, [body], partial(metadata, version=version), answers.append)
+    try:
+        while not answers:
+            connection.receive()
+    except ValueError as failure:
+        raise errors.KafkaProtocolError(f"{failure}") from failure
+    return answers[0]
 
 
 def receive(pools: Sequence[BrokerPool], seconds: float) -> None:

@@ -1,6 +1,12 @@
-"""One cluster: its id, its topics and their configs and offsets, and changing them. Every call has a deadline."""
+"""One cluster: its id, its topics and their configs and offsets, and changing them. Every call has a deadline.
 
-from collections.abc import Iterable, Iterator, Mapping
+What is only asked goes over connections of our own first (`cluster_connections`); librdkafka's admin client, which is opened when it is
+needed, does what they have no clean answer to, and all that changes anything.
+"""
+
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -14,8 +20,11 @@ from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.admin import Admin, config_entry_of, topic_id_of, topic_of
 from mirror.kafka.bootstrap_servers import beginning_at, servers
 from mirror.kafka.client_errors import Errors, collect_refusal
+from mirror.kafka.client_log import keep_secret
+from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
+from mirror.kafka.cluster_connections import ClusterConnections, OffsetQuestion
 from mirror.kafka.list_offsets import list_offsets
-from mirror.kafka.model import ConfigEntry, End, NewTopic, Topic
+from mirror.kafka.model import ConfigEntry, End, LogOffsets, NewTopic, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
 
@@ -31,8 +40,12 @@ class Cluster:
     def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 30.0) -> None:
         self.alias = alias
         self.timeout = timeout
-        self.admin = Admin(alias, settings, timeout)
-        """For adapters of one subject each."""
+        self.settings = settings
+        keep_secret(settings)
+        self.connections = ClusterConnections(alias, settings, timeout)
+        """For what is only asked; they may have no answer."""
+        self._admin: Admin | None = None
+        self._opening = threading.Lock()
         self._cluster_id: str | None = None
 
     def __enter__(self) -> "Cluster":
@@ -42,18 +55,30 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the client."""
-        self.admin.close()
+        """Lets go of the clients."""
+        self.connections.close()
+        if self._admin is not None:
+            self._admin.close()
+
+    @property
+    def admin(self) -> Admin:
+        """librdkafka's admin client, for adapters of one subject each too."""
+        with self._opening:
+            if self._admin is None:
+                self._admin = Admin(self.alias, self.settings, self.timeout)
+            return self._admin
 
     def cluster_id(self) -> str:
         """The cluster's own id; the cheapest question there is, so it also probes reachability and credentials."""
         if self._cluster_id is None:
-            self._cluster_id = str(self.admin.metadata().cluster_id)
+            self._cluster_id = self.connections.cluster_id() or str(self.admin.metadata().cluster_id)
         return self._cluster_id
 
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
-        return sorted(name for name in self.admin.metadata().topics if not name.startswith("__"))
+        answer = self.connections.topics(None)
+        names = [described.name for described in answer] if answer is not None else list(self.admin.metadata().topics)
+        return sorted(name for name in names if not name.startswith("__"))
 
     def topics(self, names: Iterable[str] | None = None, errors: Errors = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
         """Topics by name, with ids; those that do not exist are absent, as are names that no topic can have. Without names: all that are
@@ -62,11 +87,23 @@ class Cluster:
         What a broker refuses of one topic alone goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
         on which we may not do `operation`, in the words of Kafka's ACLs.
         """
+        if operation == "DESCRIBE" and (answer := self._answered(names)) is not None:
+            return {described.name: described.topic for described in answer}
         return {name: topic_of(described) for name, described in self._described(names, errors, operation)}
 
     def topic_ids(self, names: Iterable[str], errors: Errors = None) -> dict[str, str]:
         """The ids of topics by name; as `topics`, for a small part of its CPU where topics have many partitions."""
+        if (answer := self._answered(names)) is not None:
+            return {described.name: described.id for described in answer}
         return {name: topic_id_of(described) for name, described in self._described(names, errors)}
+
+    def _answered(self, names: Iterable[str] | None) -> list[DescribedTopic] | None:
+        """The topics over our own connections."""
+        if names is None:
+            everything = self.connections.topics(None)
+            return None if everything is None else [described for described in everything if not described.is_internal]
+        wanted = _possible(names)
+        return self.connections.topics(wanted) if wanted else []
 
     def _described(self, names: Iterable[str] | None, errors: Errors, operation: str = "DESCRIBE") -> Iterator[tuple[str, Any]]:
         wanted = _possible(names) if names is not None else self.names()
@@ -90,18 +127,24 @@ class Cluster:
                 continue
             yield name, described
 
-    def configs(self, names: Iterable[str], errors: Errors = None) -> dict[str, dict[str, ConfigEntry]]:
-        """Every config entry of the given topics, by topic and entry name; a missing topic is absent. `errors` as in `topics`."""
-        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in _possible(names)]
-        if not resources:
+    def configs(
+        self, names: Iterable[str], errors: Errors = None, entries: Collection[str] | None = None
+    ) -> dict[str, dict[str, ConfigEntry]]:
+        """Every config entry of the given topics, by topic and entry name, or at least these `entries`; a missing topic is absent. `errors`
+        as in `topics`."""
+        possible = _possible(names)
+        if not possible:
             return {}
+        if (clean := self.connections.configs(possible, entries)) is not None:
+            return clean
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in possible]
         step = "reading topic configs"
         answers = self.admin.send(step, lambda client, seconds: client.describe_configs(resources, request_timeout=seconds))
         configs: dict[str, dict[str, ConfigEntry]] = {}
         for resource, answer in answers.items():
-            entries = self.admin.result(answer, step, resource.name, errors, operation="DESCRIBE_CONFIGS")
-            if entries is not None:
-                configs[resource.name] = {name: config_entry_of(entry) for name, entry in entries.items()}
+            described = self.admin.result(answer, step, resource.name, errors, operation="DESCRIBE_CONFIGS")
+            if described is not None:
+                configs[resource.name] = {name: config_entry_of(entry) for name, entry in described.items()}
         return configs
 
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
@@ -147,19 +190,54 @@ class Cluster:
 
         A partition that is gone or without leader is absent; `errors` as in `topics`.
         """
-        spec = OffsetSpec.earliest() if at == "earliest" else OffsetSpec.latest()
-        listed = list_offsets(self.admin, partitions, spec, committed, errors)
+        listed = self._listed(partitions, EARLIEST if at == "earliest" else LATEST, committed, errors)
         return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
     def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
         """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
-        listed = list_offsets(self.admin, partitions, OffsetSpec.latest(), False, errors)
-        return {tp: end for tp, end in listed.items() if end.offset >= 0}
+        return {tp: end for tp, end in self._listed(partitions, LATEST, False, errors).items() if end.offset >= 0}
+
+    def log_offsets(self, partitions: Partitions, errors: Errors = None, committed: bool = True) -> dict[TopicPartition, LogOffsets]:
+        """Log start, last stable offset and end of each partition, the end asked for last: it never lies in front of the others. Without
+        `committed` the end of all records stands for the last stable one. Absent, but for a part that alone could not be had (-1), and
+        `errors` as in `offsets`."""
+        wanted = list(partitions)
+        questions = [OffsetQuestion(EARLIEST), *([OffsetQuestion(LATEST, True)] if committed else []), OffsetQuestion(LATEST)]
+        answers = self.connections.offsets(wanted, questions) or [{} for _ in questions]
+        missing = [[tp for tp in wanted if tp not in answer] for answer in answers]
+        # On a far network the time of one question instead of three. The end is read after what it must not lie in front of.
+        with ThreadPoolExecutor(2) as threads:
+            asking = [
+                threads.submit(self._by_admin, left, question.timestamp, question.committed, errors)
+                for left, question in zip(missing[:-1], questions, strict=False)
+            ]
+            asked = [future.result() for future in asking]
+        asked.append(self._by_admin(list(dict.fromkeys([tp for left in missing for tp in left])), LATEST, False, errors))
+        answers = [answer | more for answer, more in zip(answers, asked, strict=True)]
+        nowhere = End(-1, None)
+        offsets = {}
+        for tp in wanted:
+            ends = [answer.get(tp, nowhere) for answer in answers]
+            if any(end.offset >= 0 for end in ends):
+                offsets[tp] = LogOffsets(ends[0].offset, ends[-2 if committed else -1].offset, ends[-1].offset, ends[-1].leader_epoch)
+        return offsets
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
-        listed = list_offsets(self.admin, partitions, OffsetSpec.for_timestamp(timestamp_ms), False, errors)
+        listed = self._listed(partitions, timestamp_ms, False, errors)
         return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
+
+    def _listed(self, partitions: Partitions, timestamp: int, committed: bool, errors: Errors) -> dict[TopicPartition, End]:
+        """What a timestamp of ListOffsets asks for: over our own connections, and by librdkafka what is left of it."""
+        wanted = list(partitions)
+        answer = self.connections.offsets(wanted, [OffsetQuestion(timestamp, committed)])
+        listed = answer[0] if answer is not None else {}
+        return listed | self._by_admin([tp for tp in wanted if tp not in listed], timestamp, committed, errors)
+
+    def _by_admin(self, partitions: list[TopicPartition], timestamp: int, committed: bool, errors: Errors) -> dict[TopicPartition, End]:
+        if not partitions:
+            return {}
+        return list_offsets(self.admin, partitions, _spec(timestamp), committed, errors)
 
 
 def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partitions, seconds: float) -> dict[TopicPartition, int]:
@@ -171,6 +249,12 @@ def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partition
             for tp, end in cluster.offsets(wanted, "latest").items():
                 ends[tp] = max(end, ends.get(tp, end))
     return ends
+
+
+def _spec(timestamp: int) -> Any:
+    if timestamp == EARLIEST:
+        return OffsetSpec.earliest()
+    return OffsetSpec.latest() if timestamp == LATEST else OffsetSpec.for_timestamp(timestamp)
 
 
 def _possible(names: Iterable[str]) -> list[str]:

@@ -1,14 +1,12 @@
 """The ledger topic on the target: creating and checking it, and reading what it says."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from confluent_kafka import Message
-
 from mirror.errors import LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
+from mirror.formats.batch_records import StoredRecord
 from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_codec import decode, decode_key
@@ -18,7 +16,7 @@ from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
-from mirror.kafka.reader import BoundedReader
+from mirror.kafka.stored_records import stored_records
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
@@ -109,9 +107,8 @@ class Ledger:
     # ------------------------------------------------------------ inside
 
     def _await_stable(self, lane: TopicPartition) -> None:
-        with ThreadPoolExecutor(2) as threads:  # on a far network, the time of one question
-            answers = [threads.submit(self._target.offsets, [lane], "latest", committed) for committed in (True, False)]
-        stable, end = (answer.result().get(lane, 0) for answer in answers)
+        offsets = self._target.log_offsets([lane]).get(lane)
+        stable, end = (max(0, offsets.stable), max(0, offsets.end)) if offsets is not None else (0, 0)
         if stable < end:
             stable = until(lambda: self._last_stable(lane), _STABLE_SECONDS, every=0.05, enough=lambda offset: offset >= end)
         if stable < end:
@@ -129,39 +126,40 @@ class Ledger:
         newest, damaged_keys = asking_on(self._settings, lambda settings: self._newest(settings, ranges))
         unreadable |= damaged_keys
         records: dict[TopicPartition, LedgerRecord] = {}
-        for tp, (message, lane) in newest.items():
+        for tp, stored in newest.items():
             try:
-                records[tp] = self._record(message)
+                records[tp] = self._record(stored)
             except MirrorError as damaged:
-                unreadable.setdefault(lane, damaged)
-        readable = {tp: record for tp, record in records.items() if newest[tp][1] not in unreadable}
+                unreadable.setdefault(stored.partition.partition, damaged)
+        readable = {tp: record for tp, record in records.items() if newest[tp].partition.partition not in unreadable}
         notes = {lane: readable.pop(key) for lane in lanes if (key := note_key(self.topic, lane)) in readable}
         return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()}, notes)
 
     def _newest(
         self, settings: Mapping[str, Any], ranges: Mapping[TopicPartition, tuple[int, int]]
-    ) -> tuple[dict[TopicPartition, tuple[Message, int]], dict[int, MirrorError]]:
-        """The newest message of each source partition with its lane, in the order in which they were written, and by lane what could not be
-        read."""
-        newest: dict[TopicPartition, tuple[Message, int]] = {}
+    ) -> tuple[dict[TopicPartition, StoredRecord], dict[int, MirrorError]]:
+        """The newest record of each source partition, in the order in which they were written, and by lane what could not be read."""
+        by_key: dict[tuple[int, bytes | None], StoredRecord] = {}
+        for record in stored_records(self._target, settings, ranges, _READ_SECONDS):
+            key = (record.partition.partition, record.key)
+            by_key.pop(key, None)  # it stands where it was written last
+            by_key[key] = record
+        newest: dict[TopicPartition, StoredRecord] = {}
         unreadable: dict[int, MirrorError] = {}
-        reader = BoundedReader(self._target.alias, settings)
-        for message in reader.read(ranges, _READ_SECONDS):
-            lane = int(message.partition() or 0)
+        for record in by_key.values():
             try:
-                tp = decode_key(_bytes(message.key()), self._where(message))
-                newest.pop(tp, None)  # it stands where it was written last
-                newest[tp] = (message, lane)
+                tp = decode_key(record.key, str(record))
+                newest.pop(tp, None)
+                newest[tp] = record
             except MirrorError as damaged:
-                unreadable.setdefault(lane, damaged)
+                unreadable.setdefault(record.partition.partition, damaged)
         return newest, unreadable
 
-    def _record(self, message: Message) -> LedgerRecord:
-        where = self._where(message)
-        value = _bytes(message.value())
-        if value is None:
+    def _record(self, stored: StoredRecord) -> LedgerRecord:
+        where = str(stored)
+        if stored.value is None:
             raise LedgerDamaged(where, "it is a tombstone, which the mirror never writes")
-        record = decode(value, where)
+        record = decode(stored.value, where)
         if record.lanes != self.lanes:
             raise LanesChanged(self.topic, record.lanes, self.lanes)
         return record
@@ -169,14 +167,7 @@ class Ledger:
     def _without_leader(self, tp: TopicPartition) -> MirrorError:
         return without_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
 
-    def _where(self, message: Message) -> str:
-        return f"{message.topic()}-{message.partition()}@{message.offset()}"
-
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != self.lanes:
             raise LanesChanged(self.topic, len(topic.partitions), self.lanes)
         create_topics.check_compacted(self._target, topic)
-
-
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)

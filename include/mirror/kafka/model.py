@@ -31,6 +31,16 @@ class End:
     leader_epoch: int | None
 
 
+class LogOffsets(NamedTuple):
+    """Where a partition's log begins, how far readers of committed records see it, and where it ends, with the leader epoch as in `End`.
+    -1: what nobody told."""
+
+    start: int
+    stable: int
+    end: int
+    leader_epoch: int | None
+
+
 @dataclass(frozen=True)
 class ConfigEntry:
     """One topic config. `source` is the broker's word for where the value comes from, such as `DYNAMIC_TOPIC_CONFIG`."""

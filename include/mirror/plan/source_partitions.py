@@ -96,18 +96,11 @@ def source_partitions(
     errors: MutableMapping[str, MirrorError],
 ) -> dict[TopicPartition, SourceOffsets]:
     """The wanted partitions with their offsets. One without a leader is absent: it is looked at again in the next run."""
-    listed = list(wanted)
-    # The end is asked for last: it never lies in front of the last stable offset or the log start that were read before.
-    starts = source.offsets(listed, "earliest", errors=errors)
-    readable = source.offsets(listed, "latest", committed=True, errors=errors) if committed else None
-    ends = source.ends(listed, errors)
-    offsets: dict[TopicPartition, SourceOffsets] = {}
-    for tp in listed:
-        if tp in starts and tp in ends and (readable is None or tp in readable):
-            end = ends[tp]
-            readable_end = end.offset if readable is None else readable[tp]
-            offsets[tp] = SourceOffsets(tp, topics[tp.topic].id, starts[tp], readable_end, end.offset, leader_epoch=end.leader_epoch)
-    return offsets
+    return {
+        tp: SourceOffsets(tp, topics[tp.topic].id, log.start, log.stable, log.end, leader_epoch=log.leader_epoch)
+        for tp, log in source.log_offsets(wanted, errors, committed).items()
+        if min(log.start, log.stable, log.end) >= 0
+    }
 
 
 def with_epoch_ends(

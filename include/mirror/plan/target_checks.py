@@ -18,7 +18,7 @@ from mirror.offsets.partition import TopicPartition
 
 UNKNOWN = -1
 """An offset that no broker told."""
-_LIMITS = (
+LIMITS = (
     "cleanup.policy",
     "max.message.bytes",
     "message.timestamp.after.max.ms",
@@ -97,4 +97,4 @@ def ends_with_ours(record: LedgerRecord) -> bool:
 def limits_text(configs: Mapping[str, ConfigEntry]) -> str:
     """The limits of a remote topic in one line, as the ledger notes those under which a record was refused; empty if they are not known.
     Once they are others, the record is worth another try at once."""
-    return " ".join(f"{name}={entry.value}" for name in _LIMITS if (entry := configs.get(name)) is not None)
+    return " ".join(f"{name}={entry.value}" for name in LIMITS if (entry := configs.get(name)) is not None)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mirror.kafka.model import ConfigEntry, Partition, Topic
+from mirror.kafka.model import ConfigEntry, LogOffsets, Partition, Topic
+from mirror.offsets.partition import TopicPartition
 
 PARTITIONS = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
 
@@ -31,7 +32,18 @@ class QuietCluster:
     def topic_ids(self, names: Iterable[str], errors: dict[str, Exception] | None = None) -> dict[str, str]:
         return {name: topic.id for name, topic in self.topics(names, errors).items()}
 
-    def configs(self, names: Iterable[str], errors: object) -> dict[str, dict[str, ConfigEntry]]:
+    def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: object = None) -> dict[Any, int]:
+        raise NotImplementedError
+
+    def log_offsets(
+        self, partitions: Iterable[TopicPartition], errors: object = None, committed: bool = True
+    ) -> dict[TopicPartition, LogOffsets]:
+        there = list(partitions)
+        starts, stable = self.offsets(there, "earliest", False, errors), self.offsets(there, "latest", committed, errors)
+        ends = self.offsets(there, "latest", False, errors)
+        return {tp: LogOffsets(starts[tp], stable[tp], ends[tp], None) for tp in there}
+
+    def configs(self, names: Iterable[str], errors: object, entries: object = None) -> dict[str, dict[str, ConfigEntry]]:
         return {name: {} for name in names}
 
 

@@ -26,8 +26,32 @@ def choose(ranges, samples):
     return {tp.partition: reason for tp, reason in reasons_for_records(ranges, sample).items()}, asked
 
 
-def test_little_work_looks_at_no_batch():
-    assert choose([planned(0, 10), planned(1, 14), planned(2, 300)], {}) == ({0: FEW, 1: FEW, 2: FEW}, [])
+def test_little_work_goes_in_batches_that_encoding_anew_could_hardly_merge():
+    ranges = [planned(number, 10) for number in range(60)]
+    assert choose(ranges, {number: BatchSample(2, 1200, 10) for number in range(60)})[0] == {}
+
+
+def test_little_work_in_many_batches_of_one_record_is_encoded_anew():
+    ranges = [planned(number, 10) for number in range(60)]
+    reasons = choose(ranges, {number: BatchSample(10, 4000, 10) for number in range(60)})[0]
+    assert reasons == dict.fromkeys(range(60), FEW)
+
+
+def test_many_partitions_with_one_batch_each_are_little_work_whatever_their_number():
+    ranges = [planned(number, 1) for number in range(5_000)]
+    assert choose(ranges, {number: BatchSample(1, 100, 1) for number in range(5_000)})[0] == {}
+
+
+def test_little_work_is_left_to_one_engine_where_the_one_for_batches_cannot_do_all_of_it():
+    assert choose([planned(0, 10), planned(1, 10)], {0: BatchSample(1, 1000, 10), 1: BatchSample(1, 1000, 10, "holes")})[0] == {
+        0: FEW,
+        1: "holes",
+    }
+
+
+def test_no_work_looks_at_no_batch():
+    assert choose([], {}) == ({}, [])
+    assert choose([planned(0, 10, BLOCKED)], {}) == ({0: STUCK}, [])
 
 
 def test_few_records_that_are_large_are_worth_a_look():
@@ -44,7 +68,7 @@ def test_small_batches_of_one_partition_do_not_drag_the_others():
 
 def test_a_few_small_batches_go_along_with_large_ones():
     ranges = [planned(0, 100_000), planned(1, 100), planned(2, 3)]
-    assert choose(ranges, {0: LARGE, 1: ONE_RECORD}) == ({}, [0, 1])
+    assert choose(ranges, {0: LARGE, 1: ONE_RECORD, 2: ONE_RECORD}) == ({}, [0, 1, 2])
 
 
 def test_large_batches_that_save_less_than_a_second_engine_costs_are_encoded_anew():
@@ -75,11 +99,13 @@ def test_only_batches_that_can_be_handed_on_are_and_a_range_of_its_own_is_judged
     ranges = [planned(number, offsets, reason) for number, (offsets, _, reason) in enumerate(made)]
     samples = {number: sample for number, (_, sample, _) in enumerate(made)}
     reasons, asked = choose(ranges, samples)
-    assert all(ranges[number].offsets >= 15 for number in asked)
+    assert asked == [number for number, planned_range in enumerate(ranges) if planned_range.reason != BLOCKED]
     for number, (offsets, sample, reason) in enumerate(made):
         if number not in reasons:
             assert reason != BLOCKED
-            assert not sample.obstacle or offsets < 15
+            assert not sample.obstacle
+        elif reasons[number] == FEW:
+            assert offsets < 15
         elif reasons[number] == SMALL:
             assert sample.bytes < 16_384 * sample.batches or sample.records < 15 * sample.batches
     if len(reasons) < len(ranges):

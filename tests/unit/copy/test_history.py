@@ -168,7 +168,7 @@ def test_partition_without_a_start_has_no_history(world, write):
 
 def test_topic_that_is_compacted_by_now_takes_none(world, write, live, monkeypatch):
     compacted = {"cleanup.policy": ConfigEntry("cleanup.policy", "compact,delete", "", False, False)}
-    monkeypatch.setattr(MemoryCluster, "configs", lambda self, names, errors: dict.fromkeys(names, compacted))
+    monkeypatch.setattr(MemoryCluster, "configs", lambda self, names, errors, entries: dict.fromkeys(names, compacted))
     assert [error.code for error in write(0, 20).errors] == ["HistoryIntoCompacted"]
     assert TopicPartition(INTO, 0) not in world.ends
 

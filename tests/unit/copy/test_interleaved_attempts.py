@@ -259,7 +259,7 @@ class AttemptsThatChooseTheEngine(Attempts):
     ) -> None:
         self.brokers.closed, self.brokers.uncarried = closed, uncarried
         self.sampler = SamplerOfChance(large)
-        for name in ("FEWEST_RECORDS", "_SAMPLE_SECONDS", "_ATTEMPT_SECONDS", "_FEW_BATCHES"):
+        for name in ("FEWEST_RECORDS", "_ATTEMPT_SECONDS", "_FEW_BATCHES"):
             self.patches.setattr(engine_choice, name, 2 if name == "FEWEST_RECORDS" else 0)
 
     def _lane(self, task: LaneTask) -> LaneCopy:

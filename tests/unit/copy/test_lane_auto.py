@@ -118,11 +118,19 @@ def busy(lane):
     return lane
 
 
-def test_a_lane_with_little_work_looks_at_no_batch_and_opens_one_engine(lane):
+def test_a_lane_with_little_work_in_few_batches_opens_the_engine_for_them_alone(lane):
+    lane.sampler.samples = {ORDERS: BatchSample(1, 1000, 10), PAYMENTS: BatchSample(2, 1000, 10)}
     result = lane.run()
-    assert (lane.opened, lane.sampler.looks) == ([RECORDS], [])
+    assert (lane.opened, lane.sampler.looks) == ([BATCHES], [[ORDERS, PAYMENTS]])
+    assert (result.engines, result.encoded_anew) == ((EngineShare(BATCHES, 2, 20, 2000),), ())
+
+
+def test_a_lane_with_little_work_opens_one_engine_where_a_partition_needs_the_one_for_records(lane):
+    lane.sampler.samples = {ORDERS: BatchSample(1, 1000, 10), PAYMENTS: BatchSample(1, 1000, 10, "holes")}
+    result = lane.run()
+    assert lane.opened == [RECORDS]
     assert result.engines == (EngineShare(RECORDS, 2, 20, 2000),)
-    assert result.encoded_anew == (EncodedAnew(FEW, 2, "orders", 0),)
+    assert result.encoded_anew == (EncodedAnew(FEW, 1, "orders", 0), EncodedAnew("holes", 1, "payments", 0))
 
 
 def test_a_lane_whose_batches_are_all_large_opens_one_engine(busy):

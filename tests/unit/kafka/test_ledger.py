@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from mirror.errors import LedgerHidden
-from mirror.kafka import ledger as module
 from mirror.kafka import polling
+from mirror.kafka import stored_records as module
 from mirror.kafka.ledger import Ledger
+from mirror.kafka.model import LogOffsets
 from mirror.offsets.partition import TopicPartition
 
 LANE = TopicPartition("mm2-ledger.east.internal", 0)
@@ -17,7 +18,8 @@ LANE = TopicPartition("mm2-ledger.east.internal", 0)
 class Target:
     """Its last stable offset reaches the end, 7, after so many questions."""
 
-    alias, timeout = "west", 30.0
+    alias, timeout, settings = "west", 30.0, {}
+    connections = SimpleNamespace(records=lambda _ranges: None)
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -26,6 +28,10 @@ class Target:
     def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False) -> dict[TopicPartition, int]:
         self.asked += committed
         return dict.fromkeys(partitions, 5 if committed and self.asked <= self.after else 7)
+
+    def log_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogOffsets]:
+        (lane,) = partitions
+        return {lane: LogOffsets(0, self.offsets([lane], "latest", committed=True)[lane], 7, 0)}
 
 
 @pytest.fixture(autouse=True)

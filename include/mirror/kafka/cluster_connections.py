@@ -1,0 +1,280 @@
+"""What a cluster says of itself over a few connections of our own: the cheap way to ask, beside librdkafka's admin client.
+
+A client of librdkafka is five threads and as many connections, and a Python object for every partition of each answer. A lane with ten
+records to copy pays more for that than for the records. So `Cluster` asks here first.
+
+Only a clean answer counts. A login or a broker that is refused, an error code, an answer in an unknown form, silence: for each of them
+librdkafka's client asks again, which knows how to wait, and whose errors say what is wrong.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from mirror.errors import MirrorError
+from mirror.formats.batch_records import StoredRecord, records_in
+from mirror.kafka import cluster_answers as answers
+from mirror.kafka.cluster_answers import DescribedTopic, ListedOffset, Metadata
+from mirror.kafka.model import ConfigEntry, End
+from mirror.offsets.partition import TopicPartition
+
+if TYPE_CHECKING:
+    from mirror.kafka.broker_connection import BrokerConnection
+
+_SECONDS = 3.0
+"""How long an answer may take until librdkafka's client is asked instead, which waits as long as the user wants."""
+_MOST_FAILURES = 2
+_TOPIC = 2
+_SOURCES = {
+    1: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG",
+    5: "DEFAULT_CONFIG",
+    8: "GROUP_CONFIG",
+}
+"""Where a config's value is from, by the broker's number, in the words of librdkafka's client."""
+_FETCH_BYTES = 8 * 1024 * 1024
+_FETCH_WAIT_MS = 10
+_NO_PROGRESS = 3
+"""After so many empty answers in a row the end of a range is not waited for any longer."""
+
+Result = TypeVar("Result")
+
+log = logging.getLogger(__name__)
+
+
+class OffsetQuestion(NamedTuple):
+    """An offset of each partition: `timestamp` as Kafka has it, `committed` as a reader of committed records sees the end."""
+
+    timestamp: int
+    committed: bool = False
+
+
+class NotClean(Exception):
+    """Raised for an answer that librdkafka's client has to be asked for."""
+
+
+class ClusterConnections:
+    """Asks over one connection a broker. Safe for several threads, which take turns. No method raises: None means that it has no clean
+    answer."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
+        self._alias = alias
+        self._settings = settings
+        self._seconds = min(seconds, _SECONDS)
+        self._lock = threading.Lock()
+        self._pool: Any = None
+        self._failures = 0
+        self._described: dict[str, DescribedTopic] = {}
+        """As the newest metadata has them."""
+
+    def close(self) -> None:
+        """Lets go of the connections."""
+        with self._lock:
+            self._close()
+
+    def cluster_id(self) -> str | None:
+        """The cluster's own id."""
+        return self._asked("the cluster's id", lambda: self._metadata([]).cluster_id or None)
+
+    def topics(self, names: Sequence[str] | None) -> list[DescribedTopic] | None:
+        """These topics, or all that we may describe, the brokers' internal ones too. No clean answer if any of them has an error."""
+        return self._asked("topics", lambda: self._clean_topics(names))
+
+    def configs(self, names: Sequence[str], entries: Collection[str] | None) -> dict[str, dict[str, ConfigEntry]] | None:
+        """The configs of topics, or these `entries` of them."""
+        return self._asked("topic configs", lambda: self._configs(names, entries))
+
+    def offsets(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion]) -> list[dict[TopicPartition, End]] | None:
+        """What each question asks for, of those partitions whose leaders answer it; asked in this order, all at once."""
+        wanted = list(partitions)
+        return self._asked("offsets", lambda: self._offsets(wanted, questions)) if wanted else [{} for _ in questions]
+
+    def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord] | None:
+        """The committed records in `[start, end)` of each partition, in order within each."""
+        return self._asked("records", lambda: self._records({tp: bounds for tp, bounds in ranges.items() if bounds[0] < bounds[1]}))
+
+    # ------------------------------------------------------------ inside
+
+    def _asked(self, what: str, ask: Callable[[], Result | None]) -> Result | None:
+        with self._lock:
+            if self._failures >= _MOST_FAILURES:
+                return None
+            try:
+                from kafka.errors import KafkaError
+            except ModuleNotFoundError:
+                self._failures = _MOST_FAILURES
+                return None
+            try:
+                return ask()
+            except NotClean as why:
+                log.debug("Cluster '%s': %s are asked for by librdkafka: %s", self._alias, what, why)
+            except (MirrorError, KafkaError, OSError, ValueError, LookupError) as failure:
+                self._failures += 1
+                self._close()
+                log.debug("Cluster '%s': %s are asked for by librdkafka, for %s: %s", self._alias, what, type(failure).__name__, failure)
+            except BaseException:
+                self._close()
+                raise
+            return None
+
+    def _close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+
+    def _opened(self) -> Any:
+        if self._pool is None:
+            from mirror.kafka.broker_pool import BrokerPool
+
+            self._pool = BrokerPool(self._alias, self._settings, self._seconds, patience=0.0)
+        return self._pool
+
+    def _version(self, connection: "BrokerConnection", key: int, oldest: int, newest: int) -> int:
+        version = connection.version(key, newest)
+        if version < oldest:
+            raise NotClean("the brokers are older than Kafka 2.8")
+        return version
+
+    # ------------------------------------------------------------ metadata
+
+    def _metadata(self, names: Sequence[str] | None) -> Metadata:
+        from mirror.kafka.broker_pool import ask_metadata
+
+        pool = self._opened()
+        answer: Metadata = ask_metadata(pool.some(), names)
+        pool.learn(answer.brokers)
+        self._described.update({described.name: described for described in answer.topics})
+        return answer
+
+    def _clean_topics(self, names: Sequence[str] | None) -> list[DescribedTopic]:
+        described = self._metadata(names).topics
+        for topic in described:
+            if topic.error_code:
+                raise NotClean(f"topic {topic.name} has the error code {topic.error_code}")
+        if names is not None and {topic.name for topic in described} != set(names):
+            raise NotClean("the answer is about other topics")
+        return described
+
+    def _configs(self, names: Sequence[str], entries: Collection[str] | None) -> dict[str, dict[str, ConfigEntry]]:
+        from kafka.protocol.admin import DescribeConfigsRequest
+
+        connection = self._opened().some()
+        keys = None if entries is None else sorted(entries)
+        resources = [
+            DescribeConfigsRequest.DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=keys)
+            for name in names
+        ]
+        version = self._version(connection, DescribeConfigsRequest.API_KEY, 1, 4)
+        answer = connection.ask(DescribeConfigsRequest(version=version, resources=resources))
+        configs = {}
+        for result in answer.results:
+            if result.error_code:
+                raise NotClean(f"the configs of {result.resource_name} have the error code {result.error_code}")
+            configs[result.resource_name] = {
+                entry.name: ConfigEntry(
+                    entry.name, entry.value, _SOURCES[entry.config_source], bool(entry.read_only), bool(entry.is_sensitive)
+                )
+                for entry in result.configs
+            }
+        if configs.keys() != set(names):
+            raise NotClean("the answer is about other topics")
+        return configs
+
+    # ------------------------------------------------------------ offsets and records
+
+    def _by_node(self, partitions: Iterable[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
+        """The partitions with their leader epochs, by the node that leads them; without those that nobody leads."""
+        wanted = list(partitions)
+        unknown = {tp.topic for tp in wanted} - self._described.keys()
+        if unknown:
+            self._metadata(sorted(unknown))
+        by_node: dict[int, dict[TopicPartition, int]] = {}
+        for tp in wanted:
+            node, epoch = self._described[tp.topic].leaders.get(tp.partition, (-1, -1))
+            if node >= 0:
+                by_node.setdefault(node, {})[tp] = epoch
+        return by_node
+
+    def _offsets(self, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion]) -> list[dict[TopicPartition, End]]:
+        listed: list[dict[TopicPartition, ListedOffset]] = [{} for _ in questions]
+        asked = []
+        for node, leaders in self._by_node(wanted).items():
+            connection = self._opened().to(node)
+            version = self._version(connection, answers.LIST_OFFSETS, answers.LIST_OFFSETS_OLDEST, answers.LIST_OFFSETS_NEWEST)
+            for question, into in zip(questions, listed, strict=True):
+                body = answers.offsets_request(leaders, question.timestamp, question.committed)
+                connection.send_parts(
+                    answers.LIST_OFFSETS, version, [body], answers.listed_offsets, lambda answer, into=into: into.update(answer.partitions)
+                )
+            asked.append(connection)
+        for connection in asked:
+            while connection.in_flight:
+                connection.receive()
+        return [self._led(answer) for answer in listed]
+
+    def _led(self, listed: Mapping[TopicPartition, ListedOffset]) -> dict[TopicPartition, End]:
+        ends = {}
+        for tp, (code, offset, epoch) in listed.items():
+            if code:
+                self._described.pop(tp.topic, None)  # another broker leads by now
+            else:
+                ends[tp] = End(offset, epoch if epoch >= 0 else None)
+        return ends
+
+    def _records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
+        from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits
+        from mirror.kafka.broker_pool import Leader
+
+        by_node = self._by_node(ranges)
+        if sum(map(len, by_node.values())) < len(ranges):
+            raise NotClean("a partition has no leader")
+        records: list[StoredRecord] = []
+        limits = FetchLimits(_FETCH_BYTES, _FETCH_BYTES, _FETCH_WAIT_MS, committed=True)
+        for node, epochs in by_node.items():
+            fetched = {tp: FetchedPartition(ranges[tp][0], None, Leader(node, epoch)) for tp, epoch in epochs.items()}
+            self._fetch(self._opened().to(node), fetched, {tp: ranges[tp][1] for tp in fetched}, limits)
+            for tp, there in fetched.items():
+                records += _committed_records(tp, there, *ranges[tp])
+        return records
+
+    @staticmethod
+    def _fetch(
+        connection: "BrokerConnection", fetched: Mapping[TopicPartition, Any], ends: Mapping[TopicPartition, int], limits: Any
+    ) -> None:
+        """Fetches every partition up to its end."""
+        from mirror.kafka.batch_fetch import diverged_at, fetch_request
+
+        waits = 0
+        while short := {tp: there for tp, there in fetched.items() if there.position < ends[tp]}:
+            before = sum(there.position for there in short.values())
+            # Brokers fill an answer in the order of the question.
+            answer = connection.ask(fetch_request(dict(sorted(short.items(), key=lambda item: item[1].bytes)), limits))
+            if answer.error_code:
+                raise NotClean(f"a fetch has the error code {answer.error_code}")
+            for topic in answer.responses:
+                for partition in topic.partitions:
+                    tp = TopicPartition(topic.topic, partition.partition_index)
+                    if partition.error_code or diverged_at(partition) is not None:
+                        raise NotClean(f"{tp} has the error code {partition.error_code}, or another log")
+                    fetched[tp].add(partition)
+                    if fetched[tp].old is not None:
+                        raise NotClean(f"{tp} has records of an old format")
+            waits = 0 if sum(there.position for there in short.values()) > before else waits + 1
+            if waits >= _NO_PROGRESS:
+                raise NotClean("the end of a range is not there")
+
+
+def _committed_records(tp: TopicPartition, fetched: Any, start: int, end: int) -> list[StoredRecord]:
+    records: list[StoredRecord] = []
+    for batch, is_copied in fetched.batches:
+        if not is_copied:
+            continue
+        if not batch.is_intact:
+            raise NotClean(f"{tp}@{batch.base_offset}: the checksum of a batch is not that of its bytes")
+        try:
+            records += [StoredRecord(tp, *record) for record in records_in(batch) if start <= record[0] < end]
+        except ValueError as failure:
+            raise NotClean(f"{tp}@{batch.base_offset}: {failure}") from failure
+    return records

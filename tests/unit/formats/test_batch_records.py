@@ -1,0 +1,54 @@
+"""Records read in Python, judged by kafka-python's own builder of batches."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from mirror.formats.batch_records import StoredRecord, records_in
+from mirror.formats.record_batch import batches_in
+from mirror.offsets.partition import TopicPartition
+
+PLAIN, GZIP, LZ4 = 0, 1, 3
+field = st.none() | st.binary(max_size=300)
+records = st.lists(st.tuples(st.integers(0, 2**40), field, field, st.lists(st.tuples(st.text(max_size=5), field), max_size=3)), min_size=1)
+
+
+def batch(records, codec, base_offset=0):
+    builder = DefaultRecordBatchBuilder(2, codec, False, -1, -1, -1, 1 << 30)
+    for number, (timestamp, key, value, headers) in enumerate(records):
+        builder.append(number, timestamp, key, value, headers)
+    (built,) = batches_in(builder.build())
+    return built._replace(base_offset=base_offset)
+
+
+@given(records, st.sampled_from((PLAIN, GZIP)), st.integers(0, 2**60))
+def test_records_have_their_offsets_keys_and_values(records, codec, base_offset):
+    read = list(records_in(batch(records, codec, base_offset)))
+    assert read == [(base_offset + number, key, value) for number, (_, key, value, _) in enumerate(records)]
+
+
+@given(records, st.data())
+def test_records_that_are_cut_off_or_go_on_are_refused(records, data):
+    whole = batch(records, PLAIN)
+    cut = whole._replace(data=whole.data[: data.draw(st.integers(61, len(whole.data) - 1))])
+    with pytest.raises(ValueError, match=r".+"):
+        list(records_in(cut))
+    with pytest.raises(ValueError, match="bytes that nobody knows"):
+        list(records_in(whole._replace(data=memoryview(bytes(whole.data) + b"\0"))))
+
+
+def test_a_codec_that_is_not_read_here_is_named():
+    plain = batch([(0, b"k", b"v", [])], PLAIN)
+    with pytest.raises(ValueError, match="lz4 is not read here"):
+        list(records_in(plain._replace(attributes=LZ4)))
+
+
+def test_gzip_that_is_broken_is_refused():
+    plain = batch([(0, b"k", b"v", [])], PLAIN)
+    with pytest.raises(ValueError, match="gzip cannot be read"):
+        list(records_in(plain._replace(attributes=GZIP)))
+
+
+def test_a_record_says_where_it_stands():
+    assert str(StoredRecord(TopicPartition("orders", 3), 7, None, None)) == "orders-3@7"
