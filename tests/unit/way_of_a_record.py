@@ -167,7 +167,7 @@ class MemoryCluster:
         WAY.met()
         return {name: f"id-{name}" for name in names}
 
-    def configs(self, names: Iterable[str], errors: object = None) -> dict[str, Any]:
+    def configs(self, names: Iterable[str], errors: object = None, entries: object = None) -> dict[str, Any]:
         WAY.met()
         return {name: {} for name in names}
 
@@ -175,11 +175,12 @@ class MemoryCluster:
         WAY.met()
         return {tp: 0 if at == "earliest" else BROKERS.ends.get(tp, 0) for tp in partitions}
 
-    def ends(self, partitions: Iterable[Any], errors: object = None) -> dict[Any, Any]:
-        from mirror.kafka.model import End
+    def log_offsets(self, partitions: Iterable[Any], errors: object = None, committed: bool = True) -> dict[Any, Any]:
+        from mirror.kafka.model import LogOffsets
 
         WAY.met()
-        return {tp: End(BROKERS.ends[tp], 0) for tp in partitions}
+        ends = {tp: BROKERS.ends.get(tp, 0) for tp in partitions}
+        return {tp: LogOffsets(0, end, end, 0) for tp, end in ends.items()}
 
 
 class MemoryLedger:

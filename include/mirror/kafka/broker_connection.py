@@ -32,6 +32,8 @@ _NO_TAGS = b"\0"
 _LARGEST_HEADER = 64
 _API_VERSIONS = 3
 _SASL = 1
+_CONNECT_SECONDS = 10.0
+"""So long a host may take at most to accept a connection, as with Java's clients; of one that is gone the system hears nothing."""
 _LARGEST_ANSWER = 1 << 30
 _READ_BYTES = 16 * 1024
 _SESSION_SHARE = 0.8
@@ -72,7 +74,7 @@ class BrokerConnection:
         """When (time.monotonic) to open another connection in place of this one: its login ends soon."""
         self.silent_since = 0.0
         """Since when (time.monotonic) the broker owes an answer and gives none; while a quota holds us back, when that ends (KIP-219)."""
-        self._socket = _connected(address, settings, seconds)
+        self._socket = _connected(address, settings, min(seconds, _CONNECT_SECONDS))
         try:
             answer = self.ask(ApiVersionsRequest(version=_API_VERSIONS, client_software_name="mirror", client_software_version="1"))
             _raise_for(answer.error_code)

@@ -45,11 +45,11 @@ class BrokerPool:
     """The connections of one user of a cluster. Every method raises errors of ours."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, patience: float | None = None) -> None:
-        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take. `patience`: for how long opening
-        is tried again; None: as long."""
+        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take."""
         self.alias = alias
         self.seconds = seconds
-        self._patience = patience
+        self.patience = patience
+        """For how many seconds opening is tried again; None: as long as an answer may take."""
         self._settings = python_settings(settings)
         self._bootstrap = str(settings["bootstrap.servers"])
         self._servers = [_address(server) for server in servers(settings)]
@@ -131,7 +131,7 @@ class BrokerPool:
     # ------------------------------------------------------------ inside
 
     def _patient(self, step: str, call: Callable[[], Result]) -> Result:
-        deadline = time.monotonic() + (self.seconds if self._patience is None else self._patience)
+        deadline = time.monotonic() + (self.seconds if self.patience is None else self.patience)
         while True:
             try:
                 return call()

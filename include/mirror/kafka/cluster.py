@@ -8,6 +8,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -190,12 +191,12 @@ class Cluster:
 
         A partition that is gone or without leader is absent; `errors` as in `topics`.
         """
-        listed = self._listed(partitions, EARLIEST if at == "earliest" else LATEST, committed, errors)
+        listed = self._listed(partitions, OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed), errors)
         return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
     def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
         """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
-        return {tp: end for tp, end in self._listed(partitions, LATEST, False, errors).items() if end.offset >= 0}
+        return {tp: end for tp, end in self._listed(partitions, OffsetQuestion(LATEST), errors).items() if end.offset >= 0}
 
     def log_offsets(self, partitions: Partitions, errors: Errors = None, committed: bool = True) -> dict[TopicPartition, LogOffsets]:
         """Log start, last stable offset and end of each partition, the end asked for last: it never lies in front of the others. Without
@@ -204,16 +205,8 @@ class Cluster:
         wanted = list(partitions)
         questions = [OffsetQuestion(EARLIEST), *([OffsetQuestion(LATEST, True)] if committed else []), OffsetQuestion(LATEST)]
         answers = self.connections.offsets(wanted, questions) or [{} for _ in questions]
-        missing = [[tp for tp in wanted if tp not in answer] for answer in answers]
-        # On a far network the time of one question instead of three. The end is read after what it must not lie in front of.
-        with ThreadPoolExecutor(2) as threads:
-            asking = [
-                threads.submit(self._by_admin, left, question.timestamp, question.committed, errors)
-                for left, question in zip(missing[:-1], questions, strict=False)
-            ]
-            asked = [future.result() for future in asking]
-        asked.append(self._by_admin(list(dict.fromkeys([tp for left in missing for tp in left])), LATEST, False, errors))
-        answers = [answer | more for answer, more in zip(answers, asked, strict=True)]
+        if any(len(answer) < len(wanted) for answer in answers):
+            answers = self._completed(wanted, questions, answers, errors)
         nowhere = End(-1, None)
         offsets = {}
         for tp in wanted:
@@ -222,22 +215,33 @@ class Cluster:
                 offsets[tp] = LogOffsets(ends[0].offset, ends[-2 if committed else -1].offset, ends[-1].offset, ends[-1].leader_epoch)
         return offsets
 
+    def _completed(
+        self, wanted: list[TopicPartition], questions: list[OffsetQuestion], answers: list[dict[TopicPartition, End]], errors: Errors
+    ) -> list[dict[TopicPartition, End]]:
+        """The answers with what librdkafka's client has of the partitions that they lack. On a far network it takes the time of two
+        questions; the last one is asked for every partition that an answer lacks, behind the others."""
+        missing = [[tp for tp in wanted if tp not in answer] for answer in answers]
+        missing[-1] = list(dict.fromkeys([tp for partitions in missing for tp in partitions]))
+        with ThreadPoolExecutor(2) as threads:
+            first = threads.map(partial(self._by_admin, errors=errors), missing[:-1], questions[:-1])
+        more = [*first, self._by_admin(missing[-1], questions[-1], errors)]
+        return [answer | added for answer, added in zip(answers, more, strict=True)]
+
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
-        listed = self._listed(partitions, timestamp_ms, False, errors)
+        listed = self._listed(partitions, OffsetQuestion(timestamp_ms), errors)
         return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
 
-    def _listed(self, partitions: Partitions, timestamp: int, committed: bool, errors: Errors) -> dict[TopicPartition, End]:
-        """What a timestamp of ListOffsets asks for: over our own connections, and by librdkafka what is left of it."""
+    def _listed(self, partitions: Partitions, question: OffsetQuestion, errors: Errors) -> dict[TopicPartition, End]:
+        """The answers to a question: over our own connections, and by librdkafka's client where they have none."""
         wanted = list(partitions)
-        answer = self.connections.offsets(wanted, [OffsetQuestion(timestamp, committed)])
-        listed = answer[0] if answer is not None else {}
-        return listed | self._by_admin([tp for tp in wanted if tp not in listed], timestamp, committed, errors)
+        (listed,) = self.connections.offsets(wanted, [question]) or [{}]
+        return listed | self._by_admin([tp for tp in wanted if tp not in listed], question, errors)
 
-    def _by_admin(self, partitions: list[TopicPartition], timestamp: int, committed: bool, errors: Errors) -> dict[TopicPartition, End]:
+    def _by_admin(self, partitions: list[TopicPartition], question: OffsetQuestion, errors: Errors) -> dict[TopicPartition, End]:
         if not partitions:
             return {}
-        return list_offsets(self.admin, partitions, _spec(timestamp), committed, errors)
+        return list_offsets(self.admin, partitions, _spec(question.timestamp), question.committed, errors)
 
 
 def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partitions, seconds: float) -> dict[TopicPartition, int]:

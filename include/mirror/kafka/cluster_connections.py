@@ -77,28 +77,28 @@ class ClusterConnections:
 
     def cluster_id(self) -> str | None:
         """The cluster's own id."""
-        return self._asked("the cluster's id", lambda: self._metadata([]).cluster_id or None)
+        return self._clean("the cluster's id", lambda: self._metadata([]).cluster_id or None)
 
     def topics(self, names: Sequence[str] | None) -> list[DescribedTopic] | None:
         """These topics, or all that we may describe, the brokers' internal ones too. No clean answer if any of them has an error."""
-        return self._asked("topics", lambda: self._clean_topics(names))
+        return self._clean("topics", lambda: self._clean_topics(names))
 
     def configs(self, names: Sequence[str], entries: Collection[str] | None) -> dict[str, dict[str, ConfigEntry]] | None:
         """The configs of topics, or these `entries` of them."""
-        return self._asked("topic configs", lambda: self._configs(names, entries))
+        return self._clean("topic configs", lambda: self._configs(names, entries))
 
     def offsets(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion]) -> list[dict[TopicPartition, End]] | None:
         """What each question asks for, of those partitions whose leaders answer it; asked in this order, all at once."""
         wanted = list(partitions)
-        return self._asked("offsets", lambda: self._offsets(wanted, questions)) if wanted else [{} for _ in questions]
+        return self._clean("offsets", lambda: self._offsets(wanted, questions)) if wanted else [{} for _ in questions]
 
     def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord] | None:
         """The committed records in `[start, end)` of each partition, in order within each."""
-        return self._asked("records", lambda: self._records({tp: bounds for tp, bounds in ranges.items() if bounds[0] < bounds[1]}))
+        return self._clean("records", lambda: self._records({tp: bounds for tp, bounds in ranges.items() if bounds[0] < bounds[1]}))
 
     # ------------------------------------------------------------ inside
 
-    def _asked(self, what: str, ask: Callable[[], Result | None]) -> Result | None:
+    def _clean(self, what: str, ask: Callable[[], Result | None]) -> Result | None:
         with self._lock:
             if self._failures >= _MOST_FAILURES:
                 return None
@@ -199,7 +199,7 @@ class ClusterConnections:
 
     def _offsets(self, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion]) -> list[dict[TopicPartition, End]]:
         listed: list[dict[TopicPartition, ListedOffset]] = [{} for _ in questions]
-        asked = []
+        connections = []
         for node, leaders in self._by_node(wanted).items():
             connection = self._opened().to(node)
             version = self._version(connection, answers.LIST_OFFSETS, answers.LIST_OFFSETS_OLDEST, answers.LIST_OFFSETS_NEWEST)
@@ -208,8 +208,8 @@ class ClusterConnections:
                 connection.send_parts(
                     answers.LIST_OFFSETS, version, [body], answers.listed_offsets, lambda answer, into=into: into.update(answer.partitions)
                 )
-            asked.append(connection)
-        for connection in asked:
+            connections.append(connection)
+        for connection in connections:
             while connection.in_flight:
                 connection.receive()
         return [self._led(answer) for answer in listed]

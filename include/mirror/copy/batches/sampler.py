@@ -20,7 +20,7 @@ _BYTES = 4 * 1024 * 1024
 _SMALLEST_BYTES = 4 * 1024
 """A header is much less."""
 _SECONDS = 3.0
-"""So long a source may give nothing, until it is left to the other engine to say why."""
+"""So long a source may be away or give nothing, until it is left to the other engine to wait for it, or to say why."""
 _POLL_SECONDS = 0.02
 _STAMPS = "the remote topic stamps records when they are appended (LogAppendTime)"
 
@@ -65,12 +65,13 @@ class SourceBatchSampler:
     def _sample(self, task: LaneTask, work: Sequence[PartitionAssignment]) -> dict[TopicPartition, BatchSample]:
         self.close()
         self._source = source = BatchSource(task)
+        source.pool.patience = _SECONDS
         whole = source.limits
         share = max(_SMALLEST_BYTES, min(_PARTITION_BYTES, _BYTES // len(work)))
         source.limits = whole._replace(partition_bytes=min(whole.partition_bytes, share))
         source.assign(work)
         samples = self._fetched(source, work)
-        source.limits = whole
+        source.limits, source.pool.patience = whole, None
         return samples
 
     def _fetched(self, source: BatchSource, work: Sequence[PartitionAssignment]) -> dict[TopicPartition, BatchSample]:
