@@ -1,4 +1,4 @@
-"""Planning over five thousand partitions in which nothing happens: what a flow costs each minute when it is idle."""
+"""Planning over ten thousand partitions in which nothing happens: what a flow costs each minute when it is idle."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from tests.bench.results import append, spread
 from tests.bench.stage import Stage, stage
 
 PARTITIONS = 50
-TOPICS, QUICK_TOPICS = 100, 4
+TOPICS, QUICK_TOPICS = 200, 4
 RUNS = 5
 
 

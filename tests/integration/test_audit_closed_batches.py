@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mirror.audit.run import audit
+from tests.integration.both_engines import ENGINE
 from tests.integration.planter import by_topic, numbered
 
 CLOSED = re.compile(r"(\d+) of (\d+) ranges are equal; of their (\d+) records (\d+) stand in batches that are the same")
@@ -48,7 +49,7 @@ def test_batches_that_were_handed_on_stay_closed_and_records_that_were_encoded_a
 
 
 def test_what_only_the_records_engine_copied_is_opened_as_ever(pair, make_mirroring, audited):
-    mirroring, topic = make_mirroring(pair), pair.topic("orders")
+    mirroring, topic = make_mirroring(pair, {ENGINE: "records"}), pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, topic, 1)
     for seed in range(2):
         mirroring.oracle.produce(mirroring.source, topic, 200, seed=seed)

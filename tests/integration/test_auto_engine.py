@@ -76,7 +76,8 @@ def test_a_forecast_knows_what_the_remote_topic_takes_and_writes_nothing(mirrori
         ({"records": [Record(b"k", b"v", timestamp=NOW)], "raw_header_keys": [b"\xff\xfe"]}, "none"),
     ],
 )
-def test_a_partition_goes_over_to_batches_for_a_record_that_only_they_carry(pair, make_mirroring, raw, tolerance):
+def test_a_partition_goes_over_to_batches_for_a_record_that_only_they_carry(pair, make_mirroring, raw, tolerance, monkeypatch):
+    monkeypatch.setattr(engine_choice, "_FEW_BATCHES", -1)  # else so little work would begin with batches
     mirroring = make_mirroring(pair, {**AUTO, "errors.tolerance": tolerance})
     topic, other = pair.topic("orders"), pair.topic("other")
     for name in (topic, other):
@@ -89,6 +90,19 @@ def test_a_partition_goes_over_to_batches_for_a_record_that_only_they_carry(pair
     assert mirroring.assert_mirrored(topic).records == made
     assert mirroring.assert_mirrored(other).records == 10
     assert mirroring.ledger()[TopicPartition(topic, 0)].skipped == ()
+
+
+def test_little_work_in_few_batches_goes_as_it_is_and_in_many_is_encoded_anew(pair, make_mirroring):
+    mirroring = make_mirroring(pair, AUTO)
+    topic = pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, topic, 1)
+    mirroring.oracle.produce(mirroring.source, topic, 10, seed=1)
+    assert shares(mirroring) == ({"batches": 10}, {})
+    mirroring.oracle.produce(mirroring.source, topic, 700, seed=2, batch_size=1)
+    assert shares(mirroring) == ({"records": 700}, {topic: engine_choice.SMALL})
+    mirroring.oracle.produce(mirroring.source, topic, 3, seed=3)
+    assert shares(mirroring) == ({"batches": 3}, {})
+    assert mirroring.assert_mirrored(topic).records == 713
 
 
 def test_what_neither_engine_carries_blocks_its_partition(pair, make_mirroring):

@@ -128,12 +128,12 @@ def test_a_name_that_nothing_knows_is_never_green(pair, oracle, topic, mirror, c
 
 
 BROKEN_WORKER = """
-from mirror.copy.confluent.source import SourceConsumer
+from mirror.copy.batches.source import BatchSource
 
-def assign(self, work, target):
+def assign(self, work):
     return {}[work[0].source]
 
-SourceConsumer.assign = assign
+BatchSource.assign = assign
 """
 
 

@@ -1,11 +1,10 @@
 """The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Message
-
 from mirror.errors import DecidedMeanwhile, KafkaFailure, LedgerUnsuitable, UnexpectedOffset
+from mirror.formats.batch_records import StoredRecord
 from mirror.formats.control import Decision, decode, encode, encode_key
 from mirror.kafka import create_topics
 from mirror.kafka.bootstrap_servers import asking_on
@@ -13,7 +12,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, Fenced
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
-from mirror.kafka.reader import BoundedReader
+from mirror.kafka.stored_records import stored_records
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 
@@ -52,14 +51,13 @@ class Control:
 
         A record without value takes its key out. Raises ControlUnreadable: what cannot be read might be a pause.
         """
-        newest: dict[bytes, Message] = {}
+        newest: dict[bytes | None, StoredRecord] = {}
         self._read_end = self._end()
-        for message in self._messages(self._read_end):
-            key = _bytes(message.key())
-            newest.pop(key, None)
-            if message.value() is not None:
-                newest[key] = message
-        return tuple(decode(_bytes(message.value()), f"{self.topic}-0@{message.offset()}") for message in newest.values())
+        for record in self._records(self._read_end):
+            newest.pop(record.key, None)
+            if record.value is not None:
+                newest[record.key] = record
+        return tuple(decode(record.value or b"", str(record)) for record in newest.values())
 
     def write_next(self, decisions: Sequence[Decision]) -> None:
         """Writes decisions, all or none, right behind what was read last; gives back once whoever reads the topic finds them.
@@ -75,7 +73,7 @@ class Control:
         except (UnexpectedOffset, Fenced) as other:
             raise DecidedMeanwhile(self.topic) from other
         except CommitInDoubt as doubt:
-            there = {(_bytes(message.key()), _bytes(message.value())) for message in self._messages(self._end())}
+            there = {(record.key, record.value) for record in self._records(self._end())}
             if not all((record.key, record.value) in there for record in records):
                 raise DecidedMeanwhile(self.topic) from doubt
         written = self._read_end + len(records)
@@ -93,7 +91,7 @@ class Control:
         """
         key, value = encode_key(decision), encode(decision)
         RecordWriter(self._target.alias, self._producer, self._target.timeout).write([Outgoing(self.topic, key, value)], "the decision")
-        if (key, value) not in [(_bytes(message.key()), _bytes(message.value())) for message in self._messages(self._end())]:
+        if (key, value) not in [(record.key, record.value) for record in self._records(self._end())]:
             raise KafkaFailure(
                 f"The decision was acknowledged by {self.topic}, and is not in it.",
                 topic=self.topic,
@@ -112,15 +110,11 @@ class Control:
             )
         return ends[partition]
 
-    def _messages(self, end: int) -> Iterator[Message]:
+    def _records(self, end: int) -> list[StoredRecord]:
         ranges = {TopicPartition(self.topic, 0): (0, end)}
-        yield from asking_on(self._consumer, lambda settings: [*BoundedReader(self._target.alias, settings).read(ranges, _READ_SECONDS)])
+        return asking_on(self._consumer, lambda settings: [*stored_records(self._target, settings, ranges, _READ_SECONDS)])
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:
             raise LedgerUnsuitable(self.topic, "partitions", str(len(topic.partitions)), "1")
         create_topics.check_compacted(self._target, topic)
-
-
-def _bytes(data: Any) -> bytes:
-    return b"" if data is None else bytes(data)

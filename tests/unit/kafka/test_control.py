@@ -5,10 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from mirror.errors import DecidedMeanwhile
+from mirror.formats.batch_records import StoredRecord
 from mirror.formats.control import encode, encode_key
 from mirror.kafka import control
 from mirror.kafka.compare_and_set import CommitInDoubt
 from mirror.kafka.control import Control
+from mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import decision
 
 PAUSE = decision("pause")
@@ -30,9 +32,9 @@ def written_in_doubt(monkeypatch):
         monkeypatch.setattr(control, "ConditionalWriter", Writer)
         topic = Control("mm2-control.east.internal", SimpleNamespace(alias="west", timeout=1.0), {}, {}, "mirror.control")
         monkeypatch.setattr(topic, "_end", lambda: 9)
-        records = [SimpleNamespace(key=lambda d=each: encode_key(d), value=lambda d=each: encode(d)) for each in there]
+        records = [StoredRecord(TopicPartition(topic.topic, 0), 0, encode_key(each), encode(each)) for each in there]
         looks = []
-        monkeypatch.setattr(topic, "_messages", lambda end: looks.append(end) or iter(records))
+        monkeypatch.setattr(topic, "_records", lambda end: looks.append(end) or records)
         topic.write_next([PAUSE])
         return looks
 

@@ -86,7 +86,7 @@ class BatchProducer:
         now = time.monotonic()
         ready = [partition for partition in partitions if partition.may_send(now)]
         if ready:
-            self._transactions.add({partition.remote: self._source_topic(partition) for partition in ready})
+            self._transactions.add({partition.remote: partition.work.source.topic for partition in ready})
         by_node: dict[int, list[InFlightBatches]] = {}
         for partition in ready:
             by_node.setdefault(self._leaders[partition.remote].node, []).append(partition)
@@ -162,16 +162,12 @@ class BatchProducer:
     def _refusal(self, in_flight: InFlightBatches, answer: Acknowledgement) -> Exception:
         code, source = answer.error_code, in_flight.work.source
         if code == errors.TopicAuthorizationFailedError.errno:
-            return AuthorizationRefused(self._task.target, "WRITE", f"topic {in_flight.remote.topic}", topic=self._source_topic(in_flight))
+            return AuthorizationRefused(self._task.target, "WRITE", f"topic {in_flight.remote.topic}", topic=source.topic)
         if code in _NOT_TAKEN and in_flight.remote not in self._recorded:
             detail = f" ({answer.message})" if answer.message else ""
             why = f"the target refused a batch: {name_of(code)}{detail}"
             return BatchNotTaken(source, in_flight.sent[0].base_offset, why)
         return self._transactions.failure(code, f"writing to {in_flight.remote}")
-
-    def _source_topic(self, in_flight: InFlightBatches) -> str | None:
-        """None for the ledger."""
-        return None if in_flight.remote in self._recorded else in_flight.work.source.topic
 
     def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:
         written = sum(partition.records for partition in partitions)

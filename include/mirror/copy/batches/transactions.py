@@ -66,9 +66,9 @@ class LaneTransactions:
         self.is_open, self._is_over, self._since = True, False, None
         self._added.clear()
 
-    def add(self, partitions: Mapping[TopicPartition, str | None]) -> None:
-        """Makes partitions, batches of which are sent next, part of the transaction; each with its source topic, if it has one. As long as
-        the markers of the last transaction are being written, it asks again."""
+    def add(self, partitions: Mapping[TopicPartition, str]) -> None:
+        """Makes partitions, batches of which are sent next, part of the transaction; each with the topic that an error names: its source
+        topic, or the ledger. As long as the markers of the last transaction are being written, it asks again."""
         if self._since is None:
             self._since = time.monotonic()
         new = partitions.keys() - self._added

@@ -207,11 +207,11 @@ def test_a_topic_that_may_not_be_written_is_named_by_its_source_topic(engine, ea
     assert refusal.value.topic == "orders"
 
 
-def test_the_ledgers_topic_that_may_not_be_written_names_no_source_topic(engine, east, west, work):
+def test_the_ledgers_topic_that_may_not_be_written_is_named_itself(engine, east, west, work):
     west.refusals[ProduceRequest, LEDGER].append(TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(AuthorizationRefused) as refusal:
         engine.record(*LEDGER, [(b"k", b"v")])
-    assert refusal.value.topic is None
+    assert refusal.value.topic == LEDGER.topic
 
 
 def test_a_zombie_writes_nothing_and_aborts_nothing_of_its_successor(lane_task, engine, east, west, work):
