@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -38,6 +38,7 @@ HEADER = 61
 INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90
 UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, UNSUPPORTED_VERSION = 3, 1, 35
 INVALID_TXN_STATE, OPERATION_NOT_ATTEMPTED = 48, 55
+FENCED_LEADER_EPOCH = 74
 REQUESTS = {
     each.API_KEY: each
     for each in (
@@ -49,6 +50,7 @@ REQUESTS = {
         ProduceRequest,
         EndTxnRequest,
         FetchRequest,
+        ListOffsetsRequest,
     )
 }
 KAFKA_4_3 = {
@@ -60,6 +62,7 @@ KAFKA_4_3 = {
     ProduceRequest: 13,
     EndTxnRequest: 5,
     FetchRequest: 17,
+    ListOffsetsRequest: 11,
 }
 KAFKA_2_8 = {
     ApiVersionsRequest: 3,
@@ -70,6 +73,7 @@ KAFKA_2_8 = {
     ProduceRequest: 9,
     EndTxnRequest: 3,
     FetchRequest: 12,
+    ListOffsetsRequest: 6,
 }
 """The highest version of each request."""
 
@@ -360,6 +364,23 @@ class WireBroker:
             topics.append(FetchResponse.FetchableTopicResponse(topic=topic.topic, partitions=partitions))
         return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics)
 
+    def _offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        kind = ListOffsetsResponse.ListOffsetsTopicResponse
+        topics = []
+        for topic in request.topics:
+            partitions = []
+            for asked in topic.partitions:
+                tp = TopicPartition(topic.name, asked.partition_index)
+                code = self._refused(request, tp) or (FENCED_LEADER_EPOCH if asked.current_leader_epoch < self.logs[tp].epoch else 0)
+                offset = -1 if code else 0 if asked.timestamp == -2 else self.logs[tp].end
+                partitions.append(
+                    kind.ListOffsetsPartitionResponse(
+                        partition_index=tp.partition, error_code=code, timestamp=-1, offset=offset, leader_epoch=self.logs[tp].epoch
+                    )
+                )
+            topics.append(kind(name=topic.name, partitions=partitions))
+        return ListOffsetsResponse(throttle_time_ms=0, topics=topics)
+
     def _fetched(self, asked: object, log: Log, code: int, records: bytes, isolation: int) -> object:
         kind = FetchResponse.FetchableTopicResponse.PartitionData
         diverging = None if log.diverged is None else kind.EpochEndOffset(epoch=log.epoch, end_offset=log.diverged)
@@ -385,6 +406,7 @@ class WireBroker:
         EndTxnRequest: _end_transaction,
         ProduceRequest: _produce,
         FetchRequest: _fetch,
+        ListOffsetsRequest: _offsets,
     }
 
 
