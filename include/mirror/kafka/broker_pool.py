@@ -212,7 +212,8 @@ def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None) -> M
     topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     body = MetadataRequest(version=version, topics=topics, allow_auto_topic_creation=False).encode()
     answers: list[Metadata] = []
-    connection.send_parts(METADATA, version, [body], partial(metadata, version=version), answers.append)
+    connection.queue_parts(METADATA, version, [body], partial(metadata, version=version), answers.append)
+    connection.flush()
     try:
         while not answers:
             connection.receive()

@@ -21,6 +21,7 @@ from mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from mirror.kafka.broker_connection import BrokerConnection
+    from mirror.kafka.fetch_response import FetchResponse
 
 _SECONDS = 3.0
 """How long an answer may take until librdkafka's client is asked instead, which waits as long as the user wants."""
@@ -205,9 +206,10 @@ class ClusterConnections:
             version = self._version(connection, answers.LIST_OFFSETS, answers.LIST_OFFSETS_OLDEST, answers.LIST_OFFSETS_NEWEST)
             for question, into in zip(questions, listed, strict=True):
                 body = answers.offsets_request(leaders, question.timestamp, question.committed)
-                connection.send_parts(
+                connection.queue_parts(
                     answers.LIST_OFFSETS, version, [body], answers.listed_offsets, lambda answer, into=into: into.update(answer.partitions)
                 )
+            connection.flush()
             connections.append(connection)
         for connection in connections:
             while connection.in_flight:
@@ -244,23 +246,25 @@ class ClusterConnections:
         connection: "BrokerConnection", fetched: Mapping[TopicPartition, Any], ends: Mapping[TopicPartition, int], limits: Any
     ) -> None:
         """Fetches every partition up to its end."""
-        from mirror.kafka.batch_fetch import diverged_at, fetch_request
+        from mirror.kafka.batch_fetch import ask_for
 
         waits = 0
         while short := {tp: there for tp, there in fetched.items() if there.position < ends[tp]}:
             before = sum(there.position for there in short.values())
+            answers: list[FetchResponse] = []
             # Brokers fill an answer in the order of the question.
-            answer = connection.ask(fetch_request(dict(sorted(short.items(), key=lambda item: item[1].bytes)), limits))
+            ask_for(connection, dict(sorted(short.items(), key=lambda item: item[1].bytes)), limits, answers.append)
+            connection.receive()
+            (answer,) = answers
             if answer.error_code:
                 raise NotClean(f"a fetch has the error code {answer.error_code}")
-            for topic in answer.responses:
-                for partition in topic.partitions:
-                    tp = TopicPartition(topic.topic, partition.partition_index)
-                    if partition.error_code or diverged_at(partition) is not None:
-                        raise NotClean(f"{tp} has the error code {partition.error_code}, or another log")
-                    fetched[tp].add(partition)
-                    if fetched[tp].old is not None:
-                        raise NotClean(f"{tp} has records of an old format")
+            for data in answer.partitions:
+                tp = TopicPartition(data.topic, data.partition)
+                if data.error_code or data.diverged_at is not None:
+                    raise NotClean(f"{tp} has the error code {data.error_code}, or another log")
+                fetched[tp].add(data)
+                if fetched[tp].old is not None:
+                    raise NotClean(f"{tp} has records of an old format")
             waits = 0 if sum(there.position for there in short.values()) > before else waits + 1
             if waits >= _NO_PROGRESS:
                 raise NotClean("the end of a range is not there")

@@ -149,7 +149,10 @@ class WireBroker:
         return [each for each in self.requests if isinstance(each, request)]
 
     def close(self) -> None:
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)  # an accept that waits would take one more connection
         self._server.close()
+        self._thread.join()
         self.hang_up()
 
     def hang_up(self) -> None:
