@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mirror.audit.model import DIFFERENT
-from mirror.audit.report import errors_of, lines_of
-from mirror.audit.run import names, times
 from mirror.cli.answer import DONE, FAILED, Answer
 from mirror.cli.progress import Counter, progress
 from mirror.config import Flow
@@ -32,7 +30,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     A topic that was never copied is a failure of the flow that is named; without a name it has to be a topic of one of them.
     """
-    from mirror.audit.run import audit
+    from mirror.audit.report import errors_of, lines_of
+    from mirror.audit.run import audit, names, times
 
     topics = names(options.topics)
     result = audit(
@@ -69,6 +68,8 @@ def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
 
 def _by(options: argparse.Namespace) -> str:
     """What is asked for: the same command once more is the next try of it."""
+    from mirror.audit.run import names
+
     return " ".join([options.command, *names(options.topics), *filter(None, (options.start, options.end))])
 
 

@@ -2,20 +2,21 @@
 
 import argparse
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from mirror.audit.model import AuditResult
-from mirror.audit.report import errors_of, lines_of
-from mirror.audit.run import names
-from mirror.backfill.live import Copy
 from mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER, BackfillRequest, time_interval
-from mirror.backfill.run import BackfillOutcome, run_backfill
-from mirror.backfill.summary import BackfillSummary, summary
 from mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from mirror.cli.audit import comparer
 from mirror.cli.copy import by_hand, copier
 from mirror.cli.options import Parser
 from mirror.config import Flow
 from mirror.errors import UsageError
+
+if TYPE_CHECKING:
+    from mirror.audit.model import AuditResult
+    from mirror.backfill.live import Copy
+    from mirror.backfill.run import BackfillOutcome
+    from mirror.backfill.summary import BackfillSummary
 
 _HEAD = ("topic", "partition", "from", "to", "offsets", "provisional")
 
@@ -42,6 +43,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     Where no flow is named, topics that this one does not mirror are left to the others.
     """
+    from mirror.audit.run import names
+
     request = BackfillRequest(
         time_interval(options.start, options.end),
         names(options.topics),
@@ -61,6 +64,10 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _filled(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> Answer:
+    from mirror.audit.report import errors_of, lines_of
+    from mirror.backfill.run import run_backfill
+    from mirror.backfill.summary import summary
+
     run_name = by_hand("backfill")
     copy: Copy = copier(flow, options, run_name)
     filled = run_backfill(flow, request, copy, options.dry_run, run_name)
@@ -72,7 +79,7 @@ def _filled(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -
     return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, lines)
 
 
-def _audited(flow: Flow, filled: BackfillOutcome, options: argparse.Namespace) -> AuditResult | None:
+def _audited(flow: Flow, filled: "BackfillOutcome", options: argparse.Namespace) -> "AuditResult | None":
     """Both sides of the interval compared; None if there is nothing in it."""
     from mirror.audit.run import audit
 
@@ -80,14 +87,16 @@ def _audited(flow: Flow, filled: BackfillOutcome, options: argparse.Namespace) -
     return audit(flow, source_offsets=offsets, compare=comparer(flow, options)) if offsets else None
 
 
-def _would(filled: BackfillOutcome) -> Answer:
+def _would(filled: "BackfillOutcome") -> Answer:
+    from mirror.backfill.summary import summary
+
     done = summary(filled.resolution, filled.live, filled.history)
     errors = done.errors
     sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
     return Answer(FAILED if errors else DONE, _document(filled, done), errors, [*_lines(filled), sentence])
 
 
-def _document(filled: BackfillOutcome, done: BackfillSummary) -> dict[str, object]:
+def _document(filled: "BackfillOutcome", done: "BackfillSummary") -> dict[str, object]:
     document = done.as_document()
     return {
         "summary": {name: value for name, value in document.items() if name != "errors"},
@@ -97,7 +106,7 @@ def _document(filled: BackfillOutcome, done: BackfillSummary) -> dict[str, objec
     }
 
 
-def _lines(filled: BackfillOutcome) -> list[Piece]:
+def _lines(filled: "BackfillOutcome") -> list[Piece]:
     rows = [
         (interval.topic, interval.partition, interval.start, interval.end, interval.offsets, "yes" if interval.is_provisional else "")
         for interval in filled.resolution.intervals

@@ -1,15 +1,15 @@
 """`freshness`: what the freshness DAG judges, by hand and at this moment."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from mirror.alerts.channels import connections_of, send_by
-from mirror.alerts.check import evaluate, observe_for_alerts, test_alert
-from mirror.alerts.lag import LatePartition
-from mirror.alerts.limits import limits_of
 from mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from mirror.config import Flow
 from mirror.errors import MirrorError, UsageError
 from mirror.status.formatting import duration
+
+if TYPE_CHECKING:
+    from mirror.alerts.lag import LatePartition
 
 _HEAD = ("topic", "partition", "records", "waiting")
 _SHOWN = 10
@@ -25,6 +25,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
     the ledger alone, and nothing is sent."""
+    from mirror.alerts.check import evaluate, observe_for_alerts
+    from mirror.alerts.limits import limits_of
+
     if options.test_alert:
         return _tested(flow)
     seen = observe_for_alerts(flow)
@@ -44,6 +47,9 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _tested(flow: Flow) -> Answer:
+    from mirror.alerts.channels import connections_of, send_by
+    from mirror.alerts.check import test_alert
+
     connections = connections_of(flow)
     if not connections:
         raise UsageError(f"{flow.name} sends alerts to nobody.", next="Set mirror.alert.connections to the ids of Airflow connections.")
@@ -56,7 +62,7 @@ def _tested(flow: Flow) -> Answer:
     return Answer(FAILED if failed else DONE, {"sent": took}, errors, "\n".join(lines))
 
 
-def _row(each: LatePartition) -> tuple[object, ...]:
+def _row(each: "LatePartition") -> tuple[object, ...]:
     return (each.status.topic, each.status.partition, each.records, duration(each.seconds))
 
 

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterable
 
-from mirror.audit.run import names
 from mirror.cli.answer import FAILED, Answer
 from mirror.errors import NothingSelected
 
@@ -18,6 +17,8 @@ def asked_for(options: argparse.Namespace) -> frozenset[str]:
     given = getattr(options, option, None) if option is not None else None
     if not given:
         return frozenset()
+    from mirror.audit.run import names
+
     return frozenset(names(given)) if option == TOPICS else frozenset((given,))
 
 

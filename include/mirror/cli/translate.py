@@ -1,15 +1,16 @@
 """`translate`: where a group would go on on the target."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from mirror.cli.options import Parser
 from mirror.config import Flow
 from mirror.errors import NoGroupOffsets
-from mirror.status.group_position import group_position
-from mirror.sync.groups.translate import GroupOffset
 from mirror.translation.translate import BY_MAP
+
+if TYPE_CHECKING:
+    from mirror.sync.groups.translate import GroupOffset
 
 _HEAD = ("topic", "partition", "offset", "remote topic", "position", "answer", "read again", "ahead")
 
@@ -25,6 +26,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     Where no flow is named, the group may be one of another flow's source.
     """
+    from mirror.status.group_position import group_position
+
     try:
         found = group_position(flow, options.group)
     except NoGroupOffsets as error:
@@ -39,7 +42,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(FAILED if found.errors else DONE, result, found.errors, [*lines, _summary(found.offsets)], frozenset((options.group,)))
 
 
-def _row(each: GroupOffset) -> tuple[object, ...]:
+def _row(each: "GroupOffset") -> tuple[object, ...]:
     answer = each.translated
     numbers = ("-" if number is None else number for number in (answer.target, answer.reread))
     position, reread = numbers
@@ -47,7 +50,7 @@ def _row(each: GroupOffset) -> tuple[object, ...]:
     return (*each.source, each.committed.offset, each.remote.topic, position, kind, reread, answer.ahead)
 
 
-def _document(each: GroupOffset) -> dict[str, Any]:
+def _document(each: "GroupOffset") -> dict[str, Any]:
     answer = each.translated
     return {
         "topic": each.source.topic,
@@ -64,7 +67,7 @@ def _document(each: GroupOffset) -> dict[str, Any]:
     }
 
 
-def _summary(offsets: tuple[GroupOffset, ...]) -> str:
+def _summary(offsets: "tuple[GroupOffset, ...]") -> str:
     answers = [offset.translated for offset in offsets]
     known = sum(answer.reread or 0 for answer in answers)
     open_ones = sum(1 for answer in answers if answer.target is not None and answer.reread is None)

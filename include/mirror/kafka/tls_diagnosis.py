@@ -9,9 +9,10 @@ import socket
 import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cryptography import x509
+if TYPE_CHECKING:
+    from cryptography import x509
 
 KEPT = ("ssl.ca.pem", "ssl.certificate.pem", "ssl.endpoint.identification.algorithm")
 """The settings that an explanation needs; none of them is a secret."""
@@ -45,6 +46,8 @@ def _about_us(settings: Mapping[str, Any], alias: str) -> str:
     pem = settings.get("ssl.certificate.pem")
     if not pem:
         return f"the broker asks for a client certificate, and {alias}.ssl.keystore.* names none"
+    from cryptography import x509  # it takes as long to load as the Kafka client, and is for errors alone
+
     ours = x509.load_pem_x509_certificate(str(pem).encode())
     named = f"the client certificate {_name(ours.subject)} in {alias}.ssl.keystore.*"
     if _is_over(ours):
@@ -90,7 +93,7 @@ def _verifying(settings: Mapping[str, Any]) -> ssl.SSLContext:
     return context
 
 
-def _certificate(host: str, port: int) -> x509.Certificate | None:
+def _certificate(host: str, port: int) -> "x509.Certificate | None":
     """The broker's certificate, whatever it is worth: it is only looked at, and nothing is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -99,6 +102,8 @@ def _certificate(host: str, port: int) -> x509.Certificate | None:
         der = _handshake(host, port, context, host)
     except OSError:
         return None
+    from cryptography import x509
+
     return x509.load_der_x509_certificate(der) if der else None
 
 
@@ -110,7 +115,7 @@ def _handshake(host: str, port: int, context: ssl.SSLContext, name: str) -> byte
         return secured.getpeercert(binary_form=True)
 
 
-def _is_over(certificate: x509.Certificate) -> bool:
+def _is_over(certificate: "x509.Certificate") -> bool:
     return certificate.not_valid_after_utc < datetime.now(UTC)
 
 
@@ -118,11 +123,13 @@ def _day(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def _name(name: x509.Name) -> str:
+def _name(name: "x509.Name") -> str:
     return f"'{name.rfc4514_string()}'"
 
 
-def _hosts(certificate: x509.Certificate) -> str:
+def _hosts(certificate: "x509.Certificate") -> str:
+    from cryptography import x509
+
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
