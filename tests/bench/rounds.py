@@ -26,7 +26,8 @@ _WARM_SECONDS, _QUICK_WARM_SECONDS = 60.0, 15.0
 _LAST_SECONDS = 90.0
 _SETTINGS = {
     "source->target.mirror.rounds.seconds": "1",
-    "source->target.mirror.copy.interval.seconds": "60",
+    "source->target.mirror.copy.interval.seconds": "600",  # one change of runs in the minutes that are measured
+    "source->target.mirror.run.max.seconds": "600",
     "source->target.refresh.topics.interval.seconds": "604800",
 }
 
