@@ -32,6 +32,7 @@ _QUICK_SHARE = 10
 OURS, MM2_TUNED = "ours", "MM2 tuned"
 _LOOK_EVERY_SECONDS = 0.1
 _DEADLINE_SECONDS = 300.0
+_LEAST_MICROSECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ def rows(backlog: Backlog, batches: str, copies: Mapping[str, Sequence[Copy]]) -
     for name, ways in figures.items():
         cells: list[str] = []
         for way, values in ways.items():
-            cells += [spread(values, 2), f"{median(values) / max(median(figures[OURS][way]), 1e-9):.1f}"]
+            least = median(figures[OURS][way])
+            # Of a backlog that was too small nothing is left when the start is taken out.
+            cells += [spread(values, 2), f"{median(values) / least:.1f}" if least >= _LEAST_MICROSECONDS else "–"]
         source, target = (
             median([getattr(run.part, side) / run.part_records * 1e6 for run in copies[name]]) for side in ("source", "target")
         )
