@@ -15,12 +15,13 @@ from services.java import ROOT
 class CopyProcess:
     """One copy through Spark, which can be killed or frozen as a whole, as a host that dies or hangs does it."""
 
-    def __init__(self, config: Path, log: Path) -> None:
+    def __init__(self, config: Path, log: Path, *options: str) -> None:
+        """`options` are those of the command."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mirror", "--config", str(config), "copy"],
+                [sys.executable, "-m", "mirror", "--config", str(config), "copy", *options],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -9,8 +9,10 @@ from mirror.errors import Overtaken
 from mirror.offsets.partition import TopicPartition
 from services.java import older_jars
 from services.kafka import KafkaCluster
+from tests.faults.copy_process import CopyProcess
 from tests.integration.stored_batches import stored
 from tests.session import running
+from tests.waiting import eventually
 
 BATCHES = {"source->target.mirror.engine": "batches", "source->target.mirror.lanes": "1"}
 SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "40000"}
@@ -19,7 +21,7 @@ SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "40000"}
 @pytest.fixture(scope="module")
 def older(services_directory):
     """A broker of Kafka 3.9."""
-    cluster = KafkaCluster(services_directory / "older", "older", jars=older_jars())
+    cluster = KafkaCluster(services_directory / "older", "older", jars=older_jars(), proxied=True)
     with running(cluster):
         yield cluster
 
@@ -64,6 +66,51 @@ def left_open(mirroring, topic, remote):
     (moved,) = zombie.copy([work], TransactionLimits(20_000, 10.0))
     assert moved.records
     return zombie
+
+
+def test_a_copy_that_is_killed_in_a_transaction_of_3_9_leaves_nothing_behind(older, east, make_pair, make_mirroring, tmp_path):
+    """Twice: the broker has batches of a transaction that nobody will end, and the next copy has to."""
+    pair = make_pair(east, older)
+    mirroring = make_mirroring(pair, BATCHES | SEVERAL_TRANSACTIONS)
+    topic = pair.topic("orders")
+    remote = pair.remote(topic)
+    produced(mirroring, topic, seeds=(1, 2, 3))
+    mirroring.refresh()
+    file = pair.properties(extra=BATCHES | SEVERAL_TRANSACTIONS | {"target.bootstrap.servers": older.proxied_bootstrap})
+    copied = 0
+    for _ in range(2):
+        copied = killed_in_a_transaction(mirroring, remote, copied, CopyProcess(file, tmp_path / "copies.log", "--without-spark"), older)
+    assert mirroring.copy().state == "done"
+    mirroring.assert_mirrored(topic)
+
+
+def killed_in_a_transaction(mirroring, remote, committed, copy, cluster):
+    """Kills the copy when it has committed more than before, and a transaction is open; gives how many records are committed."""
+
+    def reached(isolation):
+        counts = mirroring.oracle.count(mirroring.target, remote, isolation)
+        return sum(count.records for count in counts), [count.end for count in counts]
+
+    def is_in_a_transaction():
+        nonlocal committed
+        cluster.network.hold_answers()
+        (records, stable_ends), (_, ends) = reached("read_committed"), reached("read_uncommitted")
+        if records > committed and stable_ends != ends:
+            committed = records
+            return True
+        assert copy.running, copy.log.read_text()
+        cluster.network.heal()
+        return False
+
+    cluster.network.delay(20)
+    try:
+        eventually(is_in_a_transaction, "a transaction is open")
+        assert copy.kill()
+    finally:
+        cluster.network.delay(0)
+        cluster.network.drop()
+        cluster.network.heal()
+    return committed
 
 
 def test_a_broker_of_3_9_gives_its_batches(older, west, make_pair, make_mirroring):
