@@ -54,6 +54,16 @@ def test_no_work_looks_at_no_batch():
     assert choose([planned(0, 10, BLOCKED)], {}) == ({0: STUCK}, [])
 
 
+def test_what_a_producer_with_the_default_batch_size_fills_goes_in_batches():
+    # 16,384 bytes hold 15 records of 1 KB in 15,700 bytes; every tenth batch was sent before it was full.
+    sample = BatchSample(10, 9 * 15_700 + 8_400, 9 * 15 + 8)
+    assert choose([planned(0, 100_000)], {0: sample})[0] == {}
+
+
+def test_records_of_which_a_batch_holds_few_are_encoded_anew():
+    assert choose([planned(0, 100_000)], {0: BatchSample(10, 10 * 16_000, 10 * 8)})[0] == {0: SMALL}
+
+
 def test_few_records_that_are_large_are_worth_a_look():
     assert choose([planned(0, 100, records=10, bytes=10_000_000)], {0: LARGE}) == ({}, [0])
 
@@ -85,8 +95,8 @@ def test_a_partition_without_a_sample_and_one_that_was_stuck_begin_with_records(
     assert choose(ranges, {0: LARGE}) == ({1: NOT_READ, 2: STUCK}, [0, 1])
 
 
-def test_batches_are_worth_it_from_16_kb_and_15_records_on():
-    at_the_border = {0: BatchSample(3, 3 * 16_384, 45), 1: BatchSample(3, 3 * 16_384 - 1, 45), 2: BatchSample(3, 3 * 16_384, 44)}
+def test_batches_are_worth_it_from_12_kb_and_12_records_on():
+    at_the_border = {0: BatchSample(3, 3 * 12_288, 36), 1: BatchSample(3, 3 * 12_288 - 1, 36), 2: BatchSample(3, 3 * 12_288, 35)}
     assert choose([planned(number, 100_000) for number in range(3)], at_the_border)[0] == {1: SMALL, 2: SMALL}
 
 
