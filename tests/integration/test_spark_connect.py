@@ -12,12 +12,12 @@ import pytest
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
-from services.spark import SparkConnectServer
+from services.ports import LOOPBACK
+from services.spark_connect import TOKEN, SparkConnectServer, client_environment
 from tests.integration.access import JAAS, acl
 from tests.integration.consumers import set_offsets
 from tests.waiting import eventually
 
-TOKEN = "a-token-of-the-tests"
 PASSWORD = "tr0ub4dor-and-3-more"
 RECORDS = 3_000
 # It leaves a task on the server that nobody waits for: its function is the library's of Python, which every worker has.
@@ -30,21 +30,6 @@ with flow_session(load([sys.argv[1]]).flow(sys.argv[2]), "audit", "its DAG", sys
 """
 
 
-class SparkServer(SparkConnectServer):
-    """A server that keeps the events of what ran."""
-
-    def __init__(self, directory: Path) -> None:
-        self._events = directory / "events"
-        self._events.mkdir(parents=True)
-        options = {"enabled": "true", "dir": self._events.as_uri(), "compress": "false", "rolling.enabled": "false"}
-        events = " ".join(f"-Dspark.eventLog.{name}={value}" for name, value in options.items())
-        super().__init__(directory, TOKEN, environment={"SPARK_SUBMIT_OPTS": events})
-
-    def events(self) -> str:
-        """What Spark's page shows is made of: the properties, plans and results of all that ran."""
-        return "".join(file.read_text(errors="replace") for file in self._events.iterdir())
-
-
 def encodings(secret: str) -> set[str]:
     """The secret as it is, in hexadecimal digits, and what of it is the same in any text in base64, at each of three places in that."""
     plain = secret.encode()
@@ -53,9 +38,9 @@ def encodings(secret: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def spark(services_directory: Path) -> Iterator[SparkServer]:
+def spark(services_directory: Path) -> Iterator[SparkConnectServer]:
     """The server of all tests here."""
-    server = SparkServer(services_directory / "spark-connect")
+    server = SparkConnectServer(services_directory / "spark-connect")
     try:
         server.start()
         yield server
@@ -64,7 +49,7 @@ def spark(services_directory: Path) -> Iterator[SparkServer]:
 
 
 @pytest.fixture
-def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkConnectServer, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
     """Starts `copy --json` on the server; of a topic of four partitions, in small transactions."""
     lanes = {"source->target.mirror.lanes": "4", "source->target.mirror.transaction.max.bytes": "20000"}
     config = pair.properties(extra=lanes)
@@ -74,7 +59,7 @@ def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: 
     def start() -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", "--master", spark.master]
         return subprocess.Popen(
-            command, env=spark.environment(), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
+            command, env=client_environment(), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
         )
 
     return start
@@ -96,7 +81,7 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     west: KafkaCluster,
     make_pair: Callable[..., ClusterPair],
     oracle: Oracle,
-    spark: SparkServer,
+    spark: SparkConnectServer,
     tmp_path: Path,
 ) -> None:
     source = make_cluster("east", users={"mirror": PASSWORD})
@@ -119,12 +104,13 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     oracle.create_topic(source.bootstrap, topic, 4)
     oracle.produce(source.bootstrap, topic, RECORDS, seed=3)
     set_offsets(source.bootstrap, f"shop-{pair.mark}", {(topic, 0): 5})
-
     # Two commands name the server, and the third finds it by the flow's connection, as its DAGs do.
+    connection = f"spark-connect://mirror:{TOKEN}@{LOOPBACK}:{spark.port}"
+
     def run(*command: str) -> dict:
         started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
         with log.open("ab") as output:
-            variables = spark.environment(SPARK_CONNECT_AUTHENTICATE_TOKEN="", AIRFLOW_CONN_MIRROR_SPARK=spark.connection)
+            variables = client_environment("", AIRFLOW_CONN_MIRROR_SPARK=connection)
             return flow_answer(subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True))
 
     def result_of(*command: str) -> dict:
@@ -146,21 +132,21 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
         assert not [secret for secret in encodings(PASSWORD) | {TOKEN} if secret in text], place
 
 
-def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pair: ClusterPair, spark: SparkServer) -> None:
+def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pair: ClusterPair, spark: SparkConnectServer) -> None:
     program = [sys.executable, "-c", LEFT_BEHIND, str(pair.properties()), pair.flow, spark.master]
-    killed = subprocess.Popen([*program, "sleep", "30"], env=spark.environment())
+    killed = subprocess.Popen([*program, "sleep", "30"], env=client_environment())
     try:
         eventually(lambda: f"mirror audit {pair.flow} into " in spark.events(), "the task")
     finally:
         killed.kill()
         killed.wait()
-    begun = [subprocess.run(program, env=spark.environment(), capture_output=True, text=True, check=True) for _ in range(2)]
+    begun = [subprocess.run(program, env=client_environment(), capture_output=True, text=True, check=True) for _ in range(2)]
     assert ["was interrupted" in each.stderr for each in begun] == [True, False], begun
     assert begun[0].stdout == "began\n"
 
 
 def test_server_that_is_killed_in_the_middle_is_one_error_and_the_next_run_is_exact(
-    start_copy: Callable[..., "subprocess.Popen[str]"], pair: ClusterPair, oracle: Oracle, spark: SparkServer
+    start_copy: Callable[..., "subprocess.Popen[str]"], pair: ClusterPair, oracle: Oracle, spark: SparkConnectServer
 ) -> None:
     oracle.produce(pair.source_bootstrap, pair.topic("orders"), 20 * RECORDS, seed=2)
     seen = spark.log().count(" begins: ")

@@ -24,8 +24,8 @@ AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "repor
 """The audit's modules that are pure; the others read."""
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
 """The page runs inside Airflow's api-server; this one module of it knows that."""
-SPARK_CONNECT = Path("spark/connect.py")
-"""The one module that talks to Spark; drivers of spark-submit are in jobs/."""
+SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"))
+"""The modules that talk to Spark; drivers of spark-submit are in jobs/."""
 BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisions", "kafka")
 """Rooms that know no flow and no property."""
 AIRFLOW_COMPAT = Path("airflow/compat.py")
@@ -85,7 +85,7 @@ def refused(relative: Path, module: str) -> bool:
         allowed = within(module, "airflow.plugins_manager") if relative == PLUGIN else relative == AIRFLOW_COMPAT or is_public(module)
         return not allowed or (package != "airflow" and relative != PLUGIN)
     if top in ("pyspark", "grpc", "pyarrow"):
-        return relative != SPARK_CONNECT
+        return relative not in SPARK_CONNECT
     if top in CLIENTS:
         return package != "kafka" and relative.parent not in ENGINES
     if top in ("services", "tests", "tools", "dags", "jobs", "plugins"):

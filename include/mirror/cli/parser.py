@@ -66,8 +66,12 @@ def parser() -> Parser:
     _add(steps, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)
     _add(steps, "heartbeats", "write one heartbeat for each pair of clusters that beats", step.run, writes=True)
     _add(steps, "refresh-groups", "find the consumer groups whose offsets are translated; writes nothing", step.run)
-    _add(steps, "checkpoints", "translate group offsets and write checkpoints", step.run, writes=True)
-    _add(steps, "group-offsets", "commit translated offsets for groups that are idle on the target", step.run, writes=True)
+    checkpoints = _add(steps, "checkpoints", "translate group offsets and write checkpoints", step.run_groups, writes=True)
+    group_offsets = _add(
+        steps, "group-offsets", "commit translated offsets for groups that are idle on the target", step.run_groups, writes=True
+    )
+    for by_group in (checkpoints, group_offsets):
+        by_group.add_argument("--master", metavar="URL", help="translate on this Spark cluster, however few groups there are")
     translating = _add(steps, "translate", "say where a group would go on on the target; writes nothing", translate.run)
     translate.add_arguments(translating)
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)

@@ -4,10 +4,22 @@ import argparse
 
 from mirror.cli.answer import DONE, FAILED, Answer
 from mirror.config import Flow
-from mirror.sync.step import run_step
+from mirror.sync.step import StepResult, run_step
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs the step that is named as the command; with `--dry-run` it writes nothing."""
-    done = run_step(options.command, flow, getattr(options, "dry_run", False))
+    return _answer(run_step(options.command, flow, getattr(options, "dry_run", False)))
+
+
+def run_groups(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Runs a step that works group by group; with `--master` on that Spark cluster, however few groups there are."""
+    if not options.master:
+        return run(flow, options)
+    from mirror.sync.groups.job import group_step_on_master
+
+    return _answer(group_step_on_master(options.command, flow, options.dry_run, options.master))
+
+
+def _answer(done: StepResult) -> Answer:
     return Answer(FAILED if done.errors else DONE, done.result, done.errors, "\n".join(done.lines))

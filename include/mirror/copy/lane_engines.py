@@ -2,10 +2,15 @@
 
 import socket
 import sys
+from threading import Lock
 
 from mirror.copy.engine import LaneEngines
 from mirror.copy.model import AUTO, RECORDS, LaneTask
 from mirror.errors import WorkerUnprepared
+
+_ONE_IMPORT = Lock()
+"""Lanes open their engines side by side: a thread that waits for an import that fails in another one gets half a module, without a word of
+what is missing."""
 
 
 def engines_of(task: LaneTask) -> LaneEngines:
@@ -15,8 +20,9 @@ def engines_of(task: LaneTask) -> LaneEngines:
     if task.engine == RECORDS:
         return LaneEngines(ConfluentEngine)
     try:
-        from mirror.copy.batches.engine import BatchEngine
-        from mirror.copy.batches.sampler import SourceBatchSampler
+        with _ONE_IMPORT:
+            from mirror.copy.batches.engine import BatchEngine
+            from mirror.copy.batches.sampler import SourceBatchSampler
     except ModuleNotFoundError as missing:
         host, module = socket.gethostname(), missing.name or ""
         if task.engine == AUTO:

@@ -1,5 +1,7 @@
 """Errors of a Spark server that stays (Spark Connect). What a job of spark-submit may end with is among the lanes' errors."""
 
+from collections.abc import Sequence
+
 from mirror.errors.base import MirrorError, Runbook
 
 _EXACT = "What was committed stays, and the next run does what is left."
@@ -53,6 +55,16 @@ class SparkServerRefused(MirrorError):
             address,
             f"runs {what} {server}, and this is {what} {client}",
             f"Run the server with {what} {client}, or install its version here.",
+        )
+
+    @classmethod
+    def for_its_workers_python(cls, address: str, worker: str, client: str, hosts: Sequence[str]) -> "SparkServerRefused":
+        """Of a server whose executors, which run on these hosts, have a Python of another minor version than this client."""
+        listed = ", ".join(hosts[:5]) + (" …" if len(hosts) > 5 else "")
+        return cls(
+            address,
+            f"has workers with Python {worker}" + (f" (it runs tasks on {listed})" if listed else "") + f", and this is Python {client}",
+            f"Run its workers with Python {client} (PYSPARK_PYTHON in the server's environment names it), or the mirror with {worker}.",
         )
 
 

@@ -1,7 +1,7 @@
 """A Spark that stays: the tasks of a job as tasks of `mapInArrow` in a named session of a Spark Connect server.
 
-The one module of the library that imports pyspark. Each Spark task gets its share of the pickled tasks in the function itself, as bytes: no
-plan, log or event log of Spark shows more than the first few of them, which are pickle's own.
+Beside connect_workers.py no module of the library imports pyspark. Each Spark task gets its share of the pickled tasks in the function
+itself, as bytes: no plan, log or event log of Spark shows more than the first few of them, which are pickle's own.
 """
 
 import logging
@@ -18,8 +18,9 @@ from typing import Any
 from mirror.config import Flow
 from mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
 from mirror.spark import worker
-from mirror.spark.connect_errors import as_our_errors, first_line
+from mirror.spark.connect_errors import as_our_errors, first_line, our_error
 from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
+from mirror.spark.connect_workers import worker_error
 from mirror.spark.driver import of_prepared_workers
 from mirror.spark.log import LEVEL, level_for_job, write_lines
 from mirror.spark.package import code_digest, package
@@ -95,9 +96,11 @@ class ConnectSession:
                         [pyarrow.array([number] * len(given), pyarrow.int64()), pyarrow.array(given, pyarrow.binary())], ["share", "answer"]
                     )
 
-        with as_our_errors(self.url):
-            count = len(shares)
+        count = len(shares)
+        try:
             table = self._session.range(0, count, 1, count).mapInArrow(work, "share long, answer binary").toArrow()
+        except Exception as failure:  # noqa: BLE001 — the client raises its own, gRPC's and plain ones; each is raised as ours
+            raise worker_error(self._session, self.url.address, failure) or our_error(self.url.address, failure) from None
         answers: dict[int, list[Any]] = {number: [] for number in range(count)}
         for number, answer in zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True):
             answers[number].append(pickle.loads(answer))  # noqa: S301 — of our own code, on a server that has our secrets

@@ -1,5 +1,6 @@
 """What a failure of the Spark Connect client means, as an error of ours. Imports no Spark."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,8 @@ _LOST = (
     "RESPONSE_ALREADY_RECEIVED",
 )
 _INTERRUPTED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "cancelled", "canceled")
+_EXECUTOR = re.compile(r"\((\S+) executor \S+\): ")
+"""Where a task of Spark ran, as Spark says it of a task that failed."""
 _FULL = ("OutOfMemoryError", "Java heap space", "No space left on device")
 
 
@@ -34,18 +37,19 @@ def as_our_errors(url: ConnectUrl, closed: type[Exception] | None = None) -> Ite
 
 def our_error(address: str, failure: Exception) -> MirrorError:
     """What a failure of the client means."""
-    status, text, line = _status(failure), str(failure), first_line(failure)
+    status, text, line = _status(failure), str(failure), cause(failure)
     if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
         return SparkServerRefused.for_its_token(address)
-    if "PYTHON_VERSION_MISMATCH" in text:
-        return SparkServerRefused(address, f"has workers of another Python: {line}", "Run its workers with this Python's minor version.")
     if status == "UNAVAILABLE" or any(word in text for word in _LOST):
         return SparkServerUnavailable(address, line)
     if status == "RESOURCE_EXHAUSTED" or any(word in text for word in _FULL):
         return SparkServerUnavailable(address, f"it has no room, {line}")
     if status == "CANCELLED" or any(word in text for word in _INTERRUPTED):
         return SparkJobInterrupted(address)
-    return JobFailed(f"The job on the Spark server at {address} failed: {line}", next="Look at the server's log; the next run goes on.")
+    host = f" on {executor[1]}" if (executor := _EXECUTOR.search(text)) else ""
+    return JobFailed(
+        f"The job on the Spark server at {address} failed{host}: {line}", next="Look at the server's log; the next run goes on."
+    )
 
 
 def _status(failure: Exception) -> str:
@@ -60,3 +64,20 @@ def _status(failure: Exception) -> str:
 def first_line(failure: Exception) -> str:
     """The beginning of what a failure says, for a sentence."""
     return next((line.strip() for line in str(failure).splitlines() if line.strip()), type(failure).__name__)[:300]
+
+
+def cause(failure: Exception) -> str:
+    """What a failure says of its cause, for a sentence: the error below a Python traceback, else what a worker's Python wrote when it could
+    not start, else the first line."""
+    lines = str(failure).splitlines()
+    for number, line in enumerate(lines):
+        if line.endswith("Traceback (most recent call last):"):
+            errors = (below.strip() for below in lines[number + 1 :] if below.strip() and _indent(below) <= _indent(line))
+            return next(errors, first_line(failure))[:300]
+        if line.strip() == "Error from python worker:" and lines[number + 1 :] and not lines[number + 1].strip().startswith("Traceback"):
+            return lines[number + 1].strip()[:300]
+    return first_line(failure)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,5 +1,7 @@
 """A lane that chooses its engines: which are opened, in which order, and what happens to records that one of them cannot carry."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -259,6 +261,24 @@ def test_without_the_package_auto_takes_records_and_batches_say_what_is_missing(
     assert "has no module 'mirror.copy.batches.engine'" in engines.lacking
     with pytest.raises(WorkerUnprepared, match=r"mirror\.copy\.batches\.engine"):
         lane_engines.engines_of(replace(lane.task, engine=BATCHES))
+
+
+def test_lanes_side_by_side_say_all_what_is_missing(lane, monkeypatch):
+    """While one thread's import fails, the others wait for it, and get half a module."""
+
+    class Absent:
+        def find_spec(self, name, path=None, target=None):
+            if name == "crc32c":
+                time.sleep(0.05)
+                raise ModuleNotFoundError("No module named 'crc32c'", name="crc32c")
+
+    monkeypatch.setattr(lane_engines.sys, "meta_path", [Absent(), *lane_engines.sys.meta_path])
+    for module in [name for name in lane_engines.sys.modules if name == "crc32c" or name.startswith("mirror.copy.batches")]:
+        monkeypatch.delitem(lane_engines.sys.modules, module)
+    monkeypatch.delitem(lane_engines.sys.modules, "mirror.formats.record_batch", raising=False)
+    with ThreadPoolExecutor(4) as threads:
+        lanes = [threads.submit(lane_engines.engines_of, replace(lane.task, engine=BATCHES)) for _ in range(4)]
+    assert [type(each.exception()) for each in lanes] == [WorkerUnprepared] * 4
 
 
 def test_a_lane_that_lacks_the_engine_for_batches_says_so_once(lane, world, caplog):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,10 +50,10 @@ def group_job(flow: "Flow", step: str, names: Collection[str], dry_run: bool) ->
         yield files, Job(JOB, f"mirror {step} {flow.name}", [str(files.plan), str(files.result)])
 
 
-def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> StepResult:
-    """The step through a Spark job whose driver is on this host, or on a Spark that stays. Raises what the job reports, and JobFailed when
-    it ends without a word."""
-    master = master_by_hand(None, flow.value("mirror.spark.connection"))
+def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: bool, named: str | None = None) -> StepResult:
+    """The step through a Spark job whose driver is on this host, or on a Spark that stays: on the master that is named, else on that of the
+    flow's connection. Raises what the job reports, and JobFailed when it ends without a word."""
+    master = master_by_hand(named, flow.value("mirror.spark.connection"))
     if is_connect(master):
         from mirror.spark.connect import flow_session
 
@@ -131,6 +131,11 @@ def group_offsets_step(flow: "Flow", dry_run: bool = False) -> StepResult:
     return run_group_step("group-offsets", flow, None, dry_run, submit_by_hand)
 
 
+def group_step_on_master(name: str, flow: "Flow", dry_run: bool, master: str) -> StepResult:
+    """The step on this Spark cluster, however few groups the source has now. Raises what concerns a cluster as a whole."""
+    return run_group_step(name, flow, None, dry_run, partial(submit_by_hand, named=master), most_here=-1)
+
+
 @dataclass(frozen=True)
 class GroupStep:
     """`run` does it for some groups; what it gives can be added up, and `step_result` makes the step's answer of the sum."""
@@ -145,13 +150,16 @@ GROUP_STEPS: Mapping[str, GroupStep] = {
 }
 
 
-def run_group_step(name: str, flow: "Flow", known_groups: KnownGroups | None, dry_run: bool, submit: Submit) -> StepResult:
-    """Runs the step for the groups that are known, or for those that the source has now: here, or, where they are many
-    (mirror.checkpoints.spark.threshold), on Spark. Raises what concerns a cluster as a whole."""
+def run_group_step(
+    name: str, flow: "Flow", known_groups: KnownGroups | None, dry_run: bool, submit: Submit, most_here: int | None = None
+) -> StepResult:
+    """Runs the step for the groups that are known, or for those that the source has now: here, or, where they have more partitions than
+    `most_here` (None: mirror.checkpoints.spark.threshold), on Spark. Raises what concerns a cluster as a whole."""
     if known_groups is None:
         selected = selected_groups(flow)
         known_groups = KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
-    if known_groups.partitions > flow.value("mirror.checkpoints.spark.threshold"):
+    most = flow.value("mirror.checkpoints.spark.threshold") if most_here is None else most_here
+    if known_groups.names and known_groups.partitions > most:
         done = submit(flow, name, known_groups.names, dry_run)
     else:
         step = GROUP_STEPS[name]

@@ -1,5 +1,6 @@
 """The steps for many groups on Spark: how they are divided, what goes in and out, what becomes of a part that fails, and where they run."""
 
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
@@ -7,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.cli.step import run_groups
 from mirror.config import load
 from mirror.errors import ClusterUnreachable, JobFailed, ReportedError
 from mirror.spark.files import write_failure
 from mirror.sync.groups import checkpoints, job, offsets
 from mirror.sync.groups.checkpoints import CheckpointsResult
 from mirror.sync.groups.context import group_context
-from mirror.sync.groups.find import KnownGroups
+from mirror.sync.groups.find import KnownGroups, SelectedGroups
 from mirror.sync.groups.job import (
     GROUP_STEPS,
     MOST_AT_ONCE,
@@ -151,3 +153,12 @@ def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, mon
     monkeypatch.setattr(job, "submit", submit)
     assert submit_by_hand(flow_of(tmp_path), "checkpoints", ["a"], False).result == {"written": 3}
     assert masters == ["local[*,4]"]
+
+
+@pytest.mark.parametrize("names", [("a",), ()])
+def test_a_step_by_hand_runs_on_the_spark_that_is_named_however_few_groups_there_are(tmp_path, spark, monkeypatch, names):
+    flow = flow_of(tmp_path)
+    monkeypatch.setattr(job, "selected_groups", lambda _flow: SelectedGroups({name: {} for name in names}))
+    options = Namespace(command="checkpoints", dry_run=False, master="sc://127.0.0.1:15002")
+    assert run_groups(flow, options).result["written"] == len(names)
+    assert spark.sessions == [("checkpoints", "hand", options.master)][: len(names)], "no Spark is asked for nothing"
