@@ -140,8 +140,9 @@ class Rounds:
         ):
             log.warning("%s", line)
         runs = {tp: record.writer.run for tp, record in context.ledger.records.items()}
-        elsewhere = self.result.elsewhere(plan, runs, self._run, self.flow.value("mirror.lanes"))
-        self.result = self.result.planned(plan).copied(replace(plan, ranges=()), elsewhere)
+        lanes = self.flow.value("mirror.lanes")
+        elsewhere = self.result.elsewhere(plan, runs, self._run, lanes)
+        self.result = self.result.at_rest(plan, lanes).planned(plan).copied(replace(plan, ranges=()), elsewhere)
         self.plan = plan
 
     def _copied(self, copy: CopyRound) -> bool:

@@ -55,10 +55,16 @@ class RunResult:
         again = {planned.topic_partition for planned in plan.ranges}
         results = {result.lane: result for result in self.results}
         for answer in answers:
-            if answer.lane in results:
+            if answer.lane in results and plan.ranges:  # else no lane was tried again
                 results[answer.lane] = _without_errors(results[answer.lane], again)
             results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
         return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
+
+    def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
+        """The same without the errors of whole lanes that have no work by this newest plan: nothing of theirs is left undone."""
+        busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges}
+        results = (result if result.lane in busy else _without_errors(result, frozenset()) for result in self.results)
+        return replace(self, results=tuple(results))
 
     def then(self, later: "RunResult") -> "RunResult":
         """The same with the rounds that went on from the newest one."""

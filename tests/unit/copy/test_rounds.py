@@ -204,6 +204,37 @@ def test_an_error_of_a_lane_that_was_got_over_is_not_told_though_something_is_le
     assert (judged.state, judged.errors, judged.owed) == ("done", (), 4)
 
 
+def test_an_error_of_a_lane_without_work_since_is_not_told_though_another_lane_is_behind(mirror: Mirror) -> None:
+    """Another run copied meanwhile what the lane could not."""
+
+    def by_another_run() -> None:
+        mirror.copied["orders"], mirror.writers["orders"] = 3, "another run"
+        mirror.ends["clicks"] = 4
+
+    mirror.ends["orders"] = 3
+    assert lane_of("orders", 0, 16) != lane_of("clicks", 0, 16)
+    mirror.answers[0] = [ErrorReport("ClusterUnreachable", "the lane's own")]
+    mirror.answers[1] = [ErrorReport("ClusterUnreachable", "what stands")]
+    mirror.happenings[0] = by_another_run
+    judged = mirror.judged(mirror.run(due=10))
+    assert [error.code for error in judged.errors] == ["ClusterUnreachable"]
+    assert "what stands" in str(judged.errors[0])
+
+
+def test_an_error_of_a_lane_that_still_has_work_stays_until_it_is_tried_again(mirror: Mirror) -> None:
+    """Another run copied a part of it, and no further round was made."""
+
+    def by_another_run() -> None:
+        mirror.copied["orders"], mirror.writers["orders"] = 1, "another run"
+        mirror.stopped_at = mirror.clock
+
+    mirror.ends["orders"] = 3
+    mirror.answers[0] = [ErrorReport("ClusterUnreachable", "what stands")]
+    mirror.happenings[0] = by_another_run
+    judged = mirror.judged(mirror.run())
+    assert ([error.code for error in judged.errors], judged.owed) == (["ClusterUnreachable"], 2)
+
+
 def test_a_record_that_a_later_round_could_not_copy_is_told_once_and_what_is_left_is_owed(mirror: Mirror, caplog: Any) -> None:
     refused = RecordRefused("orders", 0, 3, "east.orders", "too large").report()
     mirror.ends = {"orders": 3}
