@@ -70,7 +70,7 @@ class SparkCluster:
 
     def executors(self) -> list[psutil.Process]:
         """The executors' JVMs that run now."""
-        return [process for worker in self._workers for process in self._below(worker) if _EXECUTOR in " ".join(_command(process))]
+        return [process for worker in self._workers for process in self._below(worker) if _EXECUTOR in " ".join(command_of(process))]
 
     def kill_executor(self) -> int:
         """kill -9 of one executor with its Python workers, as a host that dies; gives how many processes that were."""
@@ -178,7 +178,8 @@ class SparkConnectServer:
         return True
 
 
-def _command(process: psutil.Process) -> list[str]:
+def command_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing of one that has ended."""
     try:
         return list(process.cmdline())
     except psutil.Error:

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -12,7 +13,7 @@ from mirror.spark.package import INCLUDE
 from mirror.spark.start import installed_spark
 from services.ports import LOOPBACK, free_ports
 from services.processes import Server
-from services.spark import SparkCluster
+from services.spark import SparkCluster, command_of
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105 — of a server that lives as long as a test
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -44,7 +45,7 @@ class SparkConnectServer:
         return f"sc://{LOOPBACK}:{self.port}"
 
     def start(self) -> None:
-        """`kafka-mirror spark serve` with two cores. Returns when it listens."""
+        """`kafka-mirror spark serve` with two cores, unless it runs. Returns when it listens."""
         command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.port), "--cores", "2"]
         self._start(command, client_environment())
 
@@ -61,22 +62,31 @@ class SparkConnectServer:
 
     def kill(self) -> None:
         """kill -9 of the JVM and all below it, its Python workers too."""
-        assert self._server.pid is not None
-        for process in psutil.Process(self._server.pid).children(recursive=True):
-            process.kill()
+        for process in self._below():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         self._server.stop(timeout=20.0)
+
+    def freeze(self) -> None:
+        """SIGSTOP for the JVM and its Python workers: its host hangs."""
+        for process in self._below():
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+
+    def thaw(self) -> None:
+        """SIGCONT for all of them."""
+        for process in self._below():
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
     def kill_workers(self) -> int:
         """kill -9 of its Python workers alone, as the kernel does it when memory is short; how many processes that were."""
-        hit = [process for process in self._below() if any("pyspark.daemon" in part for part in process.cmdline())]
+        hit = [process for process in self._below() if "pyspark.daemon" in " ".join(command_of(process))]
         for process in hit:
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         psutil.wait_procs(hit, timeout=20)
         return len(hit)
-
-    def jvm(self) -> psutil.Process:
-        """The JVM of the server."""
-        return next(process for process in self._below() if process.name() == "java")
 
     def stop(self) -> None:
         """Ends it politely."""

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -15,14 +15,13 @@ from services.java import ROOT
 class CopyProcess:
     """One copy through Spark, which can be killed or frozen as a whole, as a host that dies or hangs does it."""
 
-    def __init__(self, config: Path, log: Path, *options: str) -> None:
+    def __init__(self, config: Path, log: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         """`options` are those of the command."""
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "mirror", "--config", str(config), "copy", *options],
-                env=environment,
+                env=environment or {**os.environ, "PYTHONPATH": str(ROOT / "include")},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -2,13 +2,14 @@
 itself. `python -m tests.faults.runner` plays longer series, and faults that hurt brokers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.spark_connect import SparkConnectServer
 from tests.faults.runner.__main__ import ALL, FAULTS, new_site
 from tests.faults.runner.decisions import DECISIONS
 from tests.faults.runner.results import Outcome, append, table
@@ -17,13 +18,24 @@ from tests.faults.runner.site import Site
 
 HITS = ("kill", "freeze", "kill", "freeze", "kill")
 DECIDED = ("restart", "ownership", "restart-again")
+ON_SERVER = ("server-worker", "server-slow", "client", "server-again", "server")
 IN_PROCESS = ("two", "stale-plan", "cut", "drop", "produce", "partitions", "delete-records")
 
 
+@pytest.fixture(scope="module")
+def spark_server(services_directory: Path) -> Iterator[SparkConnectServer]:
+    """A Spark that stays, for the rounds that need one: the first of them starts it."""
+    server = SparkConnectServer(services_directory / "spark-of-faults")
+    yield server
+    server.stop()
+
+
 @pytest.fixture
-def make_site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Callable[[], Site]:
+def make_site(
+    east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path, spark_server: SparkConnectServer
+) -> Callable[[], Site]:
     """A flow between the shared clusters, reached through their networks."""
-    return lambda: new_site(east, west, oracle, tmp_path)
+    return lambda: new_site(east, west, oracle, tmp_path, spark_server=spark_server)
 
 
 def played(make_site: Callable[[], Site], keys: tuple[str, ...], seed: int, records: int, engine: str = "records") -> list[Outcome]:
@@ -37,6 +49,13 @@ def played(make_site: Callable[[], Site], keys: tuple[str, ...], seed: int, reco
 @pytest.mark.parametrize("engine", ["records", "batches"])
 def test_five_hits_of_a_spark_job_lose_and_double_nothing(make_site: Callable[[], Site], engine: str) -> None:
     outcomes = played(make_site, HITS, seed=20261121, records=40_000, engine=engine)
+    assert all(outcome.good for outcome in outcomes), table(outcomes)
+    assert sum(outcome.in_time for outcome in outcomes) >= 4
+
+
+@pytest.mark.parametrize("engine", ["records", pytest.param("batches", marks=pytest.mark.faults)])
+def test_hits_of_a_spark_that_stays_lose_and_double_nothing(make_site: Callable[[], Site], engine: str) -> None:
+    outcomes = played(make_site, ON_SERVER, seed=20261125, records=30_000, engine=engine)
     assert all(outcome.good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= 4
 

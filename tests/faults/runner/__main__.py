@@ -14,9 +14,11 @@ from mirror.copy.model import BATCHES, RECORDS
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.spark_connect import SparkConnectServer
 from tests.faults.injections_brokers import PROPERTIES, SEPARABLE
 from tests.faults.runner.brokers import BROKER_FAULTS
 from tests.faults.runner.compute import COMPUTE
+from tests.faults.runner.connect import CONNECT
 from tests.faults.runner.data import DATA
 from tests.faults.runner.decisions import DECISIONS
 from tests.faults.runner.network import NETWORK
@@ -25,7 +27,7 @@ from tests.faults.runner.series import order, play
 from tests.faults.runner.site import PARTITIONS, SETTINGS, Site
 from tests.integration.conftest import Mirroring
 
-ALL = (*COMPUTE, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
+ALL = (*COMPUTE, *CONNECT, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
 FAULTS = {fault.key: fault for fault in ALL}
 _ABORT_CHECK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 _TARGET = {**PROPERTIES, **_ABORT_CHECK, "min.insync.replicas": "2"}
@@ -38,7 +40,14 @@ _THREE_COPIES = {
 }
 
 
-def new_site(source: KafkaCluster, target: KafkaCluster, oracle: Oracle, directory: Path, extra: dict[str, str] | None = None) -> Site:
+def new_site(
+    source: KafkaCluster,
+    target: KafkaCluster,
+    oracle: Oracle,
+    directory: Path,
+    extra: dict[str, str] | None = None,
+    spark_server: SparkConnectServer | None = None,
+) -> Site:
     """A flow of its own between two clusters with networks, with a topic and nothing in it."""
     mark = uuid.uuid4().hex[:6]
     home = directory / mark
@@ -49,7 +58,15 @@ def new_site(source: KafkaCluster, target: KafkaCluster, oracle: Oracle, directo
     config = pair.properties(extra=settings)
     topic = pair.topic("orders")
     oracle.create_topic(source.bootstrap, topic, PARTITIONS)
-    return Site(Mirroring(pair, oracle, load([config]).flow(pair.flow)), config, topic, source, target, settings)
+    return Site(
+        Mirroring(pair, oracle, load([config]).flow(pair.flow)),
+        config,
+        topic,
+        source,
+        target,
+        settings,
+        spark_server or SparkConnectServer(home / "spark"),
+    )
 
 
 def main() -> int:
@@ -58,6 +75,7 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="mirror-faults-"))
     source = KafkaCluster(directory / "east", "east", proxied=True)
     target = KafkaCluster(directory / "west", "west", 3, _TARGET, proxied=True, separable=SEPARABLE)
+    spark_server = SparkConnectServer(directory / "spark")
     started = time.monotonic()
     outcomes: list[Outcome] = []
     faults = [FAULTS[key] for key in options.only] if options.only else list(FAULTS.values())
@@ -69,11 +87,12 @@ def main() -> int:
         source.wait_ready()
         target.wait_ready()
         with Oracle(directory / "oracle.log") as oracle:
-            make: Callable[[], Site] = lambda: new_site(source, target, oracle, directory / "flows", _THREE_COPIES)  # noqa: E731
+            make: Callable[[], Site] = lambda: new_site(source, target, oracle, directory / "flows", _THREE_COPIES, spark_server)  # noqa: E731
             for outcome in play(make, drawn, options.seed, options.records, options.engine):
                 outcomes.append(outcome)
                 print(outcome, flush=True)
     finally:
+        spark_server.stop()
         target.stop()
         source.stop()
         if outcomes:

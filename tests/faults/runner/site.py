@@ -23,6 +23,7 @@ from mirror.plan.run import plan
 from services.comparison import Account
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.spark_connect import SparkConnectServer, client_environment
 from tests.faults.copy_process import CopyProcess
 from tests.faults.runner.groups import Groups
 from tests.faults.runner.translations import Tally
@@ -59,6 +60,8 @@ class Site:
     target: KafkaCluster
     settings: Mapping[str, str]
     """What the flow's file says beside the usual."""
+    spark_server: SparkConnectServer
+    """The Spark that stays; whoever needs it starts it."""
     plans: list[Plan] = field(default_factory=list)
     """The plans of all runs so far, oldest first; not those of Spark jobs."""
     _admins: dict[str, Cluster] = field(default_factory=dict)
@@ -123,6 +126,11 @@ class Site:
     def spark_copy(self) -> CopyProcess:
         """One run as a process tree: command, JVM, driver, workers."""
         return CopyProcess(self.config, self.log)
+
+    def connect_copy(self) -> CopyProcess:
+        """One run whose lanes are tasks of the Spark Connect server; the process is that of the command alone."""
+        self.spark_server.start()
+        return CopyProcess(self.config, self.log, "--master", self.spark_server.master, environment=client_environment())
 
     def copy_here(self, planned: Plan | None = None, by: Mirroring | None = None) -> "CopyHere":
         """One run in a thread of this process, with a plan made now or the given one; or a run of another installation."""
