@@ -27,12 +27,15 @@ class SparkServerUnavailable(MirrorError):
 
 
 class SparkServerRefused(MirrorError):
-    """Raised when a Spark Connect server refuses the token, or is of another version than this client."""
+    """Raised when a Spark Connect server refuses the token, has no certificate that is trusted, is of another version than this client, or
+    cannot take a message."""
 
     runbook = Runbook(
-        "A Spark Connect server refuses the token, or its Spark or its workers' Python is of another version than the mirror's.",
+        "A Spark Connect server refuses the token, its certificate is not trusted, its Spark or its workers' Python is of another version "
+        "than the mirror's, or a task is too large for it.",
         "No, nothing ran there.",
-        "Give the connection the server's token as its password; run the server with the same minor versions of Spark and of Python.",
+        "Give the connection the server's token as its password; run the server with the same minor versions of Spark and of Python. The "
+        "message says what it is.",
     )
 
     def __init__(self, address: str, detail: str, next: str) -> None:
@@ -55,6 +58,29 @@ class SparkServerRefused(MirrorError):
             address,
             f"runs {what} {server}, and this is {what} {client}",
             f"Run the server with {what} {client}, or install its version here.",
+        )
+
+    @classmethod
+    def for_a_task_too_large(cls, address: str, size: int, largest: int) -> "SparkServerRefused":
+        """Of a task that has more bytes than a message to a server may have."""
+        return cls(
+            address,
+            f"cannot be sent a task of {size / 1e6:,.0f} MB: {largest / 1e6:,.0f} MB is the most",
+            "Raise mirror.lanes, so that each lane has fewer partitions, or copy by a Spark of spark-submit, which has no such limit.",
+        )
+
+    @classmethod
+    def for_its_message_size(cls, address: str, detail: str) -> "SparkServerRefused":
+        """Of a server that takes only smaller messages than the mirror sends."""
+        return cls(address, f"takes no message of that size: {detail}", "Raise the server's spark.connect.grpc.maxInboundMessageSize.")
+
+    @classmethod
+    def for_its_certificate(cls, address: str, detail: str) -> "SparkServerRefused":
+        """Of a server whose certificate this client does not trust, or that does not speak TLS."""
+        return cls(
+            address,
+            f"cannot be reached by TLS: {detail}",
+            "Give the server a certificate for this name. Name the authority's file in GRPC_DEFAULT_SSL_ROOTS_FILE_PATH where tasks run.",
         )
 
     @classmethod

@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from mirror.config import Flow
 from mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
 from mirror.spark import worker
 from mirror.spark.connect_errors import as_our_errors, first_line, our_error
+from mirror.spark.connect_shares import count_for_message, shares_of
 from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
 from mirror.spark.connect_workers import worker_error
 from mirror.spark.driver import of_prepared_workers
@@ -59,12 +59,13 @@ class ConnectSession:
     def run(self, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
         """The answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. The workers' lines go where
         the caller wants them. Raises WorkerUnprepared when a worker lacks a module, and what `as_our_errors` raises."""
-        shares = _shares([pickle.dumps(task) for task in tasks], slices)
+        shares = shares_of([pickle.dumps(task) for task in tasks], slices, self.url.address)
         answers: dict[int, list[Any]] = {}
         while missing := [number for number in range(len(shares)) if number not in answers]:
-            came = self._run_shares(function, [shares[number] for number in missing])
-            answers |= {missing[index]: given for index, given in came.items() if worker.OTHER_CODE not in given}
-            if len(answers) < len(shares):
+            numbers = missing[: count_for_message([shares[number] for number in missing])]
+            came = self._run_shares(function, [shares[number] for number in numbers])
+            answers |= {numbers[index]: given for index, given in came.items() if worker.OTHER_CODE not in given}
+            if any(number not in answers for number in numbers):
                 self._send_package()
         return list(of_prepared_workers([answer for number in sorted(answers) for answer in answers[number]], self._say))
 
@@ -215,10 +216,3 @@ def _check_client() -> None:
         raise ConfigurationError([problem]) from None
     logger.setLevel(logging.CRITICAL)
     cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
-
-
-def _shares(tasks: Sequence[bytes], slices: int) -> list[list[bytes]]:
-    """The tasks in so many parts that keep their order, none of them empty."""
-    count = min(slices, len(tasks))
-    bounds = [len(tasks) * number // count for number in range(count + 1)] if count else [0]
-    return [list(tasks[start:end]) for start, end in pairwise(bounds)]

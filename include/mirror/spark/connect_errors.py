@@ -14,8 +14,11 @@ _LOST = (
     "OPERATION_NOT_FOUND",
     "OPERATION_ABANDONED",
     "RESPONSE_ALREADY_RECEIVED",
+    "stopped SparkContext",
 )
 _INTERRUPTED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "cancelled", "canceled")
+_HANDSHAKE = re.compile(r"CERTIFICATE_VERIFY_FAILED(: [\w -]+)?|WRONG_VERSION_NUMBER|Hostname Verification Check failed")
+_TOO_LARGE = ("larger than max", "exceeds maximum size")
 _EXECUTOR = re.compile(r"\((\S+) executor \S+\): ")
 """Where a task of Spark ran, as Spark says it of a task that failed."""
 _FULL = ("OutOfMemoryError", "Java heap space", "No space left on device")
@@ -40,6 +43,10 @@ def our_error(address: str, failure: Exception) -> MirrorError:
     status, text, line = _status(failure), str(failure), cause(failure)
     if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
         return SparkServerRefused.for_its_token(address)
+    if handshake := _HANDSHAKE.search(text):
+        return SparkServerRefused.for_its_certificate(address, handshake[0])
+    if any(word in text for word in _TOO_LARGE):
+        return SparkServerRefused.for_its_message_size(address, line)
     if status == "UNAVAILABLE" or any(word in text for word in _LOST):
         return SparkServerUnavailable(address, line)
     if status == "RESOURCE_EXHAUSTED" or any(word in text for word in _FULL):
@@ -62,8 +69,10 @@ def _status(failure: Exception) -> str:
 
 
 def first_line(failure: Exception) -> str:
-    """The beginning of what a failure says, for a sentence."""
-    return next((line.strip() for line in str(failure).splitlines() if line.strip()), type(failure).__name__)[:300]
+    """The beginning of what a failure says, for a sentence; of gRPC's, its details."""
+    details = getattr(failure, "details", None)
+    text = details() if callable(details) else None
+    return next((line.strip() for line in str(text or failure).splitlines() if line.strip()), type(failure).__name__)[:300]
 
 
 def cause(failure: Exception) -> str:

@@ -1,5 +1,6 @@
 """The session of a step: whose earlier run it interrupts, and whose not."""
 
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 import pytest
 
 from mirror.config import Flow, load
-from mirror.spark import connect
-from mirror.spark.connect import flow_session
+from mirror.spark import connect, connect_shares, worker
+from mirror.spark.connect import ConnectSession, flow_session
+from mirror.spark.connect_url import ConnectUrl
 
 MASTER = "sc://127.0.0.1:15002"
 
@@ -51,3 +53,25 @@ def test_a_tag_has_no_comma(opened: list[tuple[str, str, str]], tmp_path: Path) 
     with flow_session(flow_into("127.0.0.1:2,127.0.0.1:3", tmp_path), "audit", "run 1,2", MASTER):
         ((*_, tag),) = opened
     assert tag == "mirror audit east->west into 127.0.0.1:2 127.0.0.1:3 by run 1 2"
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_tasks_that_are_too_large_for_one_message_go_in_several_and_are_answered_in_order(
+    monkeypatch: pytest.MonkeyPatch, prepared: bool
+) -> None:
+    messages: list[int] = []
+    packages: list[int] = [] if not prepared else [0]
+
+    def run_shares(_session: Any, _function: str, shares: list[list[bytes]]) -> dict[int, list[Any]]:
+        messages.append(sum(len(task) for share in shares for task in share))
+        answers = {number: [pickle.loads(task) for task in share] for number, share in enumerate(shares)}
+        return answers if packages else {number: [worker.OTHER_CODE] for number in answers}
+
+    monkeypatch.setattr(connect_shares, "MESSAGE_BYTES", 300)
+    monkeypatch.setattr(ConnectSession, "_run_shares", run_shares)
+    monkeypatch.setattr(ConnectSession, "_send_package", lambda _session: packages.append(len(messages)))
+    tasks = [f"{number}".rjust(100) for number in range(10)]
+    assert ConnectSession(ConnectUrl("127.0.0.1", 1), None, "tag", list).run("module:name", tasks, 10) == tasks
+    assert max(messages) <= 300
+    assert packages == [0 if prepared else 1], "the first message is enough to see whose code the workers lack"
+    assert len(messages) == (5 if prepared else 6)
