@@ -1,10 +1,14 @@
 #!/bin/sh
-# Brings Airflow's database up to date and creates the pools of all flows. May run as often as one likes: after an upgrade, and after a
+# Brings Airflow's database up to date, creates the pools of all flows and the connection of the Spark that stays. May run as often as one likes: after an upgrade, and after a
 # flow was added (docker compose run --rm init).
 set -eu
 airflow db migrate
 pools=$(mktemp)
-trap 'rm -f "$pools"' EXIT
+connection=$(mktemp --suffix=.json)
+trap 'rm -f "$pools" "$connection"' EXIT
+token=$("$(dirname "$0")/secret.sh" spark_token)
+printf '{"mirror_spark": {"conn_type": "spark_connect", "host": "127.0.0.1", "port": 15002, "password": "%s"}}' "$token" > "$connection"
+airflow connections import --overwrite "$connection"
 # A configuration that cannot be used must not keep Airflow down: there, the DAG mirror.configuration says what is wrong.
 if ! python -m mirror pools > "$pools"; then
     echo "Some of the configuration cannot be used: see above, and the DAG mirror.configuration in Airflow." >&2

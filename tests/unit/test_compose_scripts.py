@@ -1,6 +1,7 @@
 """The scripts in compose/ are run, with the mirror as it is and an `airflow` that notes what it is asked. tests/airflow asks a real one."""
 
 import base64
+import json
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_tex
 SECRETS = COMPOSE["secrets"]
 POSTGRES = COMPOSE["services"]["postgres"]["environment"]
 PATH = "/usr/local/bin:/usr/bin:/bin"
+FIRST = ["db migrate", "connections import --overwrite"]
 CLUSTERS = "clusters = east, west\neast.bootstrap.servers = east:9092\nwest.bootstrap.servers = west:9092\neast->west.enabled = true\n"
 
 
@@ -65,22 +67,30 @@ def stand(tmp_path: Path) -> Stand:
 
 def initialised(stand: Stand, *files: Path) -> tuple[list[str], str]:
     """What init.sh asked of Airflow with these files, and what it said; the pools of the import stand in `pools.json`."""
-    stand.airflow(f'[ "$1" != pools ] || cp "$3" {stand.home}/pools.json')
-    done = stand.run("init.sh", MIRROR_CONFIG=",".join(map(str, files)))
+    stand.airflow(f'[ "$1" = db ] || cp "$(eval echo \\${{$#}})" {stand.home}/$1.json')
+    done = stand.run("init.sh", MIRROR_CONFIG=",".join(map(str, files)), SECRETS_DIRECTORY=spark_token(stand))
     assert done.returncode == 0, done.stderr
     return [call.partition(" /")[0] for call in stand.calls], done.stderr
 
 
+def spark_token(stand: Stand) -> str:
+    """A directory of secrets that has one for the Spark that stays."""
+    secrets = stand.home / "secrets"
+    secrets.mkdir()
+    (secrets / "spark_token").write_text("token-1")
+    return str(secrets)
+
+
 def test_database_is_brought_up_to_date_and_the_pools_are_made(stand: Stand) -> None:
     (stand.home / "mm2.properties").write_text(CLUSTERS)
-    assert initialised(stand, stand.home / "mm2.properties") == (["db migrate", "pools import"], "")
+    assert initialised(stand, stand.home / "mm2.properties") == ([*FIRST, "pools import"], "")
     assert "mirror_copy_east-to-west" in (stand.home / "pools.json").read_text()
 
 
 def test_a_file_that_cannot_be_read_keeps_airflow_not_down_and_the_others_get_their_pools(stand: Stand) -> None:
     (stand.home / "mm2.properties").write_text(CLUSTERS)
     calls, said = initialised(stand, stand.home / "none.properties", stand.home / "mm2.properties")
-    assert calls == ["db migrate", "pools import"]
+    assert calls == [*FIRST, "pools import"]
     assert "none.properties" in said
     assert "docker compose run --rm init" in said
     assert "mirror_copy_east-to-west" in (stand.home / "pools.json").read_text()
@@ -88,8 +98,39 @@ def test_a_file_that_cannot_be_read_keeps_airflow_not_down_and_the_others_get_th
 
 def test_without_any_configuration_airflow_starts_and_no_empty_file_is_imported(stand: Stand) -> None:
     calls, said = initialised(stand, stand.home / "none.properties")
-    assert calls == ["db migrate"]
+    assert calls == FIRST
     assert "mirror.configuration" in said
+
+
+def test_connection_of_the_spark_that_stays_is_made_with_its_token(stand: Stand) -> None:
+    initialised(stand)
+    made = json.loads((stand.home / "connections.json").read_text())
+    assert made == {"mirror_spark": {"conn_type": "spark_connect", "host": "127.0.0.1", "port": 15002, "password": "token-1"}}
+
+
+def test_spark_that_stays_runs_beside_the_scheduler_where_it_has_cores_and_is_started_anew(stand: Stand) -> None:
+    served = f'stat -c %a "${{10}}" >> {stand.notes}; echo "$(cat "${{10}}") $*" >> {stand.notes}'
+    program(stand.programs, "python", served)
+    program(stand.programs, "sleep", f'echo "sleep $1" >> {stand.notes}; exec /bin/sleep 0.05')
+    stand.airflow(f'until [ "$(grep -c "spark serve" {stand.notes})" -ge 2 ]; do /bin/sleep 0.05; done; kill 0')
+    command = [ROOT / "compose" / "scheduler.sh", "2", "600m"]
+    environment = {"PATH": f"{stand.programs}{os.pathsep}{PATH}", "SECRETS_DIRECTORY": spark_token(stand)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, start_new_session=True)
+    assert "The Spark server ended" in done.stderr
+    assert "scheduler --skip-serve-logs" in stand.calls
+    serving = [call for call in stand.calls if "spark serve" in call]
+    assert len(serving) >= 2
+    assert re.fullmatch(r"token-1 -m mirror spark serve --cores 2 --memory 600m --token-file /\S+", serving[0])
+    assert {call for call in stand.calls if call.isdecimal()} == {"600"}, "nobody else may read the token"
+    assert "sleep 5" in stand.calls
+
+
+def test_scheduler_is_alone_without_cores_and_refuses_what_is_no_number(stand: Stand) -> None:
+    assert stand.run("scheduler.sh", "0", "512m").returncode == 0
+    assert stand.calls == ["scheduler --skip-serve-logs"]
+    refused = stand.run("scheduler.sh", "two", "512m")
+    assert (refused.returncode, len(stand.calls)) == (2, 1)
+    assert "must be a number" in refused.stderr
 
 
 def test_a_database_that_cannot_be_migrated_does_keep_airflow_down(stand: Stand) -> None:

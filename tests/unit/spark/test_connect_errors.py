@@ -62,8 +62,9 @@ PYTHONPATH was:
         (WITHOUT_PYTHON, "failed on 10.0.0.7: /opt/python: not found"),
         ("Traceback (most recent call last):", "failed: Traceback (most recent call last):"),
         ("\n  one\ntwo", "failed: one"),
+        ('<_InactiveRpcError of RPC that terminated with:\n\tstatus = x\n\tdetails = "no route"\n>', "failed: no route"),
     ],
-    ids=["in a worker", "without Python", "cut off", "plain"],
+    ids=["in a worker", "without Python", "cut off", "plain", "of gRPC"],
 )
 def test_what_failed_on_a_worker_is_said_with_its_cause_and_host(text: str, said: str) -> None:
     assert our_error("127.0.0.1:15002", ClientFailure(text, "INTERNAL")).message == f"The job on the Spark server at 127.0.0.1:15002 {said}"
