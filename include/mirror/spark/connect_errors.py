@@ -18,6 +18,8 @@ _LOST = (
 )
 _INTERRUPTED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "cancelled", "canceled")
 _HANDSHAKE = re.compile(r"CERTIFICATE_VERIFY_FAILED(: [\w -]+)?|WRONG_VERSION_NUMBER|Hostname Verification Check failed")
+_DETAILS = re.compile(r'^\tdetails = "(.+)"$', re.MULTILINE)
+"""As a call of gRPC that failed shows itself."""
 _TOO_LARGE = ("larger than max", "exceeds maximum size")
 _EXECUTOR = re.compile(r"\((\S+) executor \S+\): ")
 """Where a task of Spark ran, as Spark says it of a task that failed."""
@@ -70,9 +72,8 @@ def _status(failure: Exception) -> str:
 
 def first_line(failure: Exception) -> str:
     """The beginning of what a failure says, for a sentence; of gRPC's, its details."""
-    details = getattr(failure, "details", None)
-    text = details() if callable(details) else None
-    return next((line.strip() for line in str(text or failure).splitlines() if line.strip()), type(failure).__name__)[:300]
+    details = _DETAILS.search(text := str(failure))
+    return next((line.strip() for line in (details[1] if details else text).splitlines() if line.strip()), type(failure).__name__)[:300]
 
 
 def cause(failure: Exception) -> str:
