@@ -9,7 +9,7 @@ import pytest
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from services.spark_connect import SparkConnectServer
+from services.spark_connect import SparkServer
 from tests.faults.runner.__main__ import ALL, FAULTS, new_site
 from tests.faults.runner.decisions import DECISIONS
 from tests.faults.runner.results import Outcome, append, table
@@ -23,17 +23,15 @@ IN_PROCESS = ("two", "stale-plan", "cut", "drop", "produce", "partitions", "dele
 
 
 @pytest.fixture(scope="module")
-def spark_server(services_directory: Path) -> Iterator[SparkConnectServer]:
+def spark_server(services_directory: Path) -> Iterator[SparkServer]:
     """A Spark that stays, for the rounds that need one: the first of them starts it."""
-    server = SparkConnectServer(services_directory / "spark-of-faults")
+    server = SparkServer(services_directory / "spark-of-faults")
     yield server
     server.stop()
 
 
 @pytest.fixture
-def make_site(
-    east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path, spark_server: SparkConnectServer
-) -> Callable[[], Site]:
+def make_site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path, spark_server: SparkServer) -> Callable[[], Site]:
     """A flow between the shared clusters, reached through their networks."""
     return lambda: new_site(east, west, oracle, tmp_path, spark_server=spark_server)
 

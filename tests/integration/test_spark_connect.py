@@ -4,18 +4,27 @@ import base64
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from mirror.copy.connect import rounds_in_session
+from mirror.copy.publish import publish
+from mirror.copy.verdict import verdict
+from mirror.spark.serve import TOKEN as TOKEN_VARIABLE
+from services.certificates import Authority
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
 from services.ports import LOOPBACK
-from services.spark_connect import TOKEN, SparkConnectServer, client_environment
+from services.spark_connect import TOKEN, SparkServer
+from services.tls import TlsProxy
 from tests.integration.access import JAAS, acl
+from tests.integration.conftest import Mirroring
 from tests.integration.consumers import set_offsets
+from tests.integration.run_under_way import RUN, decided, under_way
 from tests.waiting import eventually
 
 PASSWORD = "tr0ub4dor-and-3-more"
@@ -38,9 +47,9 @@ def encodings(secret: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def spark(services_directory: Path) -> Iterator[SparkConnectServer]:
+def spark(services_directory: Path) -> Iterator[SparkServer]:
     """The server of all tests here."""
-    server = SparkConnectServer(services_directory / "spark-connect")
+    server = SparkServer(services_directory / "spark-connect")
     try:
         server.start()
         yield server
@@ -49,17 +58,27 @@ def spark(services_directory: Path) -> Iterator[SparkConnectServer]:
 
 
 @pytest.fixture
-def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkConnectServer, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
     """Starts `copy --json` on the server; of a topic of four partitions, in small transactions."""
-    lanes = {"source->target.mirror.lanes": "4", "source->target.mirror.transaction.max.bytes": "20000"}
-    config = pair.properties(extra=lanes)
+    flow = {
+        "source->target.mirror.lanes": "4",
+        "source->target.mirror.transaction.max.bytes": "20000",
+        "source->target.mirror.spark.connection": "mirror_spark",
+    }
+    config = pair.properties(extra=flow)
     oracle.create_topic(pair.source_bootstrap, pair.topic("orders"), 4)
     oracle.produce(pair.source_bootstrap, pair.topic("orders"), RECORDS, seed=1)
 
-    def start() -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", "--master", spark.master]
+    def start(master: str | None = spark.master, token: str = TOKEN, **variables: str) -> "subprocess.Popen[str]":
+        """Without a master the flow's connection says where the server is."""
+        named = ("--master", master) if master else ()
+        command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", *named]
         return subprocess.Popen(
-            command, env=client_environment(), stdout=subprocess.PIPE, stderr=(tmp_path / "copy.log").open("ab"), text=True
+            command,
+            env=spark.environment(**{TOKEN_VARIABLE: token, **variables}),
+            stdout=subprocess.PIPE,
+            stderr=(tmp_path / "copy.log").open("ab"),
+            text=True,
         )
 
     return start
@@ -81,7 +100,7 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     west: KafkaCluster,
     make_pair: Callable[..., ClusterPair],
     oracle: Oracle,
-    spark: SparkConnectServer,
+    spark: SparkServer,
     tmp_path: Path,
 ) -> None:
     source = make_cluster("east", users={"mirror": PASSWORD})
@@ -110,7 +129,7 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     def run(*command: str) -> dict:
         started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
         with log.open("ab") as output:
-            variables = client_environment("", AIRFLOW_CONN_MIRROR_SPARK=connection)
+            variables = spark.environment(**{TOKEN_VARIABLE: ""}, AIRFLOW_CONN_MIRROR_SPARK=connection)
             return flow_answer(subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True))
 
     def result_of(*command: str) -> dict:
@@ -132,21 +151,21 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
         assert not [secret for secret in encodings(PASSWORD) | {TOKEN} if secret in text], place
 
 
-def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pair: ClusterPair, spark: SparkConnectServer) -> None:
+def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pair: ClusterPair, spark: SparkServer) -> None:
     program = [sys.executable, "-c", LEFT_BEHIND, str(pair.properties()), pair.flow, spark.master]
-    killed = subprocess.Popen([*program, "sleep", "30"], env=client_environment())
+    killed = subprocess.Popen([*program, "sleep", "30"], env=spark.environment())
     try:
         eventually(lambda: f"mirror audit {pair.flow} into " in spark.events(), "the task")
     finally:
         killed.kill()
         killed.wait()
-    begun = [subprocess.run(program, env=client_environment(), capture_output=True, text=True, check=True) for _ in range(2)]
+    begun = [subprocess.run(program, env=spark.environment(), capture_output=True, text=True, check=True) for _ in range(2)]
     assert ["was interrupted" in each.stderr for each in begun] == [True, False], begun
     assert begun[0].stdout == "began\n"
 
 
 def test_server_that_is_killed_in_the_middle_is_one_error_and_the_next_run_is_exact(
-    start_copy: Callable[..., "subprocess.Popen[str]"], pair: ClusterPair, oracle: Oracle, spark: SparkConnectServer
+    start_copy: Callable[..., "subprocess.Popen[str]"], pair: ClusterPair, oracle: Oracle, spark: SparkServer
 ) -> None:
     oracle.produce(pair.source_bootstrap, pair.topic("orders"), 20 * RECORDS, seed=2)
     seen = spark.log().count(" begins: ")
@@ -160,3 +179,69 @@ def test_server_that_is_killed_in_the_middle_is_one_error_and_the_next_run_is_ex
     flow = flow_answer(start_copy())
     assert (flow["state"], flow["errors"]) == ("done", []), flow
     assert assert_mirrored(pair, oracle) == 21 * RECORDS
+
+
+def test_records_arrive_within_seconds_in_rounds_of_one_session_and_a_pause_holds_from_the_next_one(
+    make_mirroring: Callable[..., Mirroring],
+    pair: ClusterPair,
+    oracle: Oracle,
+    topic: str,
+    spark: SparkServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirroring = make_mirroring(pair, {"source->target.mirror.rounds.seconds": "1"})
+    monkeypatch.setenv("MIRROR_CONFIG", mirroring.flow.file)
+    other, sessions, ages = pair.topic("clicks"), [], []
+    oracle.create_topic(pair.source_bootstrap, other, 1)
+    decide = ["--flow", pair.flow, "--topic", topic, "--reason", "a test"]
+    with (
+        rounds_in_session(f"{spark.master}/;token={TOKEN}", RUN, sessions.append) as copy,
+        under_way(mirroring, copy) as run,
+    ):
+        run.arrived(topic, 60)
+        for number in range(1, 4):
+            oracle.produce(pair.source_bootstrap, other, 10, seed=number)
+            produced = time.monotonic()
+            run.arrived(other, 10 * number)
+            ages.append(time.monotonic() - produced)
+        assert decided(mirroring, "pause", *decide)
+        run.await_plans(1)
+        oracle.produce(pair.source_bootstrap, topic, 5, seed=2)
+        oracle.produce(pair.source_bootstrap, other, 5, seed=4)
+        run.arrived(other, 35)
+        run.await_plans(1)
+        assert sum(record.records for record in mirroring.ledger().values()) == 60 + 35, "of the paused topic nothing came"
+        assert decided(mirroring, "resume", *decide)
+        run.arrived(topic, 65)
+        result = run.end()
+    print(f"seconds until records had arrived: {', '.join(f'{age:.1f}' for age in ages)}")
+    assert min(ages) < 5, ages
+    assert len(sessions) == 1
+    published = publish(mirroring.flow, result.plan, result.results, run=RUN)
+    judged = verdict(result.whole_plan, result.results, published)
+    assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 100)
+    mirroring.assert_mirrored(topic)
+    mirroring.assert_mirrored(other)
+
+
+def test_a_server_behind_tls_is_used_by_the_connections_extra_and_one_without_a_certificate_to_trust_is_refused(
+    start_copy: Callable[..., "subprocess.Popen[str]"], pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path / "authority")
+    root = authority.trust_store("PEM")["ssl.truststore.location"]
+    of_this_host, of_another = authority.issue("spark"), authority.issue("another", ("spark.example.org",))
+    with TlsProxy(spark.port, of_this_host, tmp_path) as server, TlsProxy(spark.port, of_another, tmp_path) as other:
+        trusting = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": root}
+        refusals = {
+            "CERTIFICATE_VERIFY_FAILED": start_copy(f"sc://{LOOPBACK}:{server.port}/;use_ssl=true"),
+            "Hostname Verification Check failed": start_copy(f"sc://{LOOPBACK}:{other.port}/;use_ssl=true", **trusting),
+            "WRONG_VERSION_NUMBER": start_copy(f"{spark.master}/;use_ssl=true", **trusting),
+        }
+        for reason, copy in refusals.items():
+            (error, *_) = flow_answer(copy)["errors"]
+            assert (error["code"], error["retriable"]) == ("SparkServerRefused", False), error
+            assert f"cannot be reached by TLS: {reason}" in error["message"], error
+        connection = {"conn_type": "spark_connect", "host": LOOPBACK, "port": server.port, "password": TOKEN, "extra": {"use_ssl": True}}
+        flow = flow_answer(start_copy(None, token="", AIRFLOW_CONN_MIRROR_SPARK=json.dumps(connection), **trusting))
+    assert (flow["state"], flow["errors"]) == ("done", []), flow
+    assert assert_mirrored(pair, oracle) == RECORDS

@@ -16,7 +16,7 @@ from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.python_environment import linked_environment
 from services.spark import SparkCluster
-from services.spark_connect import SparkConnectServer, client_environment
+from services.spark_connect import SparkServer
 from tests.integration.consumers import set_offsets
 
 RECORDS = 2_000
@@ -50,10 +50,10 @@ def workers(services_directory: Path) -> Workers:
 
 
 @pytest.fixture(scope="module")
-def spark(services_directory: Path, workers: Workers) -> Iterator[SparkConnectServer]:
+def spark(services_directory: Path, workers: Workers) -> Iterator[SparkServer]:
     """The server of all tests here."""
     cluster = SparkCluster(services_directory / "spark-connect-cluster")
-    server = SparkConnectServer(services_directory / "spark-connect-on-cluster")
+    server = SparkServer(services_directory / "spark-connect-on-cluster")
     try:
         cluster.start()
         server.start_on(cluster, workers.python)
@@ -64,7 +64,7 @@ def spark(services_directory: Path, workers: Workers) -> Iterator[SparkConnectSe
 
 
 @pytest.fixture
-def run(pair: ClusterPair, spark: SparkConnectServer, oracle: Oracle, tmp_path: Path) -> Callable[..., dict]:
+def run(pair: ClusterPair, spark: SparkServer, oracle: Oracle, tmp_path: Path) -> Callable[..., dict]:
     """A command with --json on the server, and its answer for the flow; of a topic of four partitions."""
     oracle.create_topic(pair.source_bootstrap, pair.topic("orders"), 4)
     oracle.produce(pair.source_bootstrap, pair.topic("orders"), RECORDS, seed=1)
@@ -79,7 +79,7 @@ def run(pair: ClusterPair, spark: SparkConnectServer, oracle: Oracle, tmp_path: 
         started = [sys.executable, "-m", "mirror", "--config", str(pair.properties(extra=flow)), *command, "--json"]
         with log_of(tmp_path).open("ab") as log:
             done = subprocess.run(
-                [*started, "--master", spark.master], env=client_environment(), stdout=subprocess.PIPE, stderr=log, text=True, timeout=400
+                [*started, "--master", spark.master], env=spark.environment(), stdout=subprocess.PIPE, stderr=log, text=True, timeout=400
             )
         assert done.stdout, log_of(tmp_path).read_text()
         (answer,) = json.loads(done.stdout)["flows"]
@@ -99,7 +99,7 @@ def assert_mirrored(pair: ClusterPair, oracle: Oracle) -> None:
 
 
 def test_copy_audit_and_group_step_run_on_workers_that_are_sent_the_package(
-    run: Callable[..., dict], pair: ClusterPair, spark: SparkConnectServer, workers: Workers, oracle: Oracle, tmp_path: Path
+    run: Callable[..., dict], pair: ClusterPair, spark: SparkServer, workers: Workers, oracle: Oracle, tmp_path: Path
 ) -> None:
     workers.have("without-mirror")
     assert subprocess.run([workers.python, "-c", "import mirror"], stderr=subprocess.DEVNULL).returncode == 1

@@ -14,7 +14,7 @@ from mirror.copy.model import BATCHES, RECORDS
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from services.spark_connect import SparkConnectServer
+from services.spark_connect import SparkServer
 from tests.faults.injections_brokers import PROPERTIES, SEPARABLE
 from tests.faults.runner.brokers import BROKER_FAULTS
 from tests.faults.runner.compute import COMPUTE
@@ -46,7 +46,7 @@ def new_site(
     oracle: Oracle,
     directory: Path,
     extra: dict[str, str] | None = None,
-    spark_server: SparkConnectServer | None = None,
+    spark_server: SparkServer | None = None,
 ) -> Site:
     """A flow of its own between two clusters with networks, with a topic and nothing in it."""
     mark = uuid.uuid4().hex[:6]
@@ -65,7 +65,7 @@ def new_site(
         source,
         target,
         settings,
-        spark_server or SparkConnectServer(home / "spark"),
+        spark_server or SparkServer(home / "spark"),
     )
 
 
@@ -75,7 +75,7 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="mirror-faults-"))
     source = KafkaCluster(directory / "east", "east", proxied=True)
     target = KafkaCluster(directory / "west", "west", 3, _TARGET, proxied=True, separable=SEPARABLE)
-    spark_server = SparkConnectServer(directory / "spark")
+    spark_server = SparkServer(directory / "spark")
     started = time.monotonic()
     outcomes: list[Outcome] = []
     faults = [FAULTS[key] for key in options.only] if options.only else list(FAULTS.values())

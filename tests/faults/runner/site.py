@@ -23,7 +23,7 @@ from mirror.plan.run import plan
 from services.comparison import Account
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from services.spark_connect import SparkConnectServer, client_environment
+from services.spark_connect import SparkServer
 from tests.faults.copy_process import CopyProcess
 from tests.faults.runner.groups import Groups
 from tests.faults.runner.translations import Tally
@@ -60,7 +60,7 @@ class Site:
     target: KafkaCluster
     settings: Mapping[str, str]
     """What the flow's file says beside the usual."""
-    spark_server: SparkConnectServer
+    spark_server: SparkServer
     """The Spark that stays; whoever needs it starts it."""
     plans: list[Plan] = field(default_factory=list)
     """The plans of all runs so far, oldest first; not those of Spark jobs."""
@@ -130,7 +130,7 @@ class Site:
     def connect_copy(self) -> CopyProcess:
         """One run whose lanes are tasks of the Spark Connect server; the process is that of the command alone."""
         self.spark_server.start()
-        return CopyProcess(self.config, self.log, "--master", self.spark_server.master, environment=client_environment())
+        return CopyProcess(self.config, self.log, "--master", self.spark_server.master, environment=self.spark_server.environment())
 
     def copy_here(self, planned: Plan | None = None, by: Mirroring | None = None) -> "CopyHere":
         """One run in a thread of this process, with a plan made now or the given one; or a run of another installation."""

@@ -1,7 +1,7 @@
 """A lane that chooses its engines: which are opened, in which order, and what happens to records that one of them cannot carry."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -15,6 +15,7 @@ from mirror.errors import ClusterUnreachable, EngineUnavailable, RecordNotCarrie
 from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, Range
+from mirror.spark.package import INCLUDE
 from tests.unit.copy.conftest import MemoryEngine
 from tests.unit.copy.happenings import raising, watermarks
 
@@ -263,22 +264,29 @@ def test_without_the_package_auto_takes_records_and_batches_say_what_is_missing(
         lane_engines.engines_of(replace(lane.task, engine=BATCHES))
 
 
-def test_lanes_side_by_side_say_all_what_is_missing(lane, monkeypatch):
-    """While one thread's import fails, the others wait for it, and get half a module."""
+SIDE_BY_SIDE = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from mirror.copy.lane_engines import engines_of
 
-    class Absent:
-        def find_spec(self, name, path=None, target=None):
-            if name == "crc32c":
-                time.sleep(0.05)
-                raise ModuleNotFoundError("No module named 'crc32c'", name="crc32c")
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name == "crc32c":
+            time.sleep(0.05)
+            raise ModuleNotFoundError("No module named 'crc32c'", name="crc32c")
 
-    monkeypatch.setattr(lane_engines.sys, "meta_path", [Absent(), *lane_engines.sys.meta_path])
-    for module in [name for name in lane_engines.sys.modules if name == "crc32c" or name.startswith("mirror.copy.batches")]:
-        monkeypatch.delitem(lane_engines.sys.modules, module)
-    monkeypatch.delitem(lane_engines.sys.modules, "mirror.formats.record_batch", raising=False)
-    with ThreadPoolExecutor(4) as threads:
-        lanes = [threads.submit(lane_engines.engines_of, replace(lane.task, engine=BATCHES)) for _ in range(4)]
-    assert [type(each.exception()) for each in lanes] == [WorkerUnprepared] * 4
+sys.meta_path.insert(0, Absent())
+with ThreadPoolExecutor(4) as threads:
+    lanes = [threads.submit(engines_of, SimpleNamespace(engine="batches")) for _ in range(4)]
+print(*(type(lane.exception()).__name__ for lane in lanes))
+"""
+
+
+def test_lanes_side_by_side_say_all_what_is_missing():
+    """While one thread's import fails, the others wait for it, and get half a module. In a process that has not imported it yet."""
+    done = subprocess.run([sys.executable, "-c", SIDE_BY_SIDE], env={"PYTHONPATH": str(INCLUDE)}, capture_output=True, text=True)
+    assert done.stdout.split() == ["WorkerUnprepared"] * 4, done.stderr
 
 
 def test_a_lane_that_lacks_the_engine_for_batches_says_so_once(lane, world, caplog):
