@@ -31,6 +31,8 @@ _MOST_SESSIONS = 16
 _MOST_RETRIES = 6
 _MOST_BACKOFF_MS = 4_000
 """pyspark's own wait ten minutes for a server that does not answer; these wait about twelve seconds."""
+_KEEPALIVE = {"grpc.keepalive_time_ms": 310_000, "grpc.keepalive_timeout_ms": 30_000, "grpc.http2.max_pings_without_data": 0}
+"""A host that hangs closes no connection: without pings a job would wait for its answer for ever. A server allows one in five minutes."""
 _ROWS = 4_096
 """More than any cluster has cores: so each partition that Spark makes by itself has a row."""
 
@@ -193,13 +195,15 @@ def _channel(url: str) -> Any:
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     class LoopbackTokenChannel(DefaultChannelBuilder):
+        """The builder of pyspark's client, which asks it for a channel."""
+
         def toChannel(self) -> Any:  # noqa: N802 — pyspark's name
             if self.use_ssl or self.token is None:
                 return super().toChannel()
             token = grpc.access_token_call_credentials(self.token)
             return self._secure_channel(self.endpoint, grpc.composite_channel_credentials(grpc.local_channel_credentials(), token))
 
-    return LoopbackTokenChannel(url)
+    return LoopbackTokenChannel(url, list(_KEEPALIVE.items()))
 
 
 def _check_client() -> None:

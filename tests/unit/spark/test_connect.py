@@ -75,3 +75,9 @@ def test_tasks_that_are_too_large_for_one_message_go_in_several_and_are_answered
     assert max(messages) <= 300
     assert packages == [0 if prepared else 1], "the first message is enough to see whose code the workers lack"
     assert len(messages) == (5 if prepared else 6)
+
+
+def test_a_server_that_hangs_is_asked_for_signs_of_life_as_seldom_as_servers_allow() -> None:
+    options = dict(connect._channel("sc://127.0.0.1:15002")._channel_options)
+    assert options["grpc.keepalive_time_ms"] >= 300_000, "a server of gRPC ends a connection whose client asks more often"
+    assert options["grpc.keepalive_timeout_ms"] < 60_000
