@@ -15,7 +15,8 @@ from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process, lane_task
 from mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
 from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from mirror.kafka import ledger
+from mirror.kafka import ledger, stored_records
+from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.compare_and_set import LogEnd
 from mirror.kafka.reader import BoundedReader
 from mirror.migration.lane_writer import Records, write_lane
@@ -132,7 +133,9 @@ def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_noth
             asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
             super().__init__(alias, {**settings, SERVERS: asked[-1]})
 
-    monkeypatch.setattr(ledger, "BoundedReader", BeginningAnywhere)
+    # A consumer, for the connections on which the end was told have no answer: they would read it at the broker that told it.
+    monkeypatch.setattr(ClusterConnections, "records", lambda *_: None)
+    monkeypatch.setattr(stored_records, "BoundedReader", BeginningAnywhere)
     monkeypatch.setattr(ledger, "_READ_SECONDS", 5.0)
     planned, results = copy(site, begin, 1)
     assert asked[0] == site.deposed

@@ -5,12 +5,12 @@ needed, does what they have no clean answer to, and all that changes anything.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AclOperation, AlterConfigOpType, ConfigResource, NewPartitions, OffsetSpec
@@ -30,7 +30,11 @@ from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
 
 Partitions = Iterable[TopicPartition]
+Item = TypeVar("Item")
 
+_PARTITIONS_A_REQUEST = 2_000
+"""Kafka's controller refuses a request that makes more than 10,000 records of its own (POLICY_VIOLATION): topics, their configs and
+partitions together."""
 _SERVER_SECONDS = 5.0
 """How long one server may take: most clusters that are asked server by server have a broker that does not answer."""
 
@@ -150,23 +154,27 @@ class Cluster:
 
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request."""
-        new = [ClientNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.configs)) for t in topics]
-        if not new:
-            return {}
-        answers = self.admin.send(
-            "creating topics", lambda client, seconds: client.create_topics(new, request_timeout=seconds, validate_only=dry_run)
-        )
-        return self.admin.outcomes(answers, "creating the topic", "CREATE")
+
+        def create(portion: Sequence[NewTopic]) -> dict[str, MirrorError | None]:
+            new = [ClientNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.configs)) for t in portion]
+            answers = self.admin.send(
+                "creating topics", lambda client, seconds: client.create_topics(new, request_timeout=seconds, validate_only=dry_run)
+            )
+            return self.admin.outcomes(answers, "creating the topic", "CREATE")
+
+        return _in_portions(list(topics), lambda topic: topic.partitions, create)
 
     def create_partitions(self, counts: Mapping[str, int], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Raises topics to the given partition counts; answer and `dry_run` as in `create_topics`."""
-        new = [NewPartitions(name, count) for name, count in sorted(counts.items())]
-        if not new:
-            return {}
-        answers = self.admin.send(
-            "adding partitions", lambda client, seconds: client.create_partitions(new, request_timeout=seconds, validate_only=dry_run)
-        )
-        return self.admin.outcomes(answers, "adding partitions to the topic", "ALTER")
+
+        def extend(portion: Sequence[tuple[str, int]]) -> dict[str, MirrorError | None]:
+            new = [NewPartitions(name, count) for name, count in portion]
+            answers = self.admin.send(
+                "adding partitions", lambda client, seconds: client.create_partitions(new, request_timeout=seconds, validate_only=dry_run)
+            )
+            return self.admin.outcomes(answers, "adding partitions to the topic", "ALTER")
+
+        return _in_portions(sorted(counts.items()), lambda topic: topic[1], extend)
 
     def alter_configs(self, changes: Mapping[str, Mapping[str, str | None]], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Sets config entries of topics; one that is None goes back to the cluster's default. A topic's entries are changed all or none.
@@ -253,6 +261,20 @@ def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partition
             for tp, end in cluster.offsets(wanted, "latest").items():
                 ends[tp] = max(end, ends.get(tp, end))
     return ends
+
+
+def _in_portions(
+    topics: Sequence[Item], partitions: Callable[[Item], int], change: Callable[[Sequence[Item]], dict[str, MirrorError | None]]
+) -> dict[str, MirrorError | None]:
+    """The outcomes of a change, asked for in requests that a controller takes. A topic of very many partitions has one to itself."""
+    outcomes: dict[str, MirrorError | None] = {}
+    first = size = 0
+    for number, topic in enumerate(topics):
+        if number > first and size + max(1, partitions(topic)) > _PARTITIONS_A_REQUEST:
+            outcomes |= change(topics[first:number])
+            first, size = number, 0
+        size += max(1, partitions(topic))
+    return outcomes | change(topics[first:]) if topics else outcomes
 
 
 def _spec(timestamp: int) -> Any:
