@@ -15,10 +15,12 @@ from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process, lane_task
 from mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
 from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from mirror.kafka import ledger, stored_records
-from mirror.kafka.cluster_connections import ClusterConnections
+from mirror.formats.batch_records import StoredRecord
+from mirror.kafka import ledger
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import LogEnd
-from mirror.kafka.reader import BoundedReader
+from mirror.kafka.reader import BoundedReader, Ranges
+from mirror.kafka.stored_records import stored_records
 from mirror.migration.lane_writer import Records, write_lane
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
@@ -126,16 +128,12 @@ def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_noth
     """The true leader tells an end, and the deposed one is read: of the ledger by a plan, after a copy, and of a remote partition."""
     site, asked = misled, list[str]()
 
-    class BeginningAnywhere(BoundedReader):
-        """One that may begin at several brokers begins at the deposed leader."""
+    def beginning_anywhere(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> Iterator[StoredRecord]:
+        """By a consumer: one that may begin at several brokers begins at the deposed leader."""
+        asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
+        return stored_records(cluster, {**settings, SERVERS: asked[-1]}, ranges, seconds)
 
-        def __init__(self, alias: str, settings: Mapping[str, Any]) -> None:
-            asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
-            super().__init__(alias, {**settings, SERVERS: asked[-1]})
-
-    # A consumer, for the connections on which the end was told have no answer: they would read it at the broker that told it.
-    monkeypatch.setattr(ClusterConnections, "records", lambda *_: None)
-    monkeypatch.setattr(stored_records, "BoundedReader", BeginningAnywhere)
+    monkeypatch.setattr(ledger, "stored_records", beginning_anywhere)
     monkeypatch.setattr(ledger, "_READ_SECONDS", 5.0)
     planned, results = copy(site, begin, 1)
     assert asked[0] == site.deposed
