@@ -184,6 +184,17 @@ def test_a_topic_that_appeared_with_too_few_partitions_is_tried_again_later(flow
     assert refreshed(flow(), source, target).extended == {"east.orders": 3}
 
 
+def test_the_more_partitions_another_run_creates_the_longer_they_are_waited_for(flow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    patience: dict[int, float] = {}
+    monkeypatch.setattr("mirror.sync.topics.until", lambda check, seconds, every: patience.setdefault(partitions, seconds))
+    for partitions in (10, 10_000):
+        target = MemoryCluster("west")
+        target.made_by_others = {"east.orders": partitions}
+        refreshed(flow(), MemoryCluster("east", orders=partitions), target)
+    assert patience[10] < 10
+    assert patience[10_000] > 60
+
+
 def test_topics_deleted_at_the_source_are_reported_and_left(flow: Any) -> None:
     source, target = MemoryCluster("east", there=1), MemoryCluster("west", east__there=1, east__gone=1, own=1)
     assert refreshed(flow(), source, target).deleted_at_source == ("east.gone",)
