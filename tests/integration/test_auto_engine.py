@@ -39,9 +39,9 @@ def batches(mirroring, monkeypatch):
     return make
 
 
-def shares(mirroring):
+def shares(mirroring, by_person=False):
     """Copies; how many records came by each engine, and why some were encoded anew."""
-    (result,) = copy_in_process(mirroring.flow, plan(mirroring.flow))
+    (result,) = copy_in_process(mirroring.flow, plan(mirroring.flow, by_person=by_person))
     assert not result.errors
     return {share.engine: share.records for share in result.engines}, {anew.topic: anew.reason for anew in result.encoded_anew}
 
@@ -105,12 +105,30 @@ def test_little_work_in_few_batches_goes_as_it_is_and_in_many_is_encoded_anew(pa
     assert mirroring.assert_mirrored(topic).records == 713
 
 
+def test_a_partition_that_was_stuck_in_the_middle_of_a_batch_goes_on_from_there(pair, make_mirroring):
+    """The other engine copied what precedes the record, so of the record's batch only the end is left."""
+    records = make_mirroring(pair, AUTO | {"source->target.mirror.engine": "records"})
+    topic = pair.topic("orders")
+    records.oracle.create_topic(records.source, topic, 1)
+    stamps = (NOW, NOW, 0, NOW)
+    records.oracle.produce_raw(records.source, topic, [Record(b"k%d" % stamp, b"v", timestamp=stamp) for stamp in stamps])
+    records.oracle.produce(records.source, topic, 5, seed=2)
+    (error,) = records.copy().errors
+    assert (error.code, error.offset) == ("RecordNotCarried", 2)
+    assert records.ledger()[TopicPartition(topic, 0)].watermark == 2
+    mirroring = make_mirroring(pair, AUTO)
+    assert shares(mirroring, by_person=True)[0] == {"batches": 7}
+    assert mirroring.assert_mirrored(topic).records == 9
+
+
 def test_what_neither_engine_carries_blocks_its_partition(pair, make_mirroring):
     mirroring = make_mirroring(pair, {**AUTO, "source->target.mirror.start": "offset:1"})
     topic = pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, topic, 1)
-    stamps = (NOW, NOW, 0)  # one batch, of which the range has the end
-    mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"k", b"v", timestamp=stamp) for stamp in stamps])
+    rows = [Record(b"k", b"v", timestamp=NOW), Record(b"k", b"v", timestamp=NOW), Record(b"k", b"v" * 3000, timestamp=0)]
+    mirroring.oracle.produce_raw(mirroring.source, topic, rows)  # one batch, of which the range has the end
+    mirroring.refresh()
+    mirroring.oracle.alter_configs(mirroring.target, pair.remote(topic), {"max.message.bytes": "2000"})
     (error,) = mirroring.copy().errors
     assert (error.code, error.offset) == ("RecordNotCarried", 2)
     assert mirroring.ledger()[TopicPartition(topic, 0)].watermark == 2

@@ -2,9 +2,13 @@
 
 import pytest
 
+from mirror.copy.run import copy_in_process
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.run import plan
+from services.oracle import Record
 from tests.integration.stored_batches import stored
 
+NOW = 1_790_000_000_000
 BATCHES = {"source->target.mirror.engine": "batches"}
 
 
@@ -25,18 +29,30 @@ def test_kafka_calls_every_batch_of_the_target_valid(mirroring, services_directo
     assert {(transactional, valid) for *_, transactional, _, valid in batches} == {("true", "true")}
 
 
-def test_a_range_that_begins_inside_a_batch_is_encoded_anew_up_to_its_end_and_goes_on_with_batches(pair, make_mirroring, caplog):
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_range_that_begins_inside_a_batch_begins_with_the_records_of_its_end(pair, make_mirroring, services_directory, codec):
     mirroring = make_mirroring(pair, {**BATCHES, "source->target.mirror.start": "offset:150"})
     topic, oracle = pair.topic("orders"), mirroring.oracle
     oracle.create_topic(mirroring.source, topic, 1)
     for seed in range(4):
-        oracle.produce(mirroring.source, topic, 100, seed=seed, partition=0, min_size=10, max_size=20, batch_size=100_000)
-    with caplog.at_level("INFO", "mirror.copy.lane"):
-        judged = mirroring.copy()
-    assert (judged.state, judged.records) == ("done", 250)
-    assert "its range begins inside a batch" in caplog.text
+        oracle.produce(
+            mirroring.source, topic, 100, seed=seed, partition=0, min_size=10, max_size=20, batch_size=100_000, codec=codec, headers=2
+        )
+    (result,) = [result for result in copy_in_process(mirroring.flow, plan(mirroring.flow)) if result.watermarks]
+    assert [(share.engine, share.records) for share in result.engines] == [("batches", 250)]
     assert mirroring.ledger()[TopicPartition(topic, 0)].watermark == 400
     mirroring.assert_mirrored(topic, start={0: 150})
+    assert {valid for *_, valid in stored(services_directory / "west", pair.remote(topic))} == {"true"}
+
+
+def test_a_header_key_with_a_nul_in_it_arrives_whole_from_the_middle_of_a_batch_too(pair, make_mirroring):
+    mirroring = make_mirroring(pair, {**BATCHES, "source->target.mirror.start": "offset:1"})
+    topic = pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, topic, 1)
+    mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"k", b"v", timestamp=NOW)] * 3, raw_header_keys=[b"a\0b"])
+    assert mirroring.copy().records == 2
+    mirroring.assert_mirrored(topic, start={0: 1})
+    assert {name for record in mirroring.oracle.dump(mirroring.target, pair.remote(topic)) for name, _ in record.headers} == {"a\0b"}
 
 
 def test_what_the_target_refuses_is_found_by_the_other_engine_and_what_is_in_front_of_it_is_copied(mirroring):

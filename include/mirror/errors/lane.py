@@ -10,7 +10,7 @@ class RecordNotCarried(MirrorError):
     runbook = Runbook(
         "The client cannot carry a record without changing it.",
         "No. Its partition stops in front of the record.",
-        "Where `mirror.engine=records` is set, set `auto`: it carries the record in its batch, where that can be handed on. Or skip the "
+        "Where `mirror.engine=records` is set, set `auto`: it carries the record in its batch, or in a part of it. Or skip the "
         "record: the copy goes on behind it, and the ledger keeps that. Or exclude the topic.",
         (Remedy("skip-record", TOPIC),),
     )

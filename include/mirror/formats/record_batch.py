@@ -24,9 +24,11 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _UNCOVERED, _COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
 """The header in front of the first byte that the CRC covers, and from it on."""
 _START = struct.Struct(">qi")
+HEADER_BYTES = _HEADER.size
 _MAGIC_AT = 16
 _CRC_FROM = 21
 _LARGEST_SEQUENCE = 0x7FFFFFFF
+_NO_PRODUCER = (-1, -1, -1)
 
 
 class Attribute(IntEnum):
@@ -94,6 +96,11 @@ class RecordBatch(NamedTuple):
         return CODECS[number] if number < len(CODECS) else f"codec {number}"
 
     @property
+    def is_known(self) -> bool:
+        """Whether its attributes are of those that Kafka has."""
+        return not self.attributes & ~_KNOWN_BITS and self.attributes & _CODEC_BITS < len(CODECS)
+
+    @property
     def is_intact(self) -> bool:
         """Whether its bytes are those of which the checksum was made."""
         return crc32c(self.data[_CRC_FROM:]) == self.crc
@@ -123,7 +130,7 @@ class RecordBatch(NamedTuple):
             return "the source stamped a batch when it was appended (LogAppendTime)"
         if self.attributes & Attribute.DELETE_HORIZON:
             return "compaction has marked a batch with the time at which its tombstones go"
-        if self.attributes & ~_KNOWN_BITS or self.attributes & _CODEC_BITS >= len(CODECS):
+        if not self.is_known:
             return f"a batch has the attributes {self.attributes:#06x}, which nobody knows"
         return None
 
@@ -168,6 +175,15 @@ def _require_batch(rest: memoryview) -> None:
         raise OldMagic(base_offset, rest[_MAGIC_AT])
     if length < _HEADER.size - _START.size:
         raise ValueError(f"the batch at {base_offset} says that it has {length} bytes")
+
+
+def unsent_batch(base_offset: int, leader_epoch: int, timestamps: tuple[int, int], record_count: int, records: bytes) -> RecordBatch:
+    """A batch of uncompressed records without holes, which no producer has sent yet, nor made a checksum of. `timestamps`: the one that
+    those of the records count from, and the latest."""
+    size = HEADER_BYTES - _START.size + len(records)
+    fields = (leader_epoch, MAGIC, 0, 0, record_count - 1, *timestamps, *_NO_PRODUCER, record_count)
+    header = _HEADER.pack(base_offset, size, *fields)
+    return RecordBatch(memoryview(header + records), base_offset, size, *fields)
 
 
 class AbortedTransactions:

@@ -3,6 +3,7 @@
 What is read ahead stays closed and small, so it may wait for the next transaction of its partition.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -13,11 +14,14 @@ from mirror.copy.batches.partition import InFlightBatches
 from mirror.copy.engine import BatchSample, PartitionAssignment, Reencoding
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
+from mirror.formats.batch_parts import parts_of
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_pool import BrokerPool, name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.offsets.partition import TopicPartition
+
+log = logging.getLogger(__name__)
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _AHEAD_BYTES = _FETCH_BYTES
@@ -147,20 +151,22 @@ class BatchSource:
             in_flight.pass_over(work.end, batch.leader_epoch)
             in_flight.stop()
             return 0
+        before = in_flight.bytes
         if is_copied:
             reencoding = _reencoding(batch, in_flight)
-            if reencoding is not None:
+            parts = [batch] if reencoding is None else _parts(batch, in_flight, reencoding)
+            if parts is None:
                 in_flight.stop(reencoding)
                 return 0
             if not batch.is_intact:
                 raise _unreadable(work.source, batch.base_offset, "the checksum of a batch is not that of its bytes")
-            in_flight.take(batch)
-        else:
-            in_flight.pass_over(batch.next_offset, batch.leader_epoch)
+            for part in parts:
+                in_flight.take(part)
+        in_flight.pass_over(batch.next_offset, batch.leader_epoch)
         fetched.pop()
         if in_flight.next_offset >= work.end:
             in_flight.stop()
-        return batch.size if is_copied else 0
+        return in_flight.bytes - before
 
     def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, data: PartitionData) -> MirrorError:
         work, tp = in_flight.work, in_flight.work.source
@@ -199,6 +205,20 @@ def _reencoding(batch: RecordBatch, in_flight: InFlightBatches) -> Reencoding | 
     if obstacle := obstacle_of(batch, work):
         return Reencoding(min(batch.next_offset, work.end) if work.batch_by_batch else None, obstacle)
     return None
+
+
+def _parts(batch: RecordBatch, in_flight: InFlightBatches, reencoding: Reencoding) -> list[RecordBatch] | None:
+    """A batch that is opened for its records inside the range; None: that is the other engine's work. To open one costs far more than to
+    hand it on, so it is done for single batches alone."""
+    if reencoding.until is None:
+        return None
+    limit = in_flight.work.limits.max_message_bytes
+    try:
+        parts = parts_of(batch, in_flight.next_offset, reencoding.until, limit)
+    except ValueError as closed:
+        log.debug("%s@%d: %s", in_flight.work.source, batch.base_offset, closed)
+        return None
+    return parts if all(part.size <= limit for part in parts) else None
 
 
 def obstacle_of(batch: RecordBatch, work: PartitionAssignment) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from crc32c import crc32c
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
@@ -22,6 +23,7 @@ from mirror.errors import (
     TransactionTimeoutRefused,
     TransactionTooSlow,
 )
+from mirror.formats.record_batch import CODECS, Attribute
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
@@ -34,6 +36,16 @@ NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORD
 
 def payloads(log):
     return [each[61:] for each in log.batches]
+
+
+def values(log):
+    return [record.value for each in log.batches for record in DefaultRecordBatch(each)]
+
+
+def sealed(batch):
+    """With the checksum of its bytes."""
+    batch[17:21] = crc32c(batch[21:]).to_bytes(4, "big")
+    return batch
 
 
 def fill(log, batches, records=3):
@@ -130,19 +142,43 @@ def test_read_uncommitted_copies_what_was_aborted(lane_task, east, west, work):
     assert (moved.next_offset, moved.records) == (2, 1)
 
 
-def test_a_range_that_begins_inside_a_batch_is_handed_over_up_to_the_end_of_that_batch(engine, east, west, work):
+@pytest.mark.parametrize(("start", "end"), [(1, 6), (0, 5), (1, 2), (4, 6), (1, 4)])
+def test_of_batches_at_the_edges_of_a_range_the_records_inside_it_are_copied(engine, east, west, work, start, end):
     fill(east.log(*ORDERS), 2)
+    (moved,) = engine.copy([work(start, end)], LIMITS)
+    assert (moved.next_offset, moved.records, moved.reencoding) == (end, end - start, None)
+    assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))[start:end]
+    assert sum(run.length for run in moved.runs) == end - start
+
+
+def test_of_a_batch_at_an_edge_that_cannot_be_opened_the_other_engine_copies_the_rest(engine, east, west, work):
+    log = east.log(*ORDERS)
+    closed = batch_of([b"v"] * 3)
+    closed[22] |= CODECS.index("zstd")
+    log.append(sealed(closed))
+    fill(log, 1)
     (moved,) = engine.copy([work(1, 6)], LIMITS)
     assert (moved.next_offset, moved.records, moved.reencoding.until) == (1, 0, 3)
     assert "begins inside a batch" in moved.reencoding.reason
     assert west.of(ProduceRequest) == []
 
 
-def test_a_range_that_ends_inside_a_batch_is_copied_up_to_it_and_handed_over_for_the_rest(engine, east, west, work):
-    fill(east.log(*ORDERS), 2)
-    (moved,) = engine.copy([work(0, 5)], LIMITS)
-    assert (moved.next_offset, moved.records, moved.reencoding.until) == (3, 3, 5)
-    assert payloads(west.log(*REMOTE)) == payloads(east.log(*ORDERS))[:1]
+def test_a_batch_at_an_edge_is_not_opened_into_one_that_is_too_large(engine, east, west, work):
+    east.log(*ORDERS).append(batch_of([b"v" * 200] * 3))
+    (moved,) = engine.copy([work(1, 3, max_message_bytes=150)], LIMITS)
+    assert (moved.next_offset, moved.reencoding.until) == (1, 3)
+    (moved,) = engine.copy([work(1, 3, max_message_bytes=400)], LIMITS)
+    assert (moved.next_offset, moved.records) == (3, 2)
+    assert len(payloads(west.log(*REMOTE))) == 2
+
+
+def test_a_batch_at_an_edge_whose_checksum_is_wrong_is_never_given_a_right_one(engine, east, west, work):
+    spoilt = batch_of([b"value"] * 2)
+    spoilt[-14] ^= 1  # inside the last record's value
+    east.log(*ORDERS).append(spoilt)
+    with pytest.raises(SourceUnreadable, match="checksum"):
+        engine.copy([work(1, 2)], LIMITS)
+    assert west.of(ProduceRequest) == []
 
 
 @pytest.mark.parametrize(
@@ -176,8 +212,20 @@ def test_where_only_batches_carry_a_record_each_one_that_can_be_handed_on_is(eng
     holes[57:61] = (2).to_bytes(4, "big")
     log.append(holes)
     (moved,) = engine.copy([replace(work(0, 4, compression="zstd"), batch_by_batch=True)], LIMITS)
-    assert (moved.next_offset, moved.reencoding.until) == (1, 4)
+    assert (moved.next_offset, moved.reencoding.until) == (1, 4)  # it is not what it says
     assert payloads(west.log(*REMOTE)) == payloads(log)[:1]
+
+
+@pytest.mark.parametrize("attribute", [Attribute.LOG_APPEND_TIME, Attribute.DELETE_HORIZON])
+def test_where_only_batches_carry_a_record_those_that_cannot_be_handed_on_are_opened(engine, east, west, work, attribute):
+    log = east.log(*ORDERS)
+    log.append(batch_of([b"good"]))
+    marked = batch_of([b"marked"] * 3)
+    marked[22] |= attribute
+    log.append(sealed(marked))
+    (moved,) = engine.copy([replace(work(0, 4), batch_by_batch=True)], LIMITS)
+    assert (moved.next_offset, moved.records, moved.reencoding) == (4, 4, None)
+    assert values(west.log(*REMOTE)) == [b"good", *[b"marked"] * 3]
 
 
 def test_a_batch_whose_checksum_is_wrong_is_never_given_a_right_one(engine, east, west, work):
