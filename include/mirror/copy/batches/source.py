@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 _FETCH_BYTES = 8 * 1024 * 1024
 _AHEAD_BYTES = _FETCH_BYTES
 """As long as so much waits in memory, nothing more is fetched; a fetch that is under way comes on top."""
+_ANSWERS_BYTES = 4 * _FETCH_BYTES
+"""From so large answers on, batches in them no longer wait for a later transaction: the smallest one keeps its whole answer in memory."""
 
 
 class BatchSource:
@@ -45,7 +47,7 @@ class BatchSource:
     def assign(self, work: Sequence[PartitionAssignment]) -> list[InFlightBatches]:
         """Makes the given work what is read, each partition at its start, and returns the partitions in the same order."""
         self._in_flight = {assignment.source: InFlightBatches(assignment) for assignment in work}
-        if self._waiting(self._fetched) >= _AHEAD_BYTES:
+        if self._waiting(self._fetched) >= _AHEAD_BYTES or self._answers_bytes() >= _ANSWERS_BYTES:
             self._fetched = {tp: fetched for tp, fetched in self._fetched.items() if tp in self._in_flight}
         new = {assignment.source: assignment for assignment in work if not self._is_at(assignment)}
         for tp, leader in self.pool.leaders(new).items():
@@ -118,6 +120,11 @@ class BatchSource:
 
     def _waiting(self, partitions: Iterable[TopicPartition]) -> int:
         return sum(self._fetched[tp].bytes for tp in partitions)
+
+    def _answers_bytes(self) -> int:
+        """How large all the answers are in which batches wait."""
+        waiting = (batch.data.obj for fetched in self._fetched.values() for batch, _ in fetched.batches)
+        return sum(len(answer) for answer in {id(answer): answer for answer in waiting}.values() if isinstance(answer, (bytes, bytearray)))
 
     def _is_at(self, work: PartitionAssignment) -> bool:
         there = self._fetched.get(work.source)

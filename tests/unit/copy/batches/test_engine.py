@@ -401,6 +401,26 @@ def test_what_waits_of_one_partition_keeps_no_other_from_being_fetched(monkeypat
     assert (moved.next_offset, of_other.next_offset) == (3, 12)
 
 
+def test_small_batches_that_wait_do_not_keep_many_large_answers_in_memory(monkeypatch, engine, east, west, work):
+    from mirror.copy.batches import source
+
+    monkeypatch.setattr(source, "_ANSWERS_BYTES", 25_000)
+    partitions = [TopicPartition("orders", number) for number in range(6)]
+    for tp in partitions:
+        east.log(*tp).append(batch_of([b"v" * 10_000]))
+        east.log(*tp).append(batch_of([b"small"]))
+        west.log("east.orders", tp.partition)
+    kept = []
+    for start, end in ((0, 1), (1, 2)):
+        for tp in partitions:
+            (moved,) = engine.copy([work(start, 2, source=tp)], TransactionLimits(5_000, 10.0))
+            engine.commit()
+            assert moved.next_offset == end
+            waiting = engine._source._fetched.values()
+            kept.append(sum(len(answer) for answer in {bytes(batch.data.obj) for fetched in waiting for batch, _ in fetched.batches}))
+    assert 10_000 < max(kept) <= 40_000
+
+
 def test_a_partition_that_stopped_keeps_nothing_in_memory(engine, east, work):
     fill(east.log(*ORDERS), 4)
     engine.copy([work(0, 5)], LIMITS)
