@@ -1,16 +1,13 @@
 """Opens the records of a compressed batch, for the few batches that have to be opened.
 
-gzip is Python's own. LZ4 and Snappy are read here: their formats are small, and no package that reads them is needed otherwise. zstd is
-read where the package `zstandard` is.
+gzip is Python's own; the other codecs are those of the package `cramjam`, where that is.
 """
 
 import gzip
 import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
 
-_LZ4_MAGIC, _LZ4_START = 0x184D2204, 6
-_LZ4_DICTIONARY, _LZ4_CONTENT_CHECKSUM, _LZ4_CONTENT_SIZE, _LZ4_BLOCK_CHECKSUM = 0x01, 0x04, 0x08, 0x10
-_LZ4_PLAIN = 0x80000000
-_LZ4_LEAST_MATCH = 4
 _XERIAL_MAGIC, _XERIAL_HEADER = b"\x82SNAPPY\x00", 16
 """How Java's producers frame Snappy; librdkafka's do not."""
 
@@ -21,123 +18,49 @@ def decompressed(codec: str, data: memoryview) -> memoryview:
         return memoryview(_OPENERS[codec](data))
     except KeyError as unknown:
         raise ValueError(f"records that are packed by {codec} cannot be opened") from unknown
-    except (IndexError, EOFError, OSError, zlib.error) as broken:
+    except ModuleNotFoundError as missing:
+        raise ValueError(f"records that are packed by {codec} are opened only where the package {missing.name} is") from missing
+    except (EOFError, OSError, zlib.error) as broken:
         raise ValueError(f"the records are not what {codec} makes: {broken}") from broken
 
 
-def _lz4(data: memoryview) -> bytearray:
-    """LZ4's frames: of blocks that may refer to those before."""
-    out = bytearray()
-    at = 0
-    while at < len(data):
-        if _little(data, at, 4) != _LZ4_MAGIC or data[at + 4] & _LZ4_DICTIONARY:
-            raise ValueError("no LZ4 frame, or one with a dictionary")
-        flags = data[at + 4]
-        at += _LZ4_START + (8 if flags & _LZ4_CONTENT_SIZE else 0) + 1
-        while size := _little(data, at, 4):
-            behind = at + 4 + (size & ~_LZ4_PLAIN)
-            block = data[at + 4 : behind]
-            if size & _LZ4_PLAIN:
-                out += block
-            else:
-                _lz4_block(block, out)
-            at = behind + (4 if flags & _LZ4_BLOCK_CHECKSUM else 0)
-        at += 4 + (4 if flags & _LZ4_CONTENT_CHECKSUM else 0)
-    return out
+def _lz4(data: memoryview) -> Any:
+    import cramjam
+
+    return _opened(cramjam.lz4.decompress, data)
 
 
-def _lz4_block(block: memoryview, out: bytearray) -> None:
-    at = 0
-    while True:
-        token = block[at]
-        literals, at = _lz4_length(block, at + 1, token >> 4)
-        _require(at + literals <= len(block))
-        out += block[at : at + literals]
-        at += literals
-        if at == len(block):  # the last sequence is of literals alone
-            return
-        distance = _little(block, at, 2)
-        length, at = _lz4_length(block, at + 2, token & 0x0F)
-        _repeat(out, distance, length + _LZ4_LEAST_MATCH)
+def _snappy(data: memoryview) -> Any:
+    import cramjam
 
-
-def _lz4_length(block: memoryview, at: int, length: int) -> tuple[int, int]:
-    if length == 0x0F:
-        while (more := block[at]) == 0xFF:
-            length, at = length + more, at + 1
-        length, at = length + more, at + 1
-    return length, at
-
-
-def _snappy(data: memoryview) -> bytearray:
-    out = bytearray()
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        _snappy_block(data, out)
-        return out
+        return _opened(cramjam.snappy.decompress_raw, data)
+    return b"".join(bytes(_opened(cramjam.snappy.decompress_raw, block)) for block in _xerial_blocks(data))
+
+
+def _zstd(data: memoryview) -> Any:
+    import cramjam
+
+    return _opened(cramjam.zstd.decompress, data)
+
+
+def _opened(decompress: Callable[[Any], Any], data: memoryview) -> Any:
+    import cramjam
+
+    try:
+        return decompress(data)
+    except cramjam.DecompressionError as broken:
+        raise ValueError(f"the packed records cannot be read: {broken}") from broken
+
+
+def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
     at = _XERIAL_HEADER
     while at < len(data):
         behind = at + 4 + int.from_bytes(data[at : at + 4], "big")
-        _require(behind <= len(data))
-        _snappy_block(data[at + 4 : behind], out)
+        if behind > len(data):
+            raise ValueError("the packed records end too early")
+        yield data[at + 4 : behind]
         at = behind
-    return out
-
-
-def _snappy_block(block: memoryview, out: bytearray) -> None:
-    size = shift = at = 0
-    while True:
-        size |= (block[at] & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-        if block[at - 1] < 0x80:
-            break
-    start = len(out)
-    while at < len(block):
-        kind, upper = block[at] & 0x03, block[at] >> 2
-        if kind == 0:
-            extra = max(0, upper - 59)
-            length = (_little(block, at + 1, extra) if extra else upper) + 1
-            at += 1 + extra
-            _require(at + length <= len(block))
-            out += block[at : at + length]
-            at += length
-        elif kind == 1:
-            _repeat(out, (upper >> 3) << 8 | block[at + 1], (upper & 0x07) + 4)
-            at += 2
-        else:
-            width = 2 if kind == 2 else 4
-            _repeat(out, _little(block, at + 1, width), upper + 1)
-            at += 1 + width
-    _require(len(out) - start == size)
-
-
-def _zstd(data: memoryview) -> bytes:
-    try:
-        import zstandard
-    except ModuleNotFoundError as missing:
-        raise ValueError("records that are packed by zstd are opened only where the package zstandard is") from missing
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(bytes(data), read_across_frames=True) as reader:
-            return reader.read()
-    except zstandard.ZstdError as broken:
-        raise ValueError(f"the records are not what zstd makes: {broken}") from broken
-
-
-def _repeat(out: bytearray, distance: int, length: int) -> None:
-    """Adds what stands `distance` bytes back, which may run into itself."""
-    start = len(out) - distance
-    _require(0 <= start < len(out))
-    piece = bytes(out[start : start + length])
-    out += (piece * (length // len(piece) + 1))[:length]
-
-
-def _little(data: memoryview, at: int, width: int) -> int:
-    _require(at + width <= len(data))
-    return int.from_bytes(data[at : at + width], "little")
-
-
-def _require(holds: bool) -> None:
-    if not holds:
-        raise ValueError("the packed records end too early, or refer to what is not there")
 
 
 _OPENERS = {
