@@ -185,7 +185,7 @@ def test_three_commands_and_the_file_are_those_that_a_test_plays() -> None:
 def test_pins_are_those_of_the_requirements() -> None:
     pins = set((ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n"))
     named = re.findall(r"[a-z0-9-]+==[0-9.]+(?:post\d+)?", text_of("get-started/existing-airflow.md"))
-    assert len(named) == 12
+    assert len(named) == 13
     assert set(named) <= pins
 
 
