@@ -33,6 +33,7 @@ STEPS = (
     ("status",),
     ("freshness",),
     ("audit",),
+    ("cutover", "plan", "--flow", "FLOW", "--topics", ".*", "--groups", "readers"),
 )
 """Every command that looks at the source of a flow, in the order of a day."""
 
@@ -125,7 +126,7 @@ def test_a_day_of_the_mirror_writes_nothing_to_a_source_that_it_may_only_read(pa
     before = everything(source)
     for seed in (2, 3):
         for step in STEPS:
-            code, flow = mirror(*step)
+            code, flow = mirror(*(pair.flow if word == "FLOW" else word for word in step))
             assert (step, code, flow["errors"]) == (step, 0, [])
         assert everything(source) == before
         oracle.produce(source.bootstrap, topic, 20, seed=seed)

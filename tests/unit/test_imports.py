@@ -18,7 +18,16 @@ ENGINES = {Path("copy/confluent"), Path("copy/batches")}
 PURE = ("offsets", "formats", "policy", "translation", "decisions", "config")
 ADAPTERS = {
     *("mirror.kafka", "mirror.spark", "mirror.sync", "mirror.plan", "mirror.copy", "mirror.audit", "mirror.decide", "mirror.status"),
-    *("mirror.backfill", "mirror.alerts", "mirror.migration", "mirror.airflow", "mirror.cli", "mirror.web", "mirror.client"),
+    *(
+        "mirror.backfill",
+        "mirror.alerts",
+        "mirror.cutover",
+        "mirror.migration",
+        "mirror.airflow",
+        "mirror.cli",
+        "mirror.web",
+        "mirror.client",
+    ),
 }
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""

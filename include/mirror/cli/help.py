@@ -12,6 +12,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("heartbeats", "refresh-groups", "checkpoints", "group-offsets"),
     ),
     "decide": ("decide",),
+    "move applications to the target": ("cutover",),
     "move from MirrorMaker 2, and back": ("take-over", "hand-back"),
     "set up": ("config", "pools", "spark"),
 }
@@ -36,6 +37,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "decide list --flow 'east->west'",
         "decide accept-gap --flow 'east->west' --topic orders --reason 'retention was too short'",
     ),
+    "cutover": ("cutover plan --flow 'east->west' --topics 'orders.*' --max-lag 1000",),
     "take-over": ("take-over --flow 'east->west' --dry-run",),
     "hand-back": ("hand-back --flow 'east->west' --dry-run",),
     "config": ("config --flow 'east->west'", "config --schema > mm2.schema.json"),

@@ -10,6 +10,7 @@ from mirror.cli import (
     backfill,
     config,
     copy,
+    cutover,
     decide,
     freshness,
     migration,
@@ -86,6 +87,8 @@ def parser() -> Parser:
         steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
     )
     decide.add_arguments(deciding, _add_common_of_a_flow)
+    moving = _add(steps, "cutover", "move applications to the target, wave by wave: plan says what would stop a wave", cutover.run)
+    cutover.add_arguments(moving, _add_common_of_a_flow)
     taking = _add(steps, "take-over", "go on where MirrorMaker 2 stopped with a flow", migration.take_over, writes=True)
     migration.add_take_over_arguments(taking)
     handing = _add(steps, "hand-back", "let MirrorMaker 2 go on where the mirror stopped with a flow", migration.hand_back, writes=True)

@@ -2,5 +2,5 @@
 
 `run` does all three; `partition_states` is how things stand, and `binding` is pure. `mirror.decisions` says which decisions are in force.
 
-`alerts`, `backfill`, `migration` and every room above them may import it.
+`alerts`, `backfill`, `cutover`, `migration` and every room above them may import it.
 """

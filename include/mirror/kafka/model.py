@@ -73,6 +73,26 @@ class NewTopic:
     configs: Mapping[str, str]
 
 
+class GroupMember(NamedTuple):
+    """A member of a consumer group, as its coordinator shows it."""
+
+    client_id: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"{self.client_id} on {self.host.removeprefix('/')}"
+
+
+class ActiveProducer(NamedTuple):
+    """A producer that a partition's leader remembers: idempotent and transactional ones, for `producer.id.expiration.ms` after their last
+    batch. `last_timestamp` (Unix milliseconds) is its newest record's; `transaction_start` where its open transaction begins."""
+
+    producer_id: int
+    epoch: int
+    last_timestamp: int | None
+    transaction_start: int | None
+
+
 class Acl(NamedTuple):
     """One ACL binding of one topic by its name (pattern type LITERAL). Words are Kafka's own: `READ`, `ALLOW`."""
 

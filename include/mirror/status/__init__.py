@@ -2,5 +2,5 @@
 
 `observe` asks the clusters, `status` judges each partition, `snapshot` is what page and metrics show, `snapshot_cache` keeps the newest.
 
-`alerts`, `backfill`, `migration` and every room above them may import it.
+`alerts`, `backfill`, `cutover`, `migration` and every room above them may import it.
 """

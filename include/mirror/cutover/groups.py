@@ -1,0 +1,152 @@
+"""What consumer groups say against a wave: positions without an exact answer, members, topics that the wave leaves behind. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mirror.cutover.findings import Finding, information, some, stop, warning
+from mirror.errors.next_step import Command, of_the_flow
+from mirror.kafka.model import GroupMember
+from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
+
+
+@dataclass(frozen=True)
+class WavePosition:
+    """What a group committed for a partition, where it would go on on the target, and what it has committed there."""
+
+    topic: str
+    partition: int
+    offset: int
+    answer: TranslatedOffset
+    target_offset: int | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the group would miss nothing and read nothing again."""
+        return self.answer.kind == EXACT or (self.answer.kind == EARLY and self.answer.reread == 0)
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}@{self.offset}"
+
+
+@dataclass(frozen=True)
+class WaveGroup:
+    """One group of a wave as both clusters show it. `outside` are topics of the source on which it has positions and which stay."""
+
+    name: str
+    positions: tuple[WavePosition, ...]
+    outside: tuple[str, ...] = ()
+    members: tuple[GroupMember, ...] = ()
+    target_members: tuple[GroupMember, ...] = ()
+    has_checkpoints: bool = True
+    """Whether the flow's property `groups` takes it."""
+
+    @property
+    def unanswered(self) -> tuple[WavePosition, ...]:
+        """Positions for which there is none on the target, or one behind which records are missing."""
+        return tuple(position for position in self.positions if position.answer.kind not in (EXACT, EARLY))
+
+    @property
+    def early(self) -> tuple[WavePosition, ...]:
+        """Positions from which it would read records again."""
+        return tuple(position for position in self.positions if position.answer.kind == EARLY and not position.is_exact)
+
+    @property
+    def reread(self) -> int | None:
+        """How many records it would read again, at most; None if nobody knows."""
+        counts = [position.answer.reread for position in self.early]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    @property
+    def ahead(self) -> int:
+        """Offsets that it has read and that the copy has yet to bring."""
+        return sum(position.answer.ahead for position in self.positions)
+
+
+@dataclass(frozen=True)
+class WaveGroups:
+    """The groups of a wave, patterns that match none, groups that patterns name and that are of another kind, and groups with positions
+    on the wave's topics that `--groups` leaves out."""
+
+    groups: tuple[WaveGroup, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    other_kinds: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterator[Finding]:
+    """What is said of all groups of a wave."""
+    for pattern in wave_groups.unmatched:
+        said = f"--groups {pattern} matches no consumer group with a position in a topic of the wave."
+        yield stop("pattern-matches-nothing", said, "Name groups as ", of_the_flow("refresh-groups"), " lists them.")
+    for name, kind in wave_groups.other_kinds:
+        said = f"{name} is a group of the kind '{kind}', whose positions cannot be translated."
+        yield warning("group-of-another-kind", said, "Move its application by hand.", group=name)
+    if wave_groups.left_out:
+        names = some(wave_groups.left_out)
+        said = f"--groups leaves out groups with positions in topics of the wave, which are not moved: {names}."
+        yield warning("groups-left-out", said, "Take them into --groups unless nobody uses them any more.")
+    if not wave_groups.groups and not wave_groups.unmatched:
+        yield information("no-groups", "No consumer group has a position in a topic of the wave.")
+    for group in wave_groups.groups:
+        yield from _positions(group)
+        yield from _members(group, source, target)
+        yield from _topics(group)
+
+
+def _positions(group: WaveGroup) -> Iterator[Finding]:
+    total = len(group.positions)
+    translate = of_the_flow("translate", f"--group {group.name}")
+    if group.unanswered:
+        reasons = some([f"{position} ({position.answer.reason or position.answer.kind})" for position in group.unanswered])
+        said = f"{group.name}: {len(group.unanswered)} of {total} positions have no answer on the target, or records missing: {reasons}."
+        yield stop("group-without-answer", said, translate, " shows each; mend what it names, or reset the group.", group=group.name)
+    if group.early:
+        count = "an unknown number of" if group.reread is None else f"at most {group.reread:,}"
+        said = f"{group.name}: it would read {count} records again, from {len(group.early)} of {total} positions."
+        step = (
+            "Let it read on until it is near the end, or raise mirror.translation.count.max.bytes; ",
+            translate,
+            " says why it is not exact.",
+        )
+        yield stop("group-not-exact", said, *step, group=group.name)
+    if group.ahead:
+        said = f"{group.name}: it has read {group.ahead:,} offsets that the copy has yet to bring; the last copy brings them."
+        yield information("group-ahead-of-copy", said, group=group.name)
+    further = [
+        position
+        for position in group.positions
+        if position.target_offset is not None and position.answer.target is not None and position.target_offset > position.answer.target
+    ]
+    if further:
+        said = f"{group.name}: on the target it stands behind its translated position in {some(further)}, so it was used there."
+        step = "group-offsets never moves a group back: delete it on the target, or reset it there by what ", translate, " says."
+        yield warning("group-further-on-target", said, *step, group=group.name)
+
+
+def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
+    if group.members:
+        said = f"{group.name}: {_people(group.members)} of it run on {source}."
+        yield warning("group-active", said, "Stop them behind the fence, before its positions are moved.", group=group.name)
+    if group.target_members:
+        said = f"{group.name}: {_people(group.target_members)} of it run on {target}, so no position can be committed there."
+        yield stop("group-active-on-target", said, "Stop them until the wave is open.", group=group.name)
+
+
+def _topics(group: WaveGroup) -> Iterator[Finding]:
+    if group.outside:
+        said = f"{group.name}: it also has positions in topics that stay behind: {some(group.outside)}."
+        step = (
+            "Take them into --topics; if it reads them no more, delete its positions there: ",
+            Command(f"kafka-consumer-groups.sh --delete-offsets --group {group.name} --topic {group.outside[0]}"),
+            ".",
+        )
+        yield stop("group-split", said, *step, group=group.name)
+    if not group.has_checkpoints:
+        said = f"{group.name}: the flow's property groups leaves it out, so no checkpoints are written for it."
+        step = "Take it into groups, and run ", of_the_flow("checkpoints"), "; a failover in between would find no position."
+        yield warning("group-without-checkpoints", said, *step, group=group.name)
+
+
+def _people(members: Sequence[GroupMember]) -> str:
+    noun = "member" if len(members) == 1 else "members"
+    return f"{len(members)} {noun} ({some(members)})"

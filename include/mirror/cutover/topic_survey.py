@@ -1,0 +1,77 @@
+"""Asks both clusters about the topics of a wave: configs, partitions, ACLs, and what the mirror may do with them."""
+
+from collections.abc import Collection, Mapping, MutableMapping
+from typing import TYPE_CHECKING
+
+from mirror.config.policies import replication_policy
+from mirror.cutover.flow_settings import LackingRight
+from mirror.cutover.topic_settings import AclSides, TopicSides
+from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.kafka.acls import topic_acls
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.group_members import cluster_operations
+from mirror.kafka.model import Acl, Topic
+from mirror.policy import TopicSelection
+from mirror.sync.topic_acls import remote_acls
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+Errors = MutableMapping[str, MirrorError]
+
+
+def readable_topics(source: Cluster, topics: Collection[str], refused: Errors) -> dict[str, Topic]:
+    """The wave's topics that the mirror may read; those that it may not are in `refused`, by name."""
+    return source.topics(topics, refused, operation="READ")
+
+
+def survey_topics(
+    topics: Mapping[str, Topic], selection: TopicSelection, source: Cluster, target: Cluster, refused: Errors
+) -> list[TopicSides]:
+    """Topics beside their remote topics, where these are there. What a cluster does not show of one is in `refused`."""
+    remotes = {name: selection.remote(name) for name in topics}
+    there = target.topics(remotes.values(), refused)
+    configs = source.configs(topics, refused)
+    remote_configs = target.configs(there, refused)
+    return [
+        TopicSides(
+            name,
+            remote,
+            len(topics[name].partitions),
+            len(there[remote].partitions),
+            configs.get(name, {}),
+            remote_configs.get(remote, {}),
+        )
+        for name, remote in sorted(remotes.items())
+        if remote in there
+    ]
+
+
+def survey_acls(
+    flow: "Flow", topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
+) -> tuple[AclSides | None, tuple[LackingRight, ...]]:
+    """The ACLs of both clusters; None, and the right that is lacking, where one of them does not show its ACLs."""
+    sides: list[frozenset[Acl] | None] = []
+    for cluster, side in ((source, "source"), (target, "target")):
+        try:
+            sides.append(topic_acls(cluster, flow.client("source" if side == "source" else "target", "admin")))
+        except AuthorizationRefused:
+            lacking = LackingRight(cluster.alias, "DESCRIBE", "the cluster", "comparing the ACLs of both sides", is_optional=True)
+            return None, (lacking,)
+    of_source, of_target = sides
+    wanted = remote_acls([acl for acl in of_source or () if acl.topic in topics], selection)
+    missing = {acl: topic for acl, topic in wanted.items() if acl not in (of_target or ())}
+    return AclSides(of_source, of_target, missing), ()
+
+
+def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> tuple[LackingRight, ...]:
+    """Rights that later steps need and that can be tested without writing. A control topic that may not be written is in `refused`."""
+    operations = cluster_operations(source)
+    lacking = []
+    if "DESCRIBE" not in operations:
+        purpose = "seeing all consumer groups: those that it may not describe are not in this plan"
+        lacking.append(LackingRight(source.alias, "DESCRIBE", "the cluster", purpose, is_optional=True))
+    if "ALTER" not in operations:
+        lacking.append(LackingRight(source.alias, "ALTER", "the cluster", "a fence by ACL", is_optional=True))
+    target.topics([replication_policy(flow).control_topic(flow.source)], refused, operation="WRITE")
+    return tuple(lacking)

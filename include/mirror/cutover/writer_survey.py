@@ -1,0 +1,61 @@
+"""Asks the source who writes to a wave's topics."""
+
+import time
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mirror.cutover.writers import TransactionOwner, Writers
+from mirror.errors import MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import ActiveProducer
+from mirror.kafka.open_transactions import holders
+from mirror.kafka.producers import active_producers
+from mirror.offsets.partition import TopicPartition
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
+
+
+class EndWatch:
+    """The ends of a wave's partitions at one moment, to see later whether they moved."""
+
+    def __init__(self, source: Cluster, partitions: Collection[TopicPartition]) -> None:
+        self._source = source
+        self._began = time.monotonic()
+        self._ends = source.offsets(partitions, "latest", errors={})
+
+    def growth(self) -> tuple[dict[TopicPartition, int], float]:
+        """By how many offsets each partition grew since then, and how many seconds that is."""
+        ends = self._source.offsets(self._ends, "latest", errors={})
+        return {tp: ends[tp] - end for tp, end in self._ends.items() if tp in ends}, time.monotonic() - self._began
+
+
+def survey_writers(
+    flow: "Flow", source: Cluster, partitions: Collection[TopicPartition], watch: EndWatch, refused: dict[str, MirrorError]
+) -> Writers:
+    """Who writes now. A topic of which the source does not tell is in `refused`."""
+    settings = flow.client("source", "admin")
+    producers = active_producers(source, settings, partitions, refused)
+    starts = _oldest_transactions(producers)
+    longest = int(flow.value("mirror.open.transaction.max.seconds"))
+    transactions = holders(source, settings, starts, longest) if starts else {}
+    growth, seconds = watch.growth()
+    return Writers(
+        datetime.now(UTC),
+        producers,
+        {tp: TransactionOwner(transaction.seconds, str(transaction)) for tp, transaction in transactions.items()},
+        growth,
+        seconds,
+    )
+
+
+def _oldest_transactions(producers: Producers) -> dict[TopicPartition, int]:
+    """Where the oldest open transaction of each partition begins that has one."""
+    starts = {
+        tp: [producer.transaction_start for producer in of_partition if producer.transaction_start is not None]
+        for tp, of_partition in producers.items()
+    }
+    return {tp: min(of_partition) for tp, of_partition in starts.items() if of_partition}

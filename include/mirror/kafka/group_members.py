@@ -1,0 +1,60 @@
+"""The members of consumer groups of either protocol, and what we may do with the groups.
+
+Through librdkafka: kafka-python describes groups of the classic protocol only.
+"""
+
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass
+
+from confluent_kafka.admin import AclOperation
+
+from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import GroupMember
+
+_NO_GROUP = "GROUP_ID_NOT_FOUND"
+
+
+@dataclass(frozen=True)
+class GroupDescription:
+    """The members of a group, and whether we may commit for it (READ), as far as its coordinator tells."""
+
+    members: tuple[GroupMember, ...] = ()
+    may_commit: bool = True
+
+
+def describe_groups(cluster: Cluster, names: Iterable[str], refused: MutableMapping[str, MirrorError]) -> dict[str, GroupDescription]:
+    """The groups by name; one that does not exist has no members, or is absent. What fails for one group is in `refused` by its name."""
+    wanted = sorted(set(names))
+    if not wanted:
+        return {}
+    step = "describing groups"
+    answers = cluster.admin.send(
+        step,
+        lambda client, seconds: client.describe_consumer_groups(wanted, include_authorized_operations=True, request_timeout=seconds),
+    )
+    groups: dict[str, GroupDescription] = {}
+    for name, answer in answers.items():
+        failure = cluster.admin.failure(answer, f"{step}, {name}", "DESCRIBE")
+        if failure is None:
+            described = answer.result(0)
+            members = tuple(GroupMember(member.client_id, member.host) for member in described.members)
+            operations = described.authorized_operations
+            groups[name] = GroupDescription(members, not operations or AclOperation.READ in operations)
+        elif isinstance(failure, AuthorizationRefused):
+            refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {name}")
+        elif not (isinstance(failure, KafkaFailure) and failure.reason == _NO_GROUP):
+            refused[name] = failure
+    return groups
+
+
+def cluster_operations(cluster: Cluster) -> frozenset[str]:
+    """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where there is no authorizer. Raises MirrorError."""
+    step = "asking what we may do"
+    answer = cluster.admin.send(
+        step, lambda client, seconds: client.describe_cluster(include_authorized_operations=True, request_timeout=seconds)
+    )
+    failure = cluster.admin.failure(answer, step, "DESCRIBE")
+    if failure is not None:
+        raise failure
+    return frozenset(operation.name for operation in answer.result(0).authorized_operations or ())
