@@ -1,0 +1,94 @@
+"""Where topics and remote topics differ: configs, partitions, readers and writers."""
+
+import pytest
+
+from mirror.cutover.findings import INFORMATION, STOP, WARNING
+from mirror.cutover.topic_settings import AclSides, TopicSides, acl_findings, config_findings
+from mirror.kafka.model import Acl, ConfigEntry
+from mirror.policy.filters import DefaultConfigPropertyFilter
+
+FILTER = DefaultConfigPropertyFilter(("min\\.insync\\.replicas",))
+
+
+def entries(**values):
+    """Entries that somebody set for the topic, by name with `_` for dots."""
+    names = {name.replace("_", "."): value for name, value in values.items()}
+    default = ConfigEntry("flush.ms", "9", "DEFAULT_CONFIG", False, False)
+    return {"flush.ms": default} | {name: ConfigEntry(name, value, "DYNAMIC_TOPIC_CONFIG", False, False) for name, value in names.items()}
+
+
+def sides(source, remote, partitions=(2, 2)):
+    return TopicSides("orders", "east.orders", *partitions, source, remote)
+
+
+def configs(*of_sides, is_synced=True, **facts):
+    return [(each.kind, each.code, each.message) for each in config_findings(sides(*of_sides, **facts), FILTER, is_synced)]
+
+
+def test_equal_topics_say_nothing():
+    assert configs(entries(retention_ms="5"), entries(retention_ms="5")) == []
+
+
+def test_a_config_that_the_flow_keeps_equal_stops_it_and_is_a_warning_where_it_does_not():
+    source, remote = entries(retention_ms="5"), entries(retention_ms="7")
+    assert configs(source, remote) == [(STOP, "configs-differ", "east.orders: its configs are not those of orders: retention.ms 7 -> 5.")]
+    assert configs(source, remote, is_synced=False)[0][0] == WARNING
+
+
+def test_a_config_that_the_flow_leaves_alone_is_information():
+    assert configs(entries(min_insync_replicas="2"), entries()) == [
+        (
+            INFORMATION,
+            "configs-differ",
+            "east.orders: these configs differ, and the flow leaves them alone: min.insync.replicas 2 (remote topic: None).",
+        )
+    ]
+
+
+def test_configs_that_could_not_be_read_are_not_compared():
+    assert configs({}, entries(retention_ms="7")) == []
+
+
+@pytest.mark.parametrize(("partitions", "codes"), [((2, 3), ["partitions-differ"]), ((3, 2), []), ((2, 2), [])])
+def test_a_remote_topic_with_more_partitions_is_a_warning(partitions, codes):
+    assert [each[1] for each in configs(entries(), entries(), partitions=partitions)] == codes
+
+
+def acl(operation, principal="User:app", topic="orders", permission="ALLOW"):
+    return Acl(topic, principal, "*", operation, permission)
+
+
+def acls(source, target, missing=(), is_synced=True):
+    of_sides = AclSides(
+        source if source is None else frozenset(source), target if target is None else frozenset(target), dict.fromkeys(missing, "orders")
+    )
+    return [(each.kind, each.code) for each in acl_findings(of_sides, ("orders",), "east", "west", is_synced)]
+
+
+def test_a_source_without_authorizer_has_no_fence_by_acl():
+    assert acls(None, ()) == [(INFORMATION, "no-authorizer")]
+
+
+def test_where_the_target_has_no_authorizer_there_is_nothing_to_compare():
+    assert acls([acl("WRITE")], None, [acl("READ", topic="east.orders")]) == []
+
+
+def test_readers_whom_the_remote_topic_lacks_stop_it_where_the_flow_carries_them():
+    lacking = [acl("READ", topic="east.orders")]
+    assert acls([acl("READ")], [], lacking) == [(STOP, "acls-differ")]
+    assert acls([acl("READ")], [], lacking, is_synced=False) == [(WARNING, "acls-differ")]
+
+
+@pytest.mark.parametrize("operation", ["WRITE", "ALL"])
+def test_writers_whom_the_target_does_not_know_are_a_warning(operation):
+    assert acls([acl(operation)], []) == [(WARNING, "writers-without-acl")]
+    assert acls([acl(operation)], [acl(operation, principal="User:other")]) == [(WARNING, "writers-without-acl")]
+
+
+@pytest.mark.parametrize("there", [acl("WRITE"), acl("ALL"), acl("WRITE", topic="*"), acl("WRITE", principal="User:*")])
+def test_writers_whom_the_target_knows_are_none(there):
+    assert acls([acl("WRITE")], [there]) == []
+
+
+def test_readers_those_who_are_denied_and_writers_of_other_topics_are_no_writers():
+    assert acls([acl("READ"), acl("WRITE", permission="DENY"), acl("WRITE", topic="payments")], []) == []
