@@ -42,22 +42,34 @@ def test_a_wave_that_is_copied_and_read_to_its_end_may_move(pair, oracle, topic,
 
 
 def test_everything_against_a_wave_is_said_at_once(pair, oracle, topic, mirror):
-    other, unread, gone = pair.topic("payments"), pair.topic("unread"), "not-replicated-" + pair.mark[::-1]
-    for name in (other, unread, gone):
+    other, stray = pair.topic("payments"), f"stray-{pair.mark}-topic"
+    for name in (other, stray):
         oracle.create_topic(pair.source_bootstrap, name, 1)
     oracle.produce(pair.source_bootstrap, other, 10, seed=2)
-    early, reader = f"late-{pair.mark}", f"reader-{pair.mark}"
+    splitting, reader, transaction = f"splitting-{pair.mark}", f"reader-{pair.mark}", f"tx-{pair.mark}"
     assert mirror("copy", "--without-spark")[0] == 0
-    set_offsets(pair.source_bootstrap, early, {(topic, 0): 1, (other, 0): 1})
+    set_offsets(pair.source_bootstrap, splitting, {(topic, 0): 1, (other, 0): 1})
     oracle.produce(pair.source_bootstrap, topic, 30, seed=3)
-    oracle.open_transaction(pair.source_bootstrap, topic, f"tx-{pair.mark}", [Record(b"k", b"v")])
+    oracle.open_transaction(pair.source_bootstrap, topic, transaction, [Record(b"k", b"v")])
     oracle.alter_configs(pair.source_bootstrap, topic, {"segment.bytes": "2097152"})
-    names = f"{topic},{unread},{gone},nothing-at-all"
     try:
-        with member(pair.source_bootstrap, reader, topic) as here, member(pair.target_bootstrap, reader, pair.remote(topic)):
+        with member(pair.source_bootstrap, reader, topic) as here, member(pair.target_bootstrap, reader, pair.remote(topic), "consumer"):
             read(here, 60)
-            code, flow = mirror("cutover", "plan", "--topics", names, "--max-lag", "5")
+            code, flow = mirror("cutover", "plan", "--topics", f"{topic},{stray},nothing-at-all", "--max-lag", "5")
     finally:
-        oracle.end_transaction(f"tx-{pair.mark}", "abort")
-    print(json.dumps(flow["result"]["findings"], indent=1))
-    assert code == 1
+        oracle.end_transaction(transaction, "abort")
+    assert (code, flow["result"]["may_move"]) == (1, False)
+    stops, warnings = findings(flow, "stop"), findings(flow, "warning")
+    assert set(stops) == {
+        *("pattern-matches-nothing", "topic-not-replicated", "lag", "configs-differ", "group-split", "group-active-on-target"),
+    }
+    assert "nothing-at-all" in stops["pattern-matches-nothing"]
+    assert stops["topic-not-replicated"].startswith(stray)
+    assert "2 of 2 partitions are more than 5 records behind" in stops["lag"]
+    assert stops["configs-differ"].endswith("segment.bytes 1073741824 -> 2097152.")
+    assert stops["group-split"] == f"{splitting}: it also has positions in topics that stay behind: {other}."
+    assert set(warnings) == {"group-active", "open-transaction", "active-producers"}
+    assert warnings["group-active"] == f"{reader}: it has 1 member (rdkafka on 127.0.0.1) on {pair.source}."
+    assert f"{topic}-0: a transaction is open from offset" in warnings["open-transaction"]
+    assert f"transactional id '{transaction}'" in warnings["open-transaction"]
+    assert all(each["next"] for each in flow["result"]["findings"] if each["kind"] != "information")

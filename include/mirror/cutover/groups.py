@@ -125,10 +125,10 @@ def _positions(group: WaveGroup) -> Iterator[Finding]:
 
 def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
     if group.members:
-        said = f"{group.name}: {_people(group.members)} of it run on {source}."
+        said = f"{group.name}: it has {_people(group.members)} on {source}."
         yield warning("group-active", said, "Stop them behind the fence, before its positions are moved.", group=group.name)
     if group.target_members:
-        said = f"{group.name}: {_people(group.target_members)} of it run on {target}, so no position can be committed there."
+        said = f"{group.name}: it has {_people(group.target_members)} on {target}, so no position can be committed there."
         yield stop("group-active-on-target", said, "Stop them until the wave is open.", group=group.name)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from mirror.cutover.findings import Finding, information, some, warning
-from mirror.errors.next_step import of_the_flow
 from mirror.kafka.model import ActiveProducer
 from mirror.offsets.partition import TopicPartition
 
@@ -58,8 +57,8 @@ def _transactions(topic: str, writers: Writers) -> Iterator[Finding]:
         for producer in producers if tp.topic == topic else ():
             if producer.transaction_start is not None:
                 said = f"{tp}: a transaction is open from offset {producer.transaction_start} on{_owner(tp, producer, writers)}."
-                step = "Let it end, or stop its producer, before the fence: nothing behind it can be moved. ", of_the_flow("status")
-                yield warning("open-transaction", said, *step, " says when it has been open for too long.", topic=topic)
+                step = "Let it end, or stop its producer, before the last copy: what stands behind it is not copied while it is open."
+                yield warning("open-transaction", said, step, topic=topic)
 
 
 def _owner(tp: TopicPartition, producer: ActiveProducer, writers: Writers) -> str:

@@ -60,10 +60,10 @@ def test_what_a_group_has_read_ahead_of_the_copy_is_information():
 
 def test_members_on_the_source_are_a_warning_and_on_the_target_a_stop_and_all_are_named():
     here = only(group(EXACTLY, members=(MEMBER, MEMBER)))
-    assert here == (WARNING, "group-active", "billing: 2 members (app-1 on 10.0.0.7, app-1 on 10.0.0.7) of it run on east.")
+    assert here == (WARNING, "group-active", "billing: it has 2 members (app-1 on 10.0.0.7, app-1 on 10.0.0.7) on east.")
     there = only(group(EXACTLY, target_members=(MEMBER,)))
     assert there[:2] == (STOP, "group-active-on-target")
-    assert "1 member (app-1 on 10.0.0.7) of it run" in there[2]
+    assert "it has 1 member (app-1 on 10.0.0.7) on west, so" in there[2]
 
 
 @pytest.mark.parametrize(("there", "warned"), [(None, False), (4, False), (5, False), (6, True)])

@@ -1,0 +1,107 @@
+"""Which groups a wave has, what of them moves with it, and what is asked about them."""
+
+from types import SimpleNamespace as Answer
+
+import pytest
+
+from mirror.config import load
+from mirror.cutover import group_survey
+from mirror.cutover.group_survey import GroupClusters, survey_groups
+from mirror.cutover.wave import Wave
+from mirror.kafka.group_members import GroupDescription
+from mirror.kafka.groups import Committed, Group
+from mirror.kafka.model import GroupMember
+from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.context import group_context
+from mirror.sync.groups.translate import GroupOffset, TranslatedGroups
+from mirror.translation.translate import EXACT, TranslatedOffset
+from tests.unit.cli.command_line import VALID
+
+EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)
+OFFSETS = {
+    "billing": {("orders", 0): 7, ("payments", 1): 3, ("west.orders", 0): 2, ("gone", 0): 1},
+    "audit-team": {("payments", 0): 1},
+    "old": {("orders", 1): 1},
+}
+NAMES = ("orders", "payments", "west.orders")
+
+
+class SourceGroups:
+    """The groups of the source: OFFSETS, of which `old` is idle, and one share group."""
+
+    def listed(self):
+        groups = {name: Group(name, "classic", "consumer", "Empty" if name == "old" else "Stable") for name in OFFSETS}
+        return {**groups, "fair": Group("fair", "share", "share", "Stable")}
+
+    def committed(self, names, _errors):
+        assert "fair" not in names
+        return {name: {TopicPartition(*tp): Committed(offset) for tp, offset in OFFSETS[name].items()} for name in names}
+
+
+class TargetGroups:
+    def committed(self, names, _errors):
+        return {name: {TopicPartition("east.orders", 0): Committed(9)} for name in names}
+
+
+@pytest.fixture
+def survey(tmp_path, monkeypatch):
+    """`survey(topics, groups=…)`: the survey of a wave of these topics, with what was asked of each side."""
+    file = tmp_path / "mm2.properties"
+    file.write_text(VALID + "east->west.groups.exclude = old\n")
+    flow = load([file]).flow("east->west")
+    context = group_context(flow)
+    described = {"east": [], "west": []}
+
+    def translate(_context, offsets, _source, _target):
+        rows = [
+            GroupOffset(group, tp, committed, tp._replace(topic=f"east.{tp.topic}"), EXACTLY, None)
+            for group, positions in offsets.items()
+            for tp, committed in positions.items()
+        ]
+        return TranslatedGroups(tuple(rows))
+
+    def describe(cluster, names, _refused):
+        described[cluster.alias] = sorted(names)
+        member = GroupMember("app", f"/{cluster.alias}")
+        return {name: GroupDescription((member,), may_commit=cluster.alias == "east") for name in names if name == "billing"}
+
+    monkeypatch.setattr(group_survey, "translate_groups", translate)
+    monkeypatch.setattr(group_survey, "describe_groups", describe)
+
+    def call(*topics, groups=()):
+        sides = GroupClusters(Answer(alias="east"), Answer(alias="west"), SourceGroups(), TargetGroups())
+        found = survey_groups(flow, context, Wave(topics, groups), topics, NAMES, sides)
+        return found, described
+
+    return call
+
+
+def test_all_groups_with_a_position_in_the_waves_topics_move_and_share_groups_nobody_named_are_no_matter(survey):
+    found, described = survey("orders")
+    assert [group.name for group in found.groups.groups] == ["billing", "old"]
+    assert (found.groups.unmatched, found.groups.left_out, found.groups.other_kinds) == ((), (), ())
+    assert described == {"east": ["billing"], "west": ["billing", "old"]}, "who is idle has no members"
+
+
+def test_a_group_moves_with_its_positions_in_the_wave_and_in_what_came_from_the_target(survey):
+    billing, old = survey("orders")[0].groups.groups
+    assert {(each.topic, each.partition, each.offset) for each in billing.positions} == {("orders", 0, 7), ("west.orders", 0, 2)}
+    assert billing.outside == ("payments",), "a topic that is gone holds nobody back"
+    assert {each.topic: each.target_offset for each in billing.positions} == {"orders": 9, "west.orders": None}
+    assert (billing.has_checkpoints, old.has_checkpoints) == (True, False)
+    assert survey("orders", "payments")[0].groups.groups[1].outside == ()
+
+
+def test_members_of_both_sides_are_told_apart_and_a_right_to_commit_that_is_lacking_is_named(survey):
+    found, _ = survey("orders")
+    billing, _ = found.groups.groups
+    assert (billing.members[0].host, billing.target_members[0].host) == ("/east", "/west")
+    assert [(right.cluster, right.operation, right.resource) for right in found.rights] == [("west", "READ", "the group billing")]
+
+
+def test_patterns_choose_groups_and_what_they_leave_out_and_match_for_nothing_is_known(survey):
+    found, _ = survey("orders", groups=("bill.*", "fair", "audit-team"))
+    assert [group.name for group in found.groups.groups] == ["billing"]
+    assert found.groups.left_out == ("old",)
+    assert found.groups.unmatched == ("audit-team",), "it has no position in a topic of the wave"
+    assert found.groups.other_kinds == (("fair", "share"),)
