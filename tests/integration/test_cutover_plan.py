@@ -6,8 +6,13 @@ import pytest
 
 from mirror.__main__ import main
 from services.oracle import Record
+from tests.integration.access import acl
 from tests.integration.consumers import member, read, set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
+
+CLUSTER = "kafka-cluster"
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="mirror";'
+SECURED = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
 
 
 @pytest.fixture
@@ -73,3 +78,32 @@ def test_everything_against_a_wave_is_said_at_once(pair, oracle, topic, mirror):
     assert f"{topic}-0: a transaction is open from offset" in warnings["open-transaction"]
     assert f"transactional id '{transaction}'" in warnings["open-transaction"]
     assert all(each["next"] for each in flow["result"]["findings"] if each["kind"] != "information")
+
+
+def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracle, allow, capsys):
+    source, target = guarded
+    pair = make_pair(source, target)
+    sides = {"source": source, "target": target}
+    settings = {f"{side}.{name}": value for side, cluster in sides.items() for name, value in SECURED.items()}
+    settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
+    settings |= {"offset-syncs.topic.location": "target", "source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS}
+    file, topic, group = pair.properties(extra=settings), pair.topic("orders"), f"billing-{pair.mark}"
+    oracle.create_topic(source.bootstrap, topic, 1)
+    oracle.produce(source.bootstrap, topic, 10, seed=1)
+    set_offsets(source.bootstrap, group, {(topic, 0): 10})
+    everything = [acl("mirror", "*", "ALL"), acl("mirror", "*", "ALL", kind="TRANSACTIONAL_ID")]
+    allow(source, *everything, *(acl("mirror", name, "DESCRIBE", kind=kind) for kind, name in (("GROUP", "*"), ("CLUSTER", CLUSTER))))
+    allow(target, *everything, acl("mirror", CLUSTER, "DESCRIBE", kind="CLUSTER"), acl("mirror", group, "DESCRIBE", kind="GROUP"))
+    allow(source, acl("writer", topic, "WRITE"), acl("reader", topic, "READ"))
+    command = ["--config", str(file), "--json"]
+    assert main([*command, "copy", "--without-spark"]) == 0
+    capsys.readouterr()
+    code = main([*command, "cutover", "plan", "--flow", pair.flow, "--topics", topic])
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    stops, warnings = findings(flow, "stop"), findings(flow, "warning")
+    assert (code, set(stops)) == (1, {"acls-differ", "right-missing"}), flow["result"]["findings"]
+    assert f"the mirror READ the group {group}, which is for committing its positions there" in stops["right-missing"]
+    assert f"{topic}: its remote topic lacks ACLs: {pair.remote(topic)}: ALLOW READ for User:reader from *." == stops["acls-differ"]
+    assert set(warnings) == {"active-producers", "right-missing", "writers-without-acl"}
+    assert "the mirror ALTER the cluster" in warnings["right-missing"]
+    assert warnings["writers-without-acl"].startswith(f"{topic}: User:writer may write to it on {pair.source}")

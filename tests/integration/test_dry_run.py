@@ -133,6 +133,7 @@ def test_status_and_plan_change_nothing_either(pair, oracle, topic, mirror):
     oracle.produce(pair.source_bootstrap, topic, 20, seed=2)
     before = snapshot(pair)
     assert (mirror("status")[0], mirror("plan")[0]) == (0, 0)
+    assert mirror("cutover", "plan", "--flow", pair.flow, "--topics", topic)[0] == 0
     assert snapshot(pair) == before
 
 

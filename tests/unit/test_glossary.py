@@ -11,7 +11,7 @@ GLOSSARY = (ROOT / "docs" / "concepts" / "glossary.md").read_text(encoding="utf-
 TERMS = dict(re.findall(r"^## ([^\n]+)\n\n(.*?)(?=^## |\Z)", GLOSSARY, flags=re.MULTILINE | re.DOTALL))
 OUR_WORDS = {
     *("Lane", "Ledger", "Watermark", "Owed", "Covered", "Verdict", "Fence", "First sight", "History and live"),
-    *("Generation", "Take-over and hand-back", "Heartbeat path", "Offset map", "Thinned"),
+    *("Generation", "Take-over and hand-back", "Heartbeat path", "Offset map", "Thinned", "Wave", "Write fence"),
 }
 
 

@@ -25,7 +25,7 @@ def flow_findings(flow: "Flow", has_groups: bool, decisions: Iterable[tuple[Deci
             "group-offsets-by-schedule",
             f"{flow.name} commits translated positions on {flow.target} by schedule (sync.group.offsets.enabled=true), also for groups "
             "that were taken back after a move.",
-            f"Pause the DAG {flow.dag_id('group-offsets')} from the fence until the wave is open or taken back.",
+            f"Pause the DAG {flow.dag_id('group-offsets')} from the write fence until the wave is open or taken back.",
         )
     for decision, is_in_force in decisions:
         if is_in_force and decision.decision == THROTTLE:

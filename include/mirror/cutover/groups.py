@@ -126,7 +126,7 @@ def _positions(group: WaveGroup) -> Iterator[Finding]:
 def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
     if group.members:
         said = f"{group.name}: it has {_people(group.members)} on {source}."
-        yield warning("group-active", said, "Stop them behind the fence, before its positions are moved.", group=group.name)
+        yield warning("group-active", said, "Stop them behind the write fence, before its positions are moved.", group=group.name)
     if group.target_members:
         said = f"{group.name}: it has {_people(group.target_members)} on {target}, so no position can be committed there."
         yield stop("group-active-on-target", said, "Stop them until the wave is open.", group=group.name)

@@ -73,7 +73,7 @@ def acl_findings(acls: AclSides, topics: Collection[str], source: str, target: s
     """Who may read on the source and not on the target, and who may write there and not here. `is_synced`: whether the flow carries the
     ACLs of readers (sync.topic.acls.enabled)."""
     if acls.source is None:
-        yield information("no-authorizer", f"{source} has no authorizer, so no ACL can fence its producers: a person has to stop them.")
+        yield information("no-authorizer", f"{source} has no authorizer, so no ACL can hold its producers off: a person has to stop them.")
         return
     if acls.target is None:
         return

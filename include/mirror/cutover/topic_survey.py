@@ -72,6 +72,6 @@ def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Error
         purpose = "seeing all consumer groups: those that it may not describe are not in this plan"
         lacking.append(LackingRight(source.alias, "DESCRIBE", "the cluster", purpose, is_optional=True))
     if "ALTER" not in operations:
-        lacking.append(LackingRight(source.alias, "ALTER", "the cluster", "a fence by ACL", is_optional=True))
+        lacking.append(LackingRight(source.alias, "ALTER", "the cluster", "a write fence by ACL", is_optional=True))
     target.topics([replication_policy(flow).control_topic(flow.source)], refused, operation="WRITE")
     return tuple(lacking)

@@ -1,6 +1,6 @@
 """Who still writes to a wave's topics: producers that their leaders remember, open transactions, ends that move. Pure.
 
-None of this stops a wave before its fence: it names whom the fence has to hold off.
+None of this stops a wave before its write fence: it names whom the write fence has to hold off.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -80,7 +80,7 @@ def _producers(topic: str, writers: Writers) -> Iterator[Finding]:
         names = some([_producer(*key, places) for key, places in recent.items()])
         noun = "producer writes" if len(recent) == 1 else "producers write"
         said = f"{topic}: {len(recent)} {noun} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {names}."
-        yield warning("active-producers", said, "Stop them at the fence.", topic=topic)
+        yield warning("active-producers", said, "Stop them at the write fence.", topic=topic)
 
 
 def _producer(producer_id: int, epoch: int, places: Iterable[tuple[int, int | None]]) -> str:
@@ -95,7 +95,7 @@ def _growth(topic: str, writers: Writers) -> Iterator[Finding]:
     if grown:
         count, places = f"{sum(grown.values()):,}", some([*grown])
         said = f"{topic}: it grew by {count} offsets in {writers.seconds:.1f} s, in partitions {places}{_anonymous(topic, grown, writers)}."
-        yield warning("topic-grows", said, "Stop its producers at the fence.", topic=topic)
+        yield warning("topic-grows", said, "Stop its producers at the write fence.", topic=topic)
 
 
 def _anonymous(topic: str, partitions: Collection[int], writers: Writers) -> str:

@@ -46,7 +46,7 @@ def test_decisions_about_the_flow_count_while_they_are_in_force(findings):
 
 def test_a_right_that_is_lacking_stops_the_wave_unless_a_person_can_do_without():
     needed = LackingRight("west", "READ", "the group billing", "committing its positions there")
-    optional = LackingRight("east", "ALTER", "the cluster", "a fence by ACL", is_optional=True)
+    optional = LackingRight("east", "ALTER", "the cluster", "a write fence by ACL", is_optional=True)
     assert [(each.kind, each.code) for each in right_findings([needed, optional])] == [(STOP, "right-missing"), (WARNING, "right-missing")]
     (found,) = right_findings([needed])
     assert "Cluster 'west' does not let the mirror READ the group billing" in found.message
