@@ -101,7 +101,7 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     code = main([*command, "cutover", "plan", "--flow", pair.flow, "--topics", topic])
     (flow,) = json.loads(capsys.readouterr().out)["flows"]
     stops, warnings = findings(flow, "stop"), findings(flow, "warning")
-    assert (code, set(stops)) == (1, {"acls-differ", "right-missing"}), flow["result"]["findings"]
+    assert (code, set(stops)) == (1, {"acls-differ", "right-missing"}), stops
     assert f"the mirror READ the group {group}, which is for committing its positions there" in stops["right-missing"]
     assert f"{topic}: its remote topic lacks ACLs: {pair.remote(topic)}: ALLOW READ for User:reader from *." == stops["acls-differ"]
     assert set(warnings) == {"active-producers", "right-missing", "writers-without-acl"}

@@ -58,7 +58,8 @@ def information(code: str, message: str, *, topic: str | None = None, group: str
 
 def of_error(error: ErrorReport, kind: str = STOP) -> Finding:
     """An error of the mirror as a finding."""
-    return Finding(kind, error.code, error.message, error.step, error.topic, error.partition)
+    step = error.step or NextStep.of("Look at the brokers, and ask again.")
+    return Finding(kind, error.code, error.message, step, error.topic, error.partition)
 
 
 def in_order(findings: Iterable[Finding], flow_name: str) -> tuple[Finding, ...]:

@@ -11,8 +11,11 @@ from confluent_kafka.admin import AclOperation
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import GroupMember
+from mirror.kafka.polling import until
 
 _NO_GROUP = "GROUP_ID_NOT_FOUND"
+_COORDINATOR_MOVES = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -24,18 +27,36 @@ class GroupDescription:
 
 
 def describe_groups(cluster: Cluster, names: Iterable[str], refused: MutableMapping[str, MirrorError]) -> dict[str, GroupDescription]:
-    """The groups by name; one that does not exist has no members, or is absent. What fails for one group is in `refused` by its name."""
-    wanted = sorted(set(names))
-    if not wanted:
-        return {}
-    step = "describing groups"
+    """The groups by name; one that does not exist has no members, or is absent. What fails for one group is in `refused` by its name.
+
+    A group whose coordinator moves is asked for again, within the cluster's deadline.
+    """
+    waiting = set(names)
+    groups: dict[str, GroupDescription] = {}
+    failures: dict[str, MirrorError] = {}
+
+    def all_answered() -> bool:
+        """Whether no group waits for its coordinator any more."""
+        failures.clear()
+        groups.update(_described(cluster, waiting, failures))
+        waiting.intersection_update(name for name, failure in failures.items() if _reason(failure) in _COORDINATOR_MOVES)
+        refused.update({name: failure for name, failure in failures.items() if name not in waiting})
+        return not waiting
+
+    if waiting and not until(all_answered, cluster.timeout, every=_PAUSE_SECONDS):
+        refused.update(failures)
+    return groups
+
+
+def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[str, MirrorError]) -> dict[str, GroupDescription]:
+    step, wanted = "describing groups", sorted(names)
     answers = cluster.admin.send(
         step,
         lambda client, seconds: client.describe_consumer_groups(wanted, include_authorized_operations=True, request_timeout=seconds),
     )
     groups: dict[str, GroupDescription] = {}
     for name, answer in answers.items():
-        failure = cluster.admin.failure(answer, f"{step}, {name}", "DESCRIBE")
+        failure = cluster.admin.failure(answer, f"describing the group {name}", "DESCRIBE")
         if failure is None:
             described = answer.result(0)
             members = tuple(GroupMember(member.client_id, member.host) for member in described.members)
@@ -43,9 +64,13 @@ def describe_groups(cluster: Cluster, names: Iterable[str], refused: MutableMapp
             groups[name] = GroupDescription(members, not operations or AclOperation.READ in operations)
         elif isinstance(failure, AuthorizationRefused):
             refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {name}")
-        elif not (isinstance(failure, KafkaFailure) and failure.reason == _NO_GROUP):
+        elif _reason(failure) != _NO_GROUP:
             refused[name] = failure
     return groups
+
+
+def _reason(failure: MirrorError) -> str:
+    return failure.reason if isinstance(failure, KafkaFailure) else ""
 
 
 def cluster_operations(cluster: Cluster) -> frozenset[str]:

@@ -4,7 +4,7 @@ import ast
 import re
 
 from mirror.cutover.findings import INFORMATION, STOP, WARNING, in_order, information, of_error, some, stop, warning
-from mirror.errors import SourceGap
+from mirror.errors import KafkaFailure, SourceGap
 from mirror.errors.next_step import of_the_flow
 from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, UNKNOWN
 from tests.unit.test_imports import LIBRARY, ROOT
@@ -30,6 +30,10 @@ def test_an_error_keeps_its_code_its_place_and_its_next_step():
     assert (found.kind, found.code, found.topic, found.partition) == (STOP, "SourceGap", "orders", 3)
     assert found.step == error.step
     assert of_error(error, WARNING).kind == WARNING != INFORMATION
+
+
+def test_an_error_that_knows_no_next_step_gets_one():
+    assert of_error(KafkaFailure("It failed.").report()).step.text == "Look at the brokers, and ask again."
 
 
 def test_of_many_the_first_are_named_and_the_others_counted():

@@ -63,7 +63,7 @@ def survey(tmp_path, monkeypatch):
     def describe(cluster, names, _refused):
         described[cluster.alias] = sorted(names)
         member = GroupMember("app", f"/{cluster.alias}")
-        return {name: GroupDescription((member,), may_commit=cluster.alias == "east") for name in names if name == "billing"}
+        return {name: GroupDescription((member,), may_commit=(name, cluster.alias) != ("billing", "west")) for name in names}
 
     monkeypatch.setattr(group_survey, "translate_groups", translate)
     monkeypatch.setattr(group_survey, "describe_groups", describe)

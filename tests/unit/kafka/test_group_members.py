@@ -13,6 +13,7 @@ from mirror.kafka.model import GroupMember
 FAILURES = {
     "hidden": AuthorizationRefused("east", "DESCRIBE", "the group"),
     "missing": KafkaFailure("no such group", reason="GROUP_ID_NOT_FOUND"),
+    "loading": KafkaFailure("loading", reason="COORDINATOR_LOAD_IN_PROGRESS"),
     "odd": KafkaFailure("odd", reason="INVALID_GROUP_ID"),
 }
 
@@ -26,12 +27,15 @@ class Admin:
 
     def __init__(self, answers):
         self.answers = answers
+        self.calls = []
 
     def send(self, _step, request):
         return request(self, 1.0)
 
     def describe_consumer_groups(self, names, **_options):
-        return {name: _future(self.answers.get(name, name)) for name in names}
+        self.calls.append(names)
+        late = len(self.calls) > 1
+        return {name: _future(self.answers.get(f"{name}-later" if late else name, name)) for name in names}
 
     def describe_cluster(self, **_options):
         return _future(self.answers["cluster"])
@@ -47,7 +51,7 @@ def _future(value):
 
 
 def cluster(**answers):
-    return Answer(alias="east", admin=Admin(answers))
+    return Answer(alias="east", admin=Admin(answers), timeout=0.3)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +66,19 @@ def test_a_group_that_does_not_exist_is_absent_and_one_that_is_refused_is_named(
     refused = {}
     found = describe_groups(cluster(billing=described(None)), ["billing", *FAILURES], refused)
     assert set(found) == {"billing"}
-    assert {name: type(error) for name, error in refused.items()} == {"hidden": AuthorizationRefused, "odd": KafkaFailure}
+    assert {name: type(error) for name, error in refused.items()} == {
+        "hidden": AuthorizationRefused,
+        "loading": KafkaFailure,
+        "odd": KafkaFailure,
+    }
     assert "the group hidden" in refused["hidden"].message
+
+
+def test_a_group_whose_coordinator_still_loads_is_asked_for_again_and_the_others_are_not():
+    asked, refused = cluster(billing=described(None), **{"loading-later": described(None)}), {}
+    assert set(describe_groups(asked, ["billing", "loading", "odd"], refused)) == {"billing", "loading"}
+    assert asked.admin.calls == [["billing", "loading", "odd"], ["loading"]]
+    assert set(refused) == {"odd"}
 
 
 def test_no_groups_ask_nobody():

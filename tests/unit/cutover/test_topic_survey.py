@@ -1,0 +1,86 @@
+"""What both clusters are asked about the topics of a wave."""
+
+from types import SimpleNamespace as Answer
+
+import pytest
+
+from mirror.config import load
+from mirror.config.policies import topic_selection
+from mirror.cutover import topic_survey
+from mirror.cutover.topic_survey import survey_acls, survey_rights, survey_topics
+from mirror.errors import AuthorizationRefused
+from mirror.kafka.model import Acl, Partition, Topic
+from tests.unit.cli.command_line import VALID
+
+
+@pytest.fixture
+def flow(tmp_path):
+    file = tmp_path / "mm2.properties"
+    file.write_text(VALID)
+    return load([file]).flow("east->west")
+
+
+def topic(name, partitions):
+    return Topic(name, "id", tuple(Partition(number, 1, (1,), (1,)) for number in range(partitions)))
+
+
+class Side:
+    """A cluster with these topics; the configs of a topic are its name."""
+
+    def __init__(self, alias, *topics):
+        self.alias = alias
+        self.there = {topic.name: topic for topic in topics}
+        self.operations = []
+
+    def topics(self, names, _refused, operation="DESCRIBE"):
+        self.operations += [(name, operation) for name in names]
+        return {name: self.there[name] for name in names if name in self.there}
+
+    def configs(self, names, _refused):
+        return {name: {"is": name} for name in names}
+
+
+def test_a_topic_stands_beside_its_remote_topic_and_one_without_is_left_to_the_state_of_its_partitions(flow):
+    source, target = Side("east"), Side("west", topic("east.orders", 3))
+    topics = {"orders": topic("orders", 2), "payments": topic("payments", 1)}
+    (found,) = survey_topics(topics, topic_selection(flow), source, target, {})
+    assert (found.topic, found.remote, found.partitions, found.remote_partitions) == ("orders", "east.orders", 2, 3)
+    assert (found.configs, found.remote_configs) == ({"is": "orders"}, {"is": "east.orders"})
+
+
+def test_acls_that_remote_topics_lack_are_those_of_the_waves_topics(flow, monkeypatch):
+    read, write, other = (Acl(*row) for row in (_row("orders", "READ"), _row("orders", "WRITE"), _row("payments", "READ")))
+    acls = {"east": frozenset([read, write, other]), "west": frozenset()}
+    monkeypatch.setattr(topic_survey, "topic_acls", lambda cluster, _settings: acls[cluster.alias])
+    found, lacking = survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))
+    assert found.missing == {Acl(*_row("east.orders", "READ")): "orders"}
+    assert lacking == ()
+    acls["west"] = frozenset([Acl(*_row("east.orders", "READ"))])
+    assert survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {}
+
+
+def _row(name, operation):
+    return name, "User:app", "*", operation, "ALLOW"
+
+
+@pytest.mark.parametrize("hidden", ["east", "west"])
+def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch, hidden):
+    def read(cluster, _settings):
+        if cluster.alias == hidden:
+            raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster")
+        return frozenset()
+
+    monkeypatch.setattr(topic_survey, "topic_acls", read)
+    found, (lacking,) = survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))
+    assert (found, lacking.cluster, lacking.operation, lacking.is_optional) == (None, hidden, "DESCRIBE", True)
+
+
+@pytest.mark.parametrize(
+    ("operations", "lacking"),
+    [({"DESCRIBE", "ALTER"}, []), ({"DESCRIBE"}, ["ALTER"]), ({"ALTER"}, ["DESCRIBE"]), (set(), ["DESCRIBE", "ALTER"])],
+)
+def test_rights_on_the_source_are_named_and_the_control_topic_has_to_be_writable(flow, monkeypatch, operations, lacking):
+    monkeypatch.setattr(topic_survey, "cluster_operations", lambda _cluster: frozenset(operations))
+    target = Side("west")
+    assert [right.operation for right in survey_rights(flow, Answer(alias="east"), target, {})] == lacking
+    assert target.operations == [("mm2-control.east.internal", "WRITE")]
