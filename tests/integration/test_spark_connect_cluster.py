@@ -34,7 +34,7 @@ class Workers:
         self._chosen = directory / "chosen"
         self.python = directory / "python"
         directory.mkdir()
-        self.python.write_text(f'#!/bin/sh\nexec "$(cat {self._chosen})" "$@"\n')
+        self.python.write_text(f'#!/bin/sh\nexec "$(/bin/cat {self._chosen})" "$@"\n')
         self.python.chmod(0o755)
 
     def have(self, name: str, lacks: tuple[str, ...] = ()) -> Path:
@@ -102,7 +102,7 @@ def test_copy_audit_and_group_step_run_on_workers_that_are_sent_the_package(
     run: Callable[..., dict], pair: ClusterPair, spark: SparkServer, workers: Workers, oracle: Oracle, tmp_path: Path
 ) -> None:
     workers.have("without-mirror")
-    assert subprocess.run([workers.python, "-c", "import mirror"], stderr=subprocess.DEVNULL).returncode == 1
+    assert subprocess.run([workers.python, "-c", "import mirror"], env={}, stderr=subprocess.DEVNULL).returncode == 1
     set_offsets(pair.source_bootstrap, f"shop-{pair.mark}", {(pair.topic("orders"), 0): 5})
     results = []
     for command in (("copy",), ("audit",), ("checkpoints",)):
