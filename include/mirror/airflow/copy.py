@@ -139,7 +139,8 @@ def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> str:
     raise_errors(f"{flow_name}: this would fail", planned.errors)
     offsets = sum(planned_range.offsets for planned_range in planned.ranges)
     engines = forecast_text(planned.ranges, forecast(flow, planned)) if planned.has_work else ""
-    return f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied. {engines}".rstrip()
+    by_engine = f" ({engines})" if engines else ""
+    return f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied{by_engine}."
 
 
 class CopyOperator(BaseOperator):

@@ -24,12 +24,13 @@ def engines_text(shares: Sequence[EngineShare], anew: Sequence[EncodedAnew]) -> 
 def forecast_text(ranges: Sequence[Range], reasons: Mapping[TopicPartition, str]) -> str:
     """Which engine would copy the ranges of a plan that have records; '' if none has."""
     with_work = [planned.topic_partition for planned in ranges if planned.offsets]
-    if not with_work:
-        return ""
     anew = [EncodedAnew(reasons[tp], 1, *tp) for tp in with_work if tp in reasons]
-    why = f" ({_reasons_text(added_reasons(anew))})" if anew else ""
-    batches = count_text(len(with_work) - len(anew), "partition")
-    return f"{batches} would be copied in batches, and {count_text(len(anew), 'partition')} encoded anew{why}."
+    texts = []
+    if len(anew) < len(with_work):
+        texts.append(f"in batches: {count_text(len(with_work) - len(anew), 'partition')}")
+    if anew:
+        texts.append(f"encoded anew: {count_text(len(anew), 'partition')} ({_reasons_text(added_reasons(anew))})")
+    return "; ".join(texts)
 
 
 def _reasons_text(anew: Iterable[EncodedAnew]) -> str:

@@ -29,7 +29,7 @@ def test_any_other_reason_is() -> None:
 def test_a_forecast_counts_partitions_with_work_and_names_the_reasons():
     ranges = [planned("orders", 0), planned("orders", 1), planned("users", 0), planned("idle", 0, end=0)]
     text = forecast_text(ranges, {TopicPartition("users", 0): SMALL, TopicPartition("orders", 1): SMALL})
-    assert text == f"1 partition would be copied in batches, and 2 partitions encoded anew (2 partitions such as orders-1: {SMALL})."
+    assert text == f"in batches: 1 partition; encoded anew: 2 partitions (2 partitions such as orders-1: {SMALL})"
 
 
 def test_a_forecast_says_nothing_where_nothing_is_to_be_copied():
