@@ -13,7 +13,8 @@ from services.oracle import Oracle, Record, Side
 DAY = 86_400_000
 FIRST = 1_793_491_200_000  # 2026-11-01
 TWO_DAYS = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-03T00:00:00Z"}
-SMALL = {"run_max_bytes": "10", "transaction_max_bytes": "100", "lanes": "1"}
+SMALL = {"run_max_bytes": "10", "transaction_max_bytes": "100", "lanes": "1", "engine": "records"}
+"""Of whole batches a transaction has one at least, and these have two days of records in one or two."""
 HISTORY = {"history": True}
 GREEN = dict.fromkeys(("resolve", "live", "history", "audit", "summary"), "success")
 

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as At
 
 from mirror.__main__ import main
@@ -121,12 +121,24 @@ def synced(bootstrap, remote):
         time.sleep(1)
 
 
+def positions(consumer, topic):
+    """The group's. A broker that has just made the topic of groups' offsets may not know yet that it coordinates the group."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return consumer.committed([At(topic, partition) for partition in range(PARTITIONS)], 120)
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.NOT_COORDINATOR or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
+
+
 def consume(bootstrap, group, topic, until=None):
     """What the group reads from where it is, up to this offset in all partitions, else to their ends; it commits there."""
     settings = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "error", "enable.auto.commit": False}
     consumer = Consumer({**settings, "enable.partition.eof": True})
     try:
-        held = consumer.committed([At(topic, partition) for partition in range(PARTITIONS)], 120)
+        held = positions(consumer, topic)
         reached = {each.partition: max(each.offset, 0) for each in held}
         consumer.assign([At(topic, partition, start) for partition, start in reached.items()])
         found, left, deadline = set(), set(reached), time.monotonic() + 240
