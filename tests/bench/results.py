@@ -10,7 +10,10 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 def append(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], write: bool = True, file: Path = RESULTS) -> None:
     """Prints rows and adds them to the table under a title, which is made if it is not there; the first two columns are filled in. Raises
-    ValueError if the table there has other columns."""
+    ValueError if the table there has other columns, or a row another number of cells."""
+    rows, names = list(rows), ("when (UTC)", "cores", *columns)
+    if wrong := [row for row in rows if len(row) != len(columns)]:
+        raise ValueError(f"«{title}» has {len(columns)} columns, and a row of {len(wrong[0])} cells: {' | '.join(wrong[0])}")
     when = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
     fresh = ["| " + " | ".join((when, str(os.cpu_count()), *row)) + " |" for row in rows]
     print(title, *fresh, sep="\n", flush=True)
@@ -18,7 +21,6 @@ def append(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], wr
         return
     text = file.read_text(encoding="utf-8") if file.exists() else "# Measured\n"
     before, heading, after = text.partition(f"\n## {title}\n")
-    names = ("when (UTC)", "cores", *columns)
     head = f"\n| {' | '.join(names)} |\n"
     if not heading:
         before, heading = text.rstrip() + "\n", f"\n## {title}\n"

@@ -128,6 +128,7 @@ def rows(backlog: Backlog, batches: str, copies: Mapping[str, Sequence[Copy]]) -
             f"{backlog.records:,} × {backlog.name}",
             batches,
             name,
+            copies[name][0].engine,
             str(len(copies[name])),
             *cells,
             f"{source:.2f} + {target:.2f}",

@@ -41,8 +41,8 @@ def last_measured(heading: str, mirror: str, backlog: str, column: str) -> list[
 @pytest.mark.parametrize(
     ("title", "heading", "backlog", "column"),
     [
-        ("CPU for a record of 1 KB", "CPU a record, beside MirrorMaker 2", "500,000 × 1 KB", "µs without start"),
-        ("the same with each one's start", "CPU a record, beside MirrorMaker 2", "500,000 × 1 KB", "µs with start"),
+        ("CPU for a record of 1 KB", "CPU a record, beside MirrorMaker 2 tuned", "500,000 × 1 KB", "µs without start"),
+        ("the same with each one's start", "CPU a record, beside MirrorMaker 2 tuned", "500,000 × 1 KB", "µs with start"),
         ("CPU a minute, 1,000 partitions of 10 records", "Many partitions, few records", "1000 × 10", "CPU s a minute"),
     ],
 )

@@ -17,4 +17,6 @@ def test_rows_go_to_the_end_of_their_table_and_other_columns_are_refused(tmp_pat
     before = log.read_text()
     with pytest.raises(ValueError, match="has other columns than when"):
         append("A copy", ("minutes",), [("4",)], file=log)
+    with pytest.raises(ValueError, match="1 columns, and a row of 2 cells"):
+        append("A copy", ("seconds",), [("5", "6")], file=log)
     assert log.read_text() == before
