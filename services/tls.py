@@ -50,6 +50,6 @@ async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             writer.write(chunk)
             await writer.drain()
     except ConnectionError:
-        pass
+        pass  # one end is gone, and the other is told by the end of this way
     finally:
         writer.close()

@@ -1,18 +1,19 @@
-"""The records of a batch of few, read in Python: key and value of each, of batches that are plain or gzip.
+"""The records of a batch, read in Python: for the few batches that have to be opened.
 
-For the mirror's own topics, of which a lane reads some kilobytes: there a consumer costs more to open than its records cost here.
+    length │ attributes │ timestamp less the batch's │ offset less the batch's │ key, value, headers │
+           │   1 byte   │           signed numbers of variable length          ╰─────── rest ───────╯
+
+A part of a batch is made of records whose rest stays the bytes that it was. Of the mirror's own topics key and value are read: a lane reads
+some kilobytes of them, for which a consumer costs more to open than the records cost here.
 """
 
-import struct
-import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mirror.formats.record_batch import RecordBatch
+from mirror.formats.compression import decompressed
+from mirror.formats.record_batch import HEADER_BYTES, RecordBatch
+from mirror.formats.varint import read_signed_varint
 from mirror.offsets.partition import TopicPartition
-
-_HEADER_BYTES = 61
-_GZIP_WINDOW = 31
 
 
 class StoredRecord(NamedTuple):
@@ -27,51 +28,49 @@ class StoredRecord(NamedTuple):
         return f"{self.partition}@{self.offset}"
 
 
-def records_in(batch: RecordBatch) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-    """Offset, key and value of each record. Raises ValueError for a codec that cannot be read here, and for bytes that are no records."""
-    if batch.codec == "uncompressed":
-        data = bytes(batch.data[_HEADER_BYTES:])
-    elif batch.codec == "gzip":
-        try:
-            data = zlib.decompress(batch.data[_HEADER_BYTES:], _GZIP_WINDOW)
-        except zlib.error as failure:
-            raise ValueError(f"its gzip cannot be read: {failure}") from failure
-    else:
-        raise ValueError(f"{batch.codec} is not read here")
-    try:
-        yield from _records(data, batch.base_offset, batch.record_count)
-    except (IndexError, struct.error) as failure:
-        raise ValueError("a record is cut off") from failure
+class BatchRecord(NamedTuple):
+    """Where a record is in its log, its timestamp less the batch's, its attributes, and what stands behind its place in the batch."""
+
+    offset: int
+    timestamp_delta: int
+    attributes: int
+    rest: memoryview
 
 
-def _records(data: bytes, base_offset: int, count: int) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+def opened(batch: RecordBatch) -> Iterator[BatchRecord]:
+    """The records of a batch in order. Raises ValueError where it cannot be unpacked, or holds something else than it says."""
+    data = decompressed(batch.codec, batch.data[HEADER_BYTES:])
     at = 0
-    for _ in range(count):
-        length, at = _number(data, at)
-        end = at + length
-        _, at = _number(data, at + 1)  # behind the attributes: the timestamp's distance
-        delta, at = _number(data, at)
-        key, at = _bytes(data, at)
-        value, at = _bytes(data, at)
-        if not at <= end <= len(data):
-            raise ValueError("a record is longer than it says")
-        yield base_offset + delta, key, value
-        at = end
+    for _ in range(batch.record_count):
+        try:
+            length, begin = read_signed_varint(data, at)
+            at = begin + length
+            timestamp_delta, place = read_signed_varint(data, begin + 1)
+            offset_delta, rest = read_signed_varint(data, place)
+        except IndexError as failure:
+            raise ValueError("a record is cut off") from failure
+        if length <= 0 or at > len(data):
+            raise ValueError("a record ends behind its batch")
+        if rest > at or not 0 <= offset_delta <= batch.last_offset_delta:
+            raise ValueError("a record is no part of its batch")
+        yield BatchRecord(batch.base_offset + offset_delta, timestamp_delta, data[begin], data[rest:at])
     if at != len(data):
-        raise ValueError("records are followed by bytes that nobody knows")
+        raise ValueError("a batch has more than the records that it counts")
 
 
-def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = _number(data, at)
-    return (None, at) if length < 0 else (data[at : at + length], at + length)
+def records_in(batch: RecordBatch) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    """Offset, key and value of each record. Raises as `opened`."""
+    for record in opened(batch):
+        try:
+            key, at = _bytes(record.rest, 0)
+            value, _ = _bytes(record.rest, at)
+        except IndexError as failure:
+            raise ValueError("a record is cut off") from failure
+        yield record.offset, key, value
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A signed number of variable length, as records have it, and the offset behind it."""
-    number = shift = 0
-    while (byte := data[at]) & 0x80:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        at += 1
-    number |= byte << shift
-    return (number >> 1) ^ -(number & 1), at + 1
+def _bytes(data: memoryview, at: int) -> tuple[bytes | None, int]:
+    length, at = read_signed_varint(data, at)
+    if at + max(length, 0) > len(data):
+        raise ValueError("a record is longer than it says")
+    return (None, at) if length < 0 else (bytes(data[at : at + length]), at + length)

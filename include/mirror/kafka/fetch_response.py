@@ -6,7 +6,7 @@ kafka-python's schemas copy them once more, which costs as much as checking them
 import struct
 from typing import NamedTuple
 
-from mirror.kafka.wire_numbers import read_varint
+from mirror.formats.varint import read_varint
 
 _HEAD = struct.Struct(">ihi")
 """For how long a quota holds us back, error code, session."""

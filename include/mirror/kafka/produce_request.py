@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from mirror.kafka.wire_numbers import read_varint, varint
+from mirror.formats.varint import read_varint, varint
 
 KEY: int = ProduceRequest.API_KEY
 Batch = tuple[int, bytes, memoryview]
