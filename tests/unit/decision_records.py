@@ -24,6 +24,10 @@ _FACTS: dict[str, dict[str, Any]] = {
     "begin-ledger": {"ledger_id": "old-ledger", "found_id": None},
     "ledger": {"ledger_id": "old-ledger"},
     "throttle": {"bytes_per_second": 1_000_000},
+    "moved": {"wave": "first"},
+    "returned": {"wave": "first"},
+    "wave": {"document": '{"began":1}'},
+    "wave-group": {"document": '{"before":{}}'},
 }
 
 

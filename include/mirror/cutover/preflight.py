@@ -1,7 +1,6 @@
 """The preflight of a wave: asks everything that could stop it, and says all of it at once. Writes nothing."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +10,7 @@ from mirror.cutover.findings import STOP, Finding, in_order, of_error, wave_find
 from mirror.cutover.flow_settings import flow_findings, right_findings
 from mirror.cutover.group_survey import GroupClusters, survey_groups
 from mirror.cutover.groups import WaveGroup, group_findings
+from mirror.cutover.move import clusters_of
 from mirror.cutover.partitions import partition_findings
 from mirror.cutover.topic_settings import acl_findings, config_findings
 from mirror.cutover.topic_survey import readable_topics, survey_acls, survey_rights, survey_topics
@@ -18,12 +18,11 @@ from mirror.cutover.wave import Wave, WaveTopics, select_topics
 from mirror.cutover.writer_survey import EndWatch, survey_writers
 from mirror.cutover.writers import Writers, writer_findings
 from mirror.errors import ConfigurationError, MirrorError
-from mirror.kafka.groups import Groups
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.status.observe import observe
 from mirror.status.status import Observation, PartitionStatus, Status, status_of
-from mirror.sync.groups.context import GroupContext, group_clusters, group_context
+from mirror.sync.groups.context import GroupContext, group_context
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -57,14 +56,8 @@ def preflight(flow: "Flow", wave: Wave) -> Preflight:
     if observation.silent:
         findings = [of_error(error) for error in observation.silent.values()]
         return Preflight(observation.time, findings=in_order(findings, flow.name))
-    with _sides(context) as sides:
+    with clusters_of(context) as sides:
         return _Survey(flow, wave, context, sides, observation, status).run()
-
-
-@contextmanager
-def _sides(context: GroupContext) -> Iterator[GroupClusters]:
-    with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
-        yield GroupClusters(source, target, groups, target_groups)
 
 
 @dataclass

@@ -14,10 +14,13 @@ from mirror.formats.control import (
     BEGIN_LEDGER,
     HANDED_BACK,
     LEDGER,
+    MOVED,
+    NOTES,
     OF_A_PARTITION,
     PAUSE,
     RESTART,
     RESUME,
+    RETURNED,
     SKIP_RECORD,
     TAKE_OWNERSHIP,
     THROTTLE,
@@ -60,6 +63,20 @@ class Decisions:
         ]
         newest = max(pauses, key=lambda decision: decision.when, default=None)
         return newest if newest is not None and newest.decision != RESUME else None
+
+    def moved(self, topic: str) -> Decision | None:
+        """The decision by which a cutover moved a topic to the flow's target, unless the topic returned since."""
+        decision = self._by_key.get((MOVED, topic, None))
+        return decision if decision is not None and decision.decision == MOVED else None
+
+    def returned(self, topic: str) -> Decision | None:
+        """The decision by which a cutover of the opposite flow moved a topic to the flow's source."""
+        decision = self._by_key.get((MOVED, topic, None))
+        return decision if decision is not None and decision.decision == RETURNED else None
+
+    def notes(self, kind: str) -> Mapping[str, Decision]:
+        """What the mirror noted for itself about its cutovers (WAVE, WAVE_GROUP), by name."""
+        return {decision.topic: decision for decision in self.all if decision.decision == kind and decision.topic is not None}
 
     def adopted(self, alias: str, cluster_id: str) -> Decision | None:
         """The decision by which records of another cluster are taken for those of this one."""
@@ -119,7 +136,7 @@ class Present:
 
 def list_decisions(decisions: Decisions, present: Present) -> list[tuple[Decision, bool]]:
     """Lists the decisions that no newer one replaced, oldest first, each with whether it still counts."""
-    in_order = sorted((decision for decision in decisions.all if decision.decision != LEDGER), key=lambda decision: decision.when)
+    in_order = sorted((decision for decision in decisions.all if decision.decision not in NOTES), key=lambda decision: decision.when)
     return [(decision, in_force(decision, decisions, present)) for decision in in_order]
 
 

@@ -32,10 +32,17 @@ UNLIMITED = -1
 """The rate of a flow that is not throttled."""
 LEDGER = "ledger"
 """Not a decision: which ledger is the flow's, written by the plan that began it."""
+MOVED, RETURNED = "moved", "returned"
+"""Where a topic is written since a cutover: on the flow's target, so that the flow copies it no more, or on its source again."""
+WAVE, WAVE_GROUP = "wave", "wave-group"
+"""Not decisions: what a cutover did so far for a wave, and where the wave's groups stood on the target before it. The name of the wave, or
+of wave and group with a slash between them, stands in the topic's place."""
+NOTES = (LEDGER, WAVE, WAVE_GROUP)
+"""What the mirror writes for itself."""
 
 Key = tuple[str, str | None, int | None]
 
-_OPPOSITES = {RESUME: PAUSE, TAKEN_OVER: HANDED_BACK}
+_OPPOSITES = {RESUME: PAUSE, TAKEN_OVER: HANDED_BACK, RETURNED: MOVED}
 """Decisions that stand under the key of what they take back."""
 
 
@@ -71,6 +78,10 @@ class Decision:
     """The topic id of the ledger to begin with, None if there was none (begin-ledger)."""
     bytes_per_second: int | None = None
     """How fast the flow may copy; -1: as fast as it can, None: as the properties say (throttle)."""
+    wave: str | None = None
+    """The wave with which the topic moved (moved, returned)."""
+    document: str | None = None
+    """What is noted, as the text of a JSON object (wave, wave-group)."""
 
     @property
     def key(self) -> Key:
@@ -101,6 +112,16 @@ def _rate(fields: Mapping[str, Any], name: str) -> int:
     return rate
 
 
+def _document_text(fields: Mapping[str, Any], name: str) -> str:
+    if not isinstance(fields[name], dict):
+        raise TypeError(f"{name} is no object")
+    return _json(fields[name])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     ACCEPT_GAP: {"watermark": count},
     SKIP_RECORD: {"offset": count},
@@ -122,17 +143,21 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     TAKEN_OVER: {},
     LEDGER: {"ledger_id": string},
     THROTTLE: {"bytes_per_second": _or_none(_rate)},
+    MOVED: {"wave": string},
+    RETURNED: {"wave": string},
+    WAVE: {"document": _document_text},
+    WAVE_GROUP: {"document": _document_text},
 }
 
 
 def encode_key(decision: Decision) -> bytes:
     """The key under which the decision stands in the control topic."""
-    return json.dumps(decision.key, separators=(",", ":"), ensure_ascii=False).encode()
+    return _json(decision.key).encode()
 
 
 def encode(decision: Decision) -> bytes:
     """The decision as the value of a record."""
-    return json.dumps(as_document(decision), separators=(",", ":"), ensure_ascii=False).encode()
+    return _json(as_document(decision)).encode()
 
 
 def decode(value: bytes, where: str) -> Decision:
@@ -151,11 +176,17 @@ def as_document(decision: Decision) -> dict[str, Any]:
         "decision": decision.decision,
         "topic": decision.topic,
         "partition": decision.partition,
-        **{name: moment_text(fact) if isinstance(fact, datetime) else fact for name, fact in facts.items()},
+        **{name: _fact(name, fact) for name, fact in facts.items()},
         "who": decision.who,
         "when": moment_text(decision.when),
         "why": decision.why,
     }
+
+
+def _fact(name: str, fact: Any) -> Any:
+    if name == "document":
+        return json.loads(fact)
+    return moment_text(fact) if isinstance(fact, datetime) else fact
 
 
 def from_document(fields: Mapping[str, Any]) -> Decision:

@@ -56,7 +56,7 @@ def clusters(monkeypatch):
         for name, answer in (answers | others).items():
             monkeypatch.setattr(module, name, noted(name, answer))
         sides = GroupClusters(Answer(names=lambda: list(names)), Answer(), Answer(), Answer())
-        monkeypatch.setattr(module, "_sides", lambda _context: nullcontext(sides))
+        monkeypatch.setattr(module, "clusters_of", lambda _context: nullcontext(sides))
         monkeypatch.setattr(module, "EndWatch", lambda *_: None)
         monkeypatch.setattr(module, "observe", lambda _flow: observation or Observation("east->west", NOW, 16, comparable=True))
         return calls

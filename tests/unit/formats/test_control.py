@@ -23,6 +23,10 @@ WORDS = (
     "take-ownership",
     "begin-ledger",
     "ledger",
+    "moved",
+    "returned",
+    "wave",
+    "wave-group",
 )
 OF_A_PARTITION = ("accept-gap", "skip-record", "restart", "accept-records")
 moments = st.integers(0, 2**42).map(lambda milliseconds: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))
@@ -58,6 +62,10 @@ def test_a_rate_that_is_none_is_refused(rate):
 
 def test_pause_and_resume_share_a_key_so_that_the_newer_wins():
     assert encode_key(decision("pause")) == encode_key(decision("resume"))
+
+
+def test_moved_and_returned_share_a_key_so_that_the_newer_wins():
+    assert encode_key(decision("moved", partition=None)) == encode_key(decision("returned", partition=None)) == b'["moved","orders",null]'
 
 
 def test_two_clusters_that_were_replaced_do_not_share_a_key():

@@ -1,0 +1,53 @@
+"""What every step of a cutover works on: the flow, the wave, its topics, both clusters, and what the control topic notes of the wave."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirror.cutover.group_survey import GroupClusters
+from mirror.cutover.wave import Wave, WaveTopics, select_topics
+from mirror.kafka.groups import Groups
+from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.context import GroupContext, group_clusters, group_context
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class Move:
+    """One wave of one flow while its steps run. `names`: every topic that the source shows; `topics`: those of the wave, with what its
+    patterns do not take."""
+
+    flow: "Flow"
+    wave: Wave
+    context: GroupContext
+    sides: GroupClusters
+    names: frozenset[str]
+    topics: WaveTopics
+
+    def source_partitions(self) -> list[TopicPartition]:
+        """The wave's partitions on the source, in order. Raises what the cluster answers."""
+        topics = self.sides.source.topics(self.topics.names)
+        return sorted(TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions)
+
+    def remote(self, tp: TopicPartition) -> TopicPartition:
+        """The partition on the target that holds the copies of one on the source."""
+        return TopicPartition(self.context.selection.remote(tp.topic), tp.partition)
+
+
+@contextmanager
+def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
+    """A wave with both clusters open. Raises ConfigurationError, and what a cluster answers that does not serve."""
+    context = group_context(flow)
+    with clusters_of(context) as sides:
+        names = frozenset(sides.source.names())
+        yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
+
+
+@contextmanager
+def clusters_of(context: GroupContext) -> Iterator[GroupClusters]:
+    """Both clusters of a flow, and the groups of each."""
+    with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
+        yield GroupClusters(source, target, groups, target_groups)

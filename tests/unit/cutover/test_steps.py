@@ -1,0 +1,20 @@
+"""The steps of a cutover and their outcomes."""
+
+import pytest
+
+from mirror.cutover.findings import information, stop, warning
+from mirror.cutover.steps import DONE, FAILOVER_STEPS, OPEN, STEPS, STOPPED, WAITING, StepOutcome, ended
+
+
+def test_a_failover_runs_a_part_of_the_steps_in_the_same_order():
+    assert list(FAILOVER_STEPS) == [step for step in STEPS if step in FAILOVER_STEPS]
+
+
+@pytest.mark.parametrize(("state", "is_done"), [(DONE, True), (WAITING, False), (STOPPED, False)])
+def test_only_a_step_that_is_done_lets_the_next_one_begin(state, is_done):
+    assert StepOutcome(OPEN, state).is_done is is_done
+
+
+def test_a_step_is_stopped_by_a_stop_and_by_nothing_else():
+    assert ended(OPEN, (warning("a", "A."), information("b", "B."))).state == DONE
+    assert ended(OPEN, (warning("a", "A."), stop("c", "C."))).state == STOPPED
