@@ -48,7 +48,7 @@ def ended(
 class WaveNotes(Protocol):
     """What the control topic keeps of a wave.
 
-    A step notes what it is going to do before it does it, so that whoever runs it again, or takes it back, knows all that may have been done.
+    A step notes what it is going to do before it does it, so that whoever runs it again or takes it back knows all that may be done.
     """
 
     def of_step(self, step: str) -> Mapping[str, Any]:
