@@ -1,6 +1,6 @@
 """The steps of a cutover, in their order, and what each of them answers. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,6 +12,28 @@ STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 """A planned wave's, in the order in which they run."""
 FAILOVER_STEPS = (PREFLIGHT, MOVE_GROUPS, OPEN)
 """Those of a wave whose source is lost: nobody can be fenced there, and nothing copied."""
+
+STEP_MODULES: Mapping[str, str] = {
+    PREFLIGHT: "mirror.cutover.preflight_step",
+    CATCH_UP: "mirror.cutover.catch_up",
+    FENCE: "mirror.cutover.fence",
+    LAST_COPY: "mirror.cutover.last_copy",
+    AUDIT_GATE: "mirror.cutover.audit_gate",
+    MOVE_GROUPS: "mirror.cutover.move_groups",
+    OPEN: "mirror.cutover.open_wave",
+}
+"""Where the runner finds each step: `step(move, notes, options) -> StepOutcome`, and in those of UNDONE `rollback`, called likewise."""
+UNDONE = (MOVE_GROUPS, FENCE)
+"""The steps that a roll back takes back, in its order: the last first."""
+
+PLANNED, FAILOVER = "planned", "failover"
+MODES = (PLANNED, FAILOVER)
+"""A planned move of both clusters that serve, or one away from a source that is lost, or that a person declares lost."""
+
+BY_HAND, BY_ACL, BY_CHECK = "hand", "acl", "read-only-check"
+FENCES = (BY_HAND, BY_ACL, BY_CHECK)
+"""Who keeps producers from the wave's source topics: people, for whom the step waits; a DENY of WRITE that the mirror sets; or nobody, and
+the step looks only once."""
 
 DONE, WAITING, STOPPED = "done", "waiting", "stopped"
 """How a step ended: it is done; it waits for people or for the clusters, and is run again as it is; or something has to be mended first."""
@@ -43,6 +65,40 @@ def ended(
     """The outcome of a step that did what it could: stopped if any of its findings is a stop, else done."""
     is_stopped = any(finding.kind == STOP for finding in findings)
     return StepOutcome(step, STOPPED if is_stopped else DONE, lines, findings, facts or {})
+
+
+def in_silence(line: str) -> None:
+    """Says a step's progress to nobody."""
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How the steps of one wave run. Every step gets the same, and reads what concerns it.
+
+    With `dry_run` a step reads, says what it would do, and changes nothing: no note, no ACL, no record, no position.
+    """
+
+    wave: str
+    """The wave's name, under which the control topic keeps it; what `open` notes of a moved topic."""
+    who: str
+    """Who runs the step, as the control topic notes it."""
+    reason: str
+    """Why, in a person's words."""
+    mode: str = PLANNED
+    dry_run: bool = True
+    max_lag: int = 1000
+    """How many records a partition of the wave may be behind when `catch-up` is done."""
+    by: str = BY_HAND
+    quiet_seconds: float = 10.0
+    """How long the ends of a fenced partition have to stand still."""
+    full_audit: bool = False
+    """Whether the gate audits the wave whole, instead of since its last good audit."""
+    timeout: float = 600.0
+    """For how many seconds a step works or waits before it ends WAITING. A write pause is on: a step says each thing it waits for."""
+    export: str | None = None
+    """The directory for records that only a source that came back has (JSON lines)."""
+    progress: Callable[[str], None] = in_silence
+    """Takes one sentence about what a step does just now."""
 
 
 class WaveNotes(Protocol):

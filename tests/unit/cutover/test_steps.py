@@ -3,11 +3,19 @@
 import pytest
 
 from mirror.cutover.findings import information, stop, warning
-from mirror.cutover.steps import DONE, FAILOVER_STEPS, OPEN, STEPS, STOPPED, WAITING, StepOutcome, ended
+from mirror.cutover.steps import DONE, FAILOVER_STEPS, OPEN, STEP_MODULES, STEPS, STOPPED, UNDONE, WAITING, StepOutcome, ended
 
 
 def test_a_failover_runs_a_part_of_the_steps_in_the_same_order():
     assert list(FAILOVER_STEPS) == [step for step in STEPS if step in FAILOVER_STEPS]
+
+
+def test_the_runner_has_a_module_for_every_step():
+    assert list(STEP_MODULES) == list(STEPS)
+
+
+def test_a_roll_back_takes_the_last_step_back_first():
+    assert sorted(UNDONE, key=STEPS.index, reverse=True) == list(UNDONE)
 
 
 @pytest.mark.parametrize(("state", "is_done"), [(DONE, True), (WAITING, False), (STOPPED, False)])
