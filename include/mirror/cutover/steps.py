@@ -22,7 +22,12 @@ STEP_MODULES: Mapping[str, str] = {
     MOVE_GROUPS: "mirror.cutover.move_groups",
     OPEN: "mirror.cutover.open_wave",
 }
-"""Where the runner finds each step: `step(move, notes, options) -> StepOutcome`, and in those of UNDONE `rollback`, called likewise."""
+"""Where the runner finds each step.
+
+A module has `step(move, notes, options) -> StepOutcome`; those of UNDONE also `rollback`, called likewise. One whose result can be broken
+later (the fence by a writer, the audit by records that came since) also has `holds(move, notes, options) -> tuple[Finding, ...]`, empty as
+long as it still holds: a short question without waiting, which the runner asks before each later step.
+"""
 UNDONE = (MOVE_GROUPS, FENCE)
 """The steps that a roll back takes back, in its order: the last first."""
 
@@ -101,6 +106,13 @@ class StepOptions:
     """Takes one sentence about what a step does just now."""
 
 
+LAST_WRITE_MS, QUIET_SINCE_MS, EMPTY_SINCE_MS, RECORDS = "last_write_ms", "quiet_since_ms", "empty_since_ms", "records"
+"""Names of facts of which the report makes its figures, times in milliseconds UTC: of the fence, when the last record was written and since
+when the ends stand still; of `move-groups`, since when no group has members on the source; of the audit gate, how many it compared."""
+BEFORE, AFTER = "before", "after"
+"""Names of facts of a group: its positions on the target before the move and after it, `{topic: {partition: offset or null}}`."""
+
+
 class WaveNotes(Protocol):
     """What the control topic keeps of a wave.
 
@@ -121,3 +133,6 @@ class WaveNotes(Protocol):
 
     def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
         """The same as `keep`, for a group."""
+
+    def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
+        """The same for many groups at once, all or none: a write to the control topic takes its time, and a wave's pauses are on."""
