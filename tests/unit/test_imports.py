@@ -23,7 +23,9 @@ ADAPTERS = {
 }
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
-CUTOVER_ADAPTERS = {"group_survey.py", "move.py", "preflight.py", "topic_survey.py", "writer_survey.py"}
+CUTOVER_ADAPTERS = {
+    *("group_survey.py", "move.py", "preflight.py", "preflight_step.py", "run.py", "topic_survey.py", "wave_notes.py", "writer_survey.py"),
+}
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {"mirror.kafka.model", "mirror.status.status", "mirror.sync.config_diff"}
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""

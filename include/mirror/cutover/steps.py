@@ -40,6 +40,12 @@ FENCES = (BY_HAND, BY_ACL, BY_CHECK)
 """Who keeps producers from the wave's source topics: people, for whom the step waits; a DENY of WRITE that the mirror sets; or nobody, and
 the step looks only once."""
 
+
+def steps_of(mode: str) -> tuple[str, ...]:
+    """The steps of a wave of this mode, in their order."""
+    return FAILOVER_STEPS if mode == FAILOVER else STEPS
+
+
 DONE, WAITING, STOPPED = "done", "waiting", "stopped"
 """How a step ended: it is done; it waits for people or for the clusters, and is run again as it is; or something has to be mended first."""
 

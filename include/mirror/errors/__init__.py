@@ -26,3 +26,4 @@ from mirror.errors.source import *
 from mirror.errors.spark import *
 from mirror.errors.target import *
 from mirror.errors.unknown_failure import unexpected as unexpected
+from mirror.errors.wave import *

@@ -1,0 +1,129 @@
+"""Runs the steps of one wave in their order, each from what the clusters show now, and notes how each ended.
+
+A step is looked up by its name, so that a test can run steps of its own.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from mirror.cutover.findings import STOP, Finding, stop
+from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEP_MODULES, STOPPED, StepOptions, StepOutcome, WaveNotes
+from mirror.cutover.wave_notebook import WaveNotebook
+from mirror.errors import MirrorError, WaveRunElsewhere
+from mirror.errors.next_step import of_the_flow
+
+
+class StepModule(Protocol):
+    """What a module of a step has. `holds` and `rollback` are there as STEP_MODULES says."""
+
+    def step(self, move: Any, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+        """Does the step, or says in a dry run what it would do."""
+
+
+Load = Callable[[str], StepModule]
+
+
+def load_step(step: str) -> StepModule:
+    """The module of a step."""
+    return cast(StepModule, importlib.import_module(STEP_MODULES[step]))
+
+
+@dataclass
+class WaveRunner:
+    """One run of one wave. `move` is what steps work on; `now` gives milliseconds UTC."""
+
+    move: Any
+    notes: WaveNotebook
+    options: StepOptions
+    now: Callable[[], int]
+    load: Load = load_step
+
+    def run(self, until: str | None = None) -> tuple[StepOutcome, ...]:
+        """Runs what is left to do, in a dry run all of it, up to the first step that is not done, or to the step `until`.
+
+        Until a wave is fenced every run begins anew, for all that was asked may have changed. Behind that it goes on with the first step
+        whose result is missing, or holds no more. Raises what concerns a cluster as a whole; then too, the step is noted as stopped.
+        """
+        outcomes: list[StepOutcome] = []
+        for step in self._due():
+            outcomes.append(self._checked(step))
+            if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
+                break
+        return tuple(outcomes)
+
+    def run_one(self, step: str) -> StepOutcome:
+        """Runs this step alone, as a task of a DAG does: all steps in front of it have to be done, unless in a dry run."""
+        missing = next((earlier for earlier in self._before(step) if not self.notes.record.is_done(earlier)), None)
+        if missing is None or self.options.dry_run:
+            return self._checked(step)
+        command = of_the_flow("cutover run", f"--wave {self.options.wave} --step {missing}")
+        finding = stop("step-before", f"{step} cannot begin: {missing} is not done.", "Run that first: ", command, ".")
+        return StepOutcome(step, STOPPED, findings=(finding,))
+
+    def _due(self) -> tuple[str, ...]:
+        record = self.notes.record
+        if self.options.dry_run:
+            return record.order
+        gate = FENCE if FENCE in record.order else MOVE_GROUPS
+        if not record.is_done(gate):
+            return record.order
+        first = next((step for step in record.order if not record.is_done(step) or self._broken(step)), None)
+        return record.order[record.order.index(first) :] if first is not None else ()
+
+    def _before(self, step: str) -> tuple[str, ...]:
+        order = self.notes.record.order
+        return order[: order.index(step)]
+
+    def _checked(self, step: str) -> StepOutcome:
+        """The step, unless the result of one in front of it holds no more: then that one is stopped."""
+        if not self.options.dry_run:
+            for earlier in self._before(step):
+                if broken := self._broken(earlier):
+                    outcome = StepOutcome(earlier, STOPPED, findings=broken)
+                    self.notes.end_step(outcome, self.now())
+                    return outcome
+        return self._run(step)
+
+    def _broken(self, step: str) -> tuple[Finding, ...]:
+        """Why the result of a step that is done holds no more; nothing once the wave is open."""
+        holds = getattr(self.load(step), "holds", None)
+        if holds is None or self.notes.record.is_done(OPEN):
+            return ()
+        return stops(holds(self.move, self.notes, self.options))
+
+    def _run(self, step: str) -> StepOutcome:
+        if self.options.dry_run:
+            outcome = self.load(step).step(self.move, self.notes, self.options)
+            self.options.progress(said(outcome))
+            return outcome
+        self.options.progress(f"{step} begins.")
+        self.notes.start_step(step, self.options.who, self.now())
+        try:
+            outcome = self.load(step).step(self.move, self.notes, self.options)
+        except WaveRunElsewhere:
+            raise
+        except MirrorError as error:
+            self._note_failure(step, error)
+            raise
+        self.notes.end_step(outcome, self.now())
+        self.options.progress(said(outcome))
+        return outcome
+
+    def _note_failure(self, step: str, error: MirrorError) -> None:
+        try:
+            self.notes.end_step(StepOutcome(step, STOPPED, (str(error.report()),)), self.now())
+        except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
+            error.add_note(f"That the step stopped could not be noted: {other}")
+
+
+def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those that stop a wave."""
+    return tuple(finding for finding in findings if finding.kind == STOP)
+
+
+def said(outcome: StepOutcome) -> str:
+    """One line on how a step ended."""
+    reason = next((f": {finding.message}" for finding in stops(outcome.findings)), "")
+    return f"{outcome.step}: {outcome.state}{reason or '.'}"

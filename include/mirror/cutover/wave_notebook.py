@@ -1,0 +1,64 @@
+"""What a run notes of its wave while the steps work: the notes of WaveNotes, and the states of the steps. Pure: it keeps them in memory.
+
+A dry run uses it as it is, so that each step finds what the one before would have noted. `wave_notes` writes them to the control topic.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mirror.cutover.steps import StepOutcome
+from mirror.cutover.wave_record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
+
+Groups = Mapping[str, GroupNote]
+
+
+class WaveNotebook:
+    """The notes of one wave by one run."""
+
+    def __init__(self, record: WaveRecord, groups: Groups | None = None) -> None:
+        self.record = record
+        self._groups = dict(groups or {})
+
+    @property
+    def groups(self) -> Mapping[str, Mapping[str, Any]]:
+        """The facts of every group of this attempt, by name."""
+        return {group: note.facts for group, note in sorted(self._groups.items()) if note.attempt == self.record.attempt}
+
+    def of_step(self, step: str) -> Mapping[str, Any]:
+        """As in WaveNotes."""
+        note = self.record.steps.get(step)
+        return {} if note is None else note.facts
+
+    def keep(self, step: str, facts: Mapping[str, Any]) -> None:
+        """As in WaveNotes. Raises WaveRunElsewhere once another run has the wave."""
+        note = self.record.steps.get(step) or StepNote(RUNNING, self.record.who, self.record.began)
+        self.write(self.record.with_step(step, replace(note, facts=plain(facts))))
+
+    def of_group(self, group: str) -> Mapping[str, Any]:
+        """As in WaveNotes; empty also for what an earlier attempt noted, which a roll back took back."""
+        return self.groups.get(group, {})
+
+    def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
+        """As in WaveNotes."""
+        self.keep_groups({group: facts})
+
+    def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
+        """As in WaveNotes."""
+        self.write(self.record, {group: GroupNote(self.record.attempt, plain(of_group)) for group, of_group in facts.items()})
+
+    def start_step(self, step: str, who: str, now: int) -> None:
+        """Notes that a step begins. What it noted before stays."""
+        self.write(self.record.with_step(step, StepNote(RUNNING, who, now, facts=self.of_step(step))))
+
+    def end_step(self, outcome: StepOutcome, now: int, state: str | None = None) -> None:
+        """Notes how a step ended, its facts beside those that it noted while it worked; `state` says it otherwise than the outcome."""
+        note = self.record.steps[outcome.step]
+        lines = shortened((*map(str, outcome.findings), *outcome.lines))
+        facts = {**note.facts, **plain(outcome.facts)}
+        self.write(self.record.with_step(outcome.step, replace(note, state=state or outcome.state, ended=now, lines=lines, facts=facts)))
+
+    def write(self, record: WaveRecord, groups: Groups | None = None) -> None:
+        """Keeps the record in the place of the one before, and these notes of groups beside the others."""
+        self.record = record
+        self._groups.update(groups or {})

@@ -1,0 +1,155 @@
+"""The runner of a wave's steps: their order, where a run goes on, and what it notes."""
+
+import dataclasses
+
+import pytest
+
+from mirror.cutover.findings import stop
+from mirror.cutover.runner import WaveRunner, load_step
+from mirror.cutover.steps import (
+    AUDIT_GATE,
+    CATCH_UP,
+    DONE,
+    FAILOVER,
+    FAILOVER_STEPS,
+    FENCE,
+    LAST_COPY,
+    MOVE_GROUPS,
+    OPEN,
+    PREFLIGHT,
+    STEPS,
+    STOPPED,
+    WAITING,
+    StepOutcome,
+)
+from mirror.cutover.wave_record import RUNNING
+from mirror.errors import KafkaFailure, WaveRunElsewhere
+from tests.unit.cutover.wave_steps import OPTIONS, Clock, Steps, notebook
+
+BROKEN = stop("writes", "Somebody writes.", "Stop it.")
+
+
+@pytest.fixture
+def steps():
+    return Steps()
+
+
+def runner(steps, notes, **options):
+    return WaveRunner(None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
+
+
+def test_all_steps_run_in_their_order_and_are_noted_with_their_times(steps):
+    notes = notebook()
+    outcomes = runner(steps, notes).run()
+    assert steps.calls == list(STEPS)
+    assert [outcome.state for outcome in outcomes] == [DONE] * len(STEPS)
+    note = notes.record.steps[FENCE]
+    assert (note.state, note.who, note.facts) == (DONE, "ann@here", {"begun": True, "ended": True})
+    assert note.began < note.ended
+    assert note.lines == ("fence did it.",)
+
+
+def test_a_failover_runs_its_own_steps(steps):
+    runner(steps, notebook(FAILOVER), mode=FAILOVER).run()
+    assert steps.calls == list(FAILOVER_STEPS)
+
+
+@pytest.mark.parametrize("state", [STOPPED, WAITING])
+def test_a_step_that_is_not_done_ends_the_run(steps, state):
+    steps.outcomes[FENCE] = StepOutcome(FENCE, state, findings=(BROKEN,))
+    notes = notebook()
+    outcomes = runner(steps, notes).run()
+    assert steps.calls == [PREFLIGHT, CATCH_UP, FENCE]
+    assert outcomes[-1].state == notes.record.steps[FENCE].state == state
+    assert notes.record.steps[FENCE].lines == (str(BROKEN),)
+    assert notes.record.steps[FENCE].facts == {"begun": True}
+
+
+def test_a_run_ends_behind_the_step_until(steps):
+    runner(steps, notebook()).run(until=FENCE)
+    assert steps.calls[-1] == FENCE
+
+
+def test_until_the_fence_stands_everything_is_asked_again(steps):
+    runner(steps, notebook(done=(PREFLIGHT, CATCH_UP))).run()
+    assert steps.calls == list(STEPS)
+
+
+def test_behind_the_fence_a_run_goes_on_with_the_first_step_that_is_not_done(steps):
+    runner(steps, notebook(done=(PREFLIGHT, CATCH_UP, FENCE, LAST_COPY))).run()
+    assert steps.calls == [AUDIT_GATE, MOVE_GROUPS, OPEN]
+
+
+def test_a_run_goes_on_with_the_first_step_whose_result_holds_no_more(steps):
+    steps.broken[FENCE] = (BROKEN,)
+    notes = notebook(done=(PREFLIGHT, CATCH_UP, FENCE, LAST_COPY))
+    runner(steps, notes).run(until=FENCE)
+    assert steps.calls == [FENCE]
+
+
+def test_a_step_whose_result_breaks_while_the_wave_runs_stops_it(steps):
+    steps.broken[FENCE] = (BROKEN,)
+    notes = notebook()
+    outcomes = runner(steps, notes).run()
+    assert steps.calls == [PREFLIGHT, CATCH_UP, FENCE]
+    assert outcomes[-1] == StepOutcome(FENCE, STOPPED, findings=(BROKEN,))
+    assert notes.record.steps[FENCE].state == STOPPED
+
+
+def test_a_wave_that_is_open_has_nothing_left_to_do_and_nothing_is_asked(steps):
+    steps.broken[FENCE] = (BROKEN,)
+    assert runner(steps, notebook(done=STEPS)).run() == ()
+    assert steps.calls == []
+
+
+def test_one_step_alone_needs_all_in_front_of_it(steps):
+    outcome = runner(steps, notebook(done=(PREFLIGHT,))).run_one(FENCE)
+    assert (outcome.step, outcome.state, steps.calls) == (FENCE, STOPPED, [])
+    (found,) = outcome.findings
+    assert found.message == "fence cannot begin: catch-up is not done."
+    assert "--wave w --step catch-up" in found.step.text
+
+
+def test_one_step_alone_runs_if_those_in_front_of_it_are_done_and_hold(steps):
+    notes = notebook(done=(PREFLIGHT, CATCH_UP, FENCE))
+    assert runner(steps, notes).run_one(LAST_COPY).is_done
+    assert steps.calls == [LAST_COPY]
+    steps.broken[FENCE] = (BROKEN,)
+    assert runner(steps, notes).run_one(AUDIT_GATE).step == FENCE
+    assert steps.calls == [LAST_COPY]
+
+
+def test_a_dry_run_asks_every_step_whatever_the_one_before_says(steps):
+    steps.outcomes[PREFLIGHT] = StepOutcome(PREFLIGHT, STOPPED, findings=(BROKEN,))
+    outcomes = runner(steps, notebook(), dry_run=True).run()
+    assert steps.calls == list(STEPS)
+    assert [outcome.state for outcome in outcomes] == [STOPPED] + [DONE] * 6
+
+
+def test_a_step_that_raises_is_noted_as_stopped_with_what_it_said(steps):
+    steps.failures[LAST_COPY] = KafkaFailure("The target is away.", next="Bring it back.")
+    notes = notebook()
+    with pytest.raises(KafkaFailure):
+        runner(steps, notes).run()
+    note = notes.record.steps[LAST_COPY]
+    assert (note.state, note.facts) == (STOPPED, {"begun": True})
+    assert "The target is away." in note.lines[0]
+
+
+def test_a_run_from_which_another_took_the_wave_notes_nothing_more(steps):
+    steps.failures[LAST_COPY] = WaveRunElsewhere("w", "bob")
+    notes = notebook()
+    with pytest.raises(WaveRunElsewhere):
+        runner(steps, notes).run()
+    assert notes.record.steps[LAST_COPY].state == RUNNING
+
+
+def test_progress_says_when_a_step_begins_and_how_it_ended(steps):
+    lines = []
+    steps.outcomes[CATCH_UP] = StepOutcome(CATCH_UP, STOPPED, findings=(BROKEN,))
+    runner(steps, notebook(), progress=lines.append).run()
+    assert lines == ["preflight begins.", "preflight: done.", "catch-up begins.", "catch-up: stopped: Somebody writes."]
+
+
+def test_the_preflight_is_where_the_runner_looks_for_it():
+    assert callable(load_step(PREFLIGHT).step)

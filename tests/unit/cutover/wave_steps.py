@@ -1,0 +1,57 @@
+"""Steps of the tests' own for the runner, which do what they are told and note what was asked of them."""
+
+from types import SimpleNamespace
+
+from mirror.cutover.steps import DONE, PLANNED, STEPS, StepOptions, StepOutcome
+from mirror.cutover.wave_notebook import WaveNotebook
+from mirror.cutover.wave_record import WaveRecord
+
+OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
+
+
+class Steps:
+    """All modules of a wave. `outcomes` says how a step ends, `broken` what holds no more, `failures` what a step raises."""
+
+    def __init__(self):
+        self.calls = []
+        self.outcomes, self.broken, self.failures = {}, {}, {}
+        self.taken_back = {}
+
+    def load(self, step):
+        return SimpleNamespace(
+            step=lambda _move, notes, _options: self._step(step, notes),
+            holds=lambda *_: self.broken.get(step, ()),
+            rollback=lambda *_: self._rollback(step),
+        )
+
+    def _step(self, step, notes):
+        self.calls.append(step)
+        notes.keep(step, {**notes.of_step(step), "begun": True})
+        if step in self.failures:
+            raise self.failures[step]
+        return self.outcomes.get(step, StepOutcome(step, DONE, (f"{step} did it.",), facts={"ended": True}))
+
+    def _rollback(self, step):
+        self.calls.append(f"rollback {step}")
+        return self.taken_back.get(step, StepOutcome(step, DONE))
+
+
+class Clock:
+    """Milliseconds that go on by one with each question."""
+
+    def __init__(self):
+        self.now = 100
+
+    def __call__(self):
+        self.now += 1
+        return self.now
+
+
+def notebook(mode=PLANNED, *, done=()):
+    """Notes in memory of a wave of which these steps are done."""
+    notes = WaveNotebook(WaveRecord("w", ("orders",), (), mode, "ann@here", "because", 100, runner="ann@here"))
+    for step in STEPS:
+        if step in done:
+            notes.start_step(step, "ann@here", 100)
+            notes.end_step(StepOutcome(step, DONE), 101)
+    return notes
