@@ -1,7 +1,7 @@
 # PYTHON_ARGCOMPLETE_OK
 """The command line: `python -m mirror <command>`, installed also as `kafka-mirror`. Every step that a DAG's task runs can be run by hand.
 
-Exit code 0: done; 1: failed; 2: bad usage or configuration. Human words go to standard error, the result to standard output.
+Exit code 0: done; 1: failed; 2: bad usage or configuration; 3: waiting. Human words go to standard error, the result to standard output.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from mirror.cli import spark
-from mirror.cli.answer import DONE, FAILED, UNUSABLE, Answer
+from mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
 from mirror.cli.completion import complete
 from mirror.cli.options import check, configured
 from mirror.cli.parser import parser
@@ -28,7 +28,7 @@ from mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem,
 from mirror.errors.next_step import started_as
 from mirror.sync.step import pairs_of
 
-EXIT_CODES = {FAILED: 1, UNUSABLE: 2}
+EXIT_CODES = {FAILED: 1, UNUSABLE: 2, WAITING: 3}
 INTERRUPTED = 130
 
 Answers = Iterator[tuple[str | None, Answer]]

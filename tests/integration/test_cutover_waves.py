@@ -94,7 +94,7 @@ def test_a_wave_runs_to_its_end_and_its_record_says_so(mirroring, run, steps, wa
     assert steps.calls == list(STEPS)
     assert (result.record, result.state, record.state, record.topics) == (record, DONE, OPENED, wave.topics)
     assert {note.state for note in record.steps.values()} == {DONE}
-    assert record.steps[FENCE].facts == {"begun": True, "ended": True}
+    assert record.steps[FENCE].facts == {"ended": True}
     assert record.began <= record.steps[PREFLIGHT].began < record.steps[OPEN].ended == record.ended
     groups = stored_waves(mirroring.flow).groups["w"]
     assert groups["a/b"].facts == {"before": {}}

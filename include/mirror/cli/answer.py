@@ -6,8 +6,9 @@ from typing import Any
 
 from mirror.errors import ErrorReport
 
-DONE, FAILED, UNUSABLE, NOTHING_TO_DO = "done", "failed", "unusable", "nothing to do"
-"""States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first."""
+DONE, FAILED, UNUSABLE, NOTHING_TO_DO, WAITING = "done", "failed", "unusable", "nothing to do", "waiting"
+"""States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first. `waiting`: for people or
+for the clusters, after which the same command goes on."""
 
 
 @dataclass(frozen=True)

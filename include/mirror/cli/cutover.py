@@ -1,55 +1,138 @@
-"""`cutover`: moving applications to the target, wave by wave. `cutover plan` is the preflight of a wave."""
+"""`cutover`: moving applications to the target, wave by wave. A command of its own for each part: plan, run, status, rollback, report."""
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
 
-from mirror.cli.answer import DONE, FAILED, Answer, Piece, table
+from mirror.cli import cutover_plan, cutover_wave
+from mirror.cli.answer import Answer
 from mirror.cli.options import FLOW, Parser, typed
 from mirror.config import Flow
-from mirror.cutover.findings import KINDS
-from mirror.cutover.wave import Wave, patterns
+from mirror.cutover.steps import BY_HAND, FENCES, MODES, PLANNED, STEPS
+from mirror.cutover.wave import patterns
+from mirror.cutover.wave_record import read_name
 from mirror.errors import UsageError
 from mirror.errors.next_step import own
 
-if TYPE_CHECKING:
-    from mirror.cutover.groups import WaveGroup
-    from mirror.cutover.preflight import Preflight
-    from mirror.cutover.writers import Writers
+AddCommon = Callable[[Parser, bool], None]
 
-PLAN = "plan"
-_PLAN = "say everything that would stop a wave of topics and groups from moving to the target; writes nothing"
-_HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
+PLAN, RUN, STATUS, ROLLBACK, REPORT = "plan", "run", "status", "rollback", "report"
+_PARTS: Mapping[str, str] = {
+    PLAN: "say everything that would stop a wave of topics and groups from moving to the target; writes nothing",
+    RUN: "move a wave: run its steps from the first that is not done; with --dry-run say what each would do",
+    STATUS: "list the waves of a flow with their steps, times and what to do next; writes nothing",
+    ROLLBACK: "take back what the steps of a wave did, until it is open",
+    REPORT: "say who moved a wave and when, how long it paused, and every position, as Markdown; writes nothing",
+}
+_RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
+    PLAN: cutover_plan.run,
+    RUN: cutover_wave.run,
+    STATUS: cutover_wave.status,
+    ROLLBACK: cutover_wave.rollback,
+    REPORT: cutover_wave.report,
+}
 
 
-def add_arguments(step: Parser, add_common: Callable[[Parser, bool], None]) -> None:
+def add_arguments(step: Parser, add_common: AddCommon) -> None:
     """A command of its own for each part of a cutover. `add_common` adds the options of every command, for one that writes or not."""
     parts = step.add_subparsers(dest="part", metavar="part", title="parts")
-    step.set_defaults(check=check, prog=step.prog)
-    plan: Parser = parts.add_parser(PLAN, help=_PLAN, description=f"{_PLAN[0].upper()}{_PLAN[1:]}.", argument_default=argparse.SUPPRESS)
-    plan.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="the wave's topics: Java patterns between commas")
-    groups = "the wave's consumer groups, likewise (default: all with a position in one of its topics)"
-    plan.add_argument("--groups", metavar="PATTERNS", type=typed(patterns), help=groups)
-    late = "stop if a partition is more than N records behind (default: the lag is only said)"
-    plan.add_argument("--max-lag", metavar="N", type=typed(_count), help=late)
-    add_common(plan, False)
-    plan.need(FLOW, "--topics")
+    unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "fence", "export", "reason", "who", "output"))
+    step.set_defaults(check=check, prog=step.prog, **unset)
+    for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
+        text = _PARTS[name]
+        # What stands in front of the part holds, unless it is said again behind it.
+        part: Parser = parts.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", argument_default=argparse.SUPPRESS)
+        add(part)
+        add_common(part, name in (RUN, ROLLBACK))
+        part.set_defaults(looks=name not in (RUN, ROLLBACK))
+        part.need(*_NEEDED.get(name, ()))
+
+
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    PLAN: (FLOW, "--topics"),
+    RUN: (FLOW,),
+    STATUS: (),
+    ROLLBACK: (FLOW, "--wave"),
+    REPORT: (FLOW, "--wave"),
+}
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises UsageError if no part is named."""
+    """Raises UsageError if no part is named, or a run names no wave."""
     if options.part is None:
         said = "The command line cannot be used: cutover needs to know what to do."
-        raise UsageError(said, next=(f"Possible is: {PLAN}. See ", own("cutover --help"), "."))
+        raise UsageError(said, next=(f"Possible are: {', '.join(_PARTS)}. See ", own("cutover --help"), "."))
+    if options.part == RUN and options.topics is None and options.wave is None:
+        said = "The command line cannot be used: cutover run needs --topics, or --wave for one that was begun."
+        raise UsageError(said, next=("See ", own("cutover run --help"), "."))
+    if options.part == RUN and options.mode != PLANNED and options.mode is not None and not (options.reason or options.wave):
+        said = f"The command line cannot be used: --mode {options.mode} needs --reason, for a person declares that the source is lost."
+        raise UsageError(said, next=("See ", own("cutover run --help"), "."))
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Asks both clusters, and writes nothing. Fails when something stops the wave."""
-    from mirror.cutover.preflight import preflight
+    """Runs the part that is named."""
+    return _RUNS[options.part](flow, options)
 
-    wave = Wave(options.topics, getattr(options, "groups", ()), getattr(options, "max_lag", None))
-    result = preflight(flow, wave)
-    return Answer(DONE if result.may_move else FAILED, _document(wave, result), (), _text(result))
+
+def _add_wave(part: Parser) -> None:
+    part.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="the wave's topics: Java patterns between commas")
+    groups = "the wave's consumer groups, likewise (default: all with a position in one of its topics)"
+    part.add_argument("--groups", metavar="PATTERNS", type=typed(patterns), help=groups)
+
+
+def _add_name(part: Parser, help: str) -> None:
+    part.add_argument("--wave", metavar="NAME", type=typed(read_name), help=help)
+
+
+def _add_plan(part: Parser) -> None:
+    _add_wave(part)
+    late = "stop if a partition is more than N records behind (default: the lag is only said)"
+    part.add_argument("--max-lag", metavar="N", type=typed(_count), help=late)
+
+
+def _add_run(part: Parser) -> None:
+    _add_wave(part)
+    _add_name(part, "the wave's name; that of one that was begun goes on with it (default: made of flow, topics and groups)")
+    part.add_argument("--mode", choices=MODES, help=f"failover: the source is lost, or you declare it lost (default: {PLANNED})")
+    steps = part.add_mutually_exclusive_group()
+    steps.add_argument("--until", metavar="STEP", choices=STEPS, help=f"end behind this step: {', '.join(STEPS)}")
+    steps.add_argument("--step", metavar="STEP", choices=STEPS, help="run this step alone; those in front of it have to be done")
+    late = "how many records a partition may be behind before producers are held off (default: 1000)"
+    part.add_argument("--max-lag", metavar="N", type=typed(_count), default=1000, help=late)
+    fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
+    part.add_argument("--fence", choices=FENCES, help=fence)
+    quiet = "how long the ends have to stand still behind the fence (default: 10)"
+    part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=10.0, help=quiet)
+    part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
+    part.add_argument("--export", metavar="DIR", help="where records go that only a source that came back has, as JSON lines")
+    _add_wait(part)
+    _add_person(part)
+    part.add_argument("--output", metavar="FILE", help="write the report there too once the wave is open; JSON if it ends in .json")
+
+
+def _add_status(part: Parser) -> None:
+    _add_name(part, "only this wave")
+
+
+def _add_rollback(part: Parser) -> None:
+    _add_name(part, "the wave's name, as `cutover status` lists it")
+    _add_wait(part)
+    _add_person(part)
+
+
+def _add_report(part: Parser) -> None:
+    _add_name(part, "the wave's name, as `cutover status` lists it")
+    part.add_argument("--output", metavar="FILE", help="write it there instead; JSON if it ends in .json")
+
+
+def _add_wait(part: Parser) -> None:
+    wait = "how long a step waits for people and clusters before the command ends as waiting, with exit code 3 (default: 600)"
+    part.add_argument("--wait", metavar="SECONDS", type=typed(_seconds), default=600.0, help=wait)
+
+
+def _add_person(part: Parser) -> None:
+    part.add_argument("--reason", metavar="WHY", help="why; it is kept with the wave")
+    part.add_argument("--who", metavar="NAME", help="who moves it (default: user@host)")
 
 
 def _count(text: str) -> int:
@@ -58,63 +141,11 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _text(result: "Preflight") -> list[Piece]:
-    counts = {kind: sum(finding.kind == kind for finding in result.findings) for kind in KINDS}
-    stops, warnings, _ = counts.values()
-    size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups"
-    verdict = "Nothing stops the wave" if result.may_move else f"The wave cannot move: {stops} stop{'' if stops == 1 else 's'}"
-    lines: list[Piece] = [f"{size}. {verdict}, {warnings} warning{'' if warnings == 1 else 's'}."]
-    return [*lines, *table(_HEAD, [_row(group) for group in result.groups]), *map(str, result.findings)]
-
-
-def _row(group: "WaveGroup") -> tuple[object, ...]:
-    exact = sum(position.is_exact for position in group.positions)
-    reread = "?" if group.reread is None else group.reread
-    people = len(group.members), len(group.target_members)
-    return (group.name, len(group.positions), exact, reread, len(group.unanswered), *people)
-
-
-def _document(wave: Wave, result: "Preflight") -> dict[str, Any]:
-    return {
-        "time": result.time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "wave": {"topics": list(wave.topics), "groups": list(wave.groups), "max_lag": wave.max_lag},
-        "may_move": result.may_move,
-        "topics": list(result.topics),
-        "partitions": [
-            {"topic": each.topic, "partition": each.partition, "state": each.state, "lag": each.lag} for each in result.partitions
-        ],
-        "groups": [_group(group) for group in result.groups],
-        "producers": [] if result.writers is None else _producers(result.writers),
-        "findings": [finding.as_document() for finding in result.findings],
-    }
-
-
-def _group(group: "WaveGroup") -> dict[str, Any]:
-    return {
-        "group": group.name,
-        "positions": [
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "offset": each.offset,
-                "answer": each.answer.kind,
-                "position": each.answer.target,
-                "reread": each.answer.reread,
-                "ahead": each.answer.ahead,
-                "reason": each.answer.reason,
-                "target_offset": each.target_offset,
-            }
-            for each in group.positions
-        ],
-        "outside": list(group.outside),
-        "members": [member._asdict() for member in group.members],
-        "target_members": [member._asdict() for member in group.target_members],
-    }
-
-
-def _producers(writers: "Writers") -> list[dict[str, Any]]:
-    return [
-        {"topic": tp.topic, "partition": tp.partition, **producer._asdict(), "recent": writers.is_recent(producer)}
-        for tp, producers in sorted(writers.producers.items())
-        for producer in producers
-    ]
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{text!r} is no number of seconds")
+    return seconds

@@ -37,7 +37,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "decide list --flow 'east->west'",
         "decide accept-gap --flow 'east->west' --topic orders --reason 'retention was too short'",
     ),
-    "cutover": ("cutover plan --flow 'east->west' --topics 'orders.*' --max-lag 1000",),
+    "cutover": (
+        "cutover plan --flow 'east->west' --topics 'orders.*' --max-lag 1000",
+        "cutover run --flow 'east->west' --topics 'orders.*' --fence acl --dry-run",
+        "cutover status",
+    ),
     "take-over": ("take-over --flow 'east->west' --dry-run",),
     "hand-back": ("hand-back --flow 'east->west' --dry-run",),
     "config": ("config --flow 'east->west'", "config --schema > mm2.schema.json"),

@@ -32,6 +32,7 @@ _EPILOG = """exit codes:
   0  done
   1  something failed; every error says what, where and what to do next
   2  the command line or the configuration has to be corrected
+  3  a step of a cutover waits; the same command goes on
 With several flows each is tried, and the highest code counts.
 Results go to standard output, everything else to standard error."""
 
@@ -87,7 +88,7 @@ def parser() -> Parser:
         steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
     )
     decide.add_arguments(deciding, _add_common_of_a_flow)
-    moving = _add(steps, "cutover", "move applications to the target, wave by wave: plan says what would stop a wave", cutover.run)
+    moving = _add(steps, "cutover", "move applications to the target, wave by wave", cutover.run, writes=True)
     cutover.add_arguments(moving, _add_common_of_a_flow)
     taking = _add(steps, "take-over", "go on where MirrorMaker 2 stopped with a flow", migration.take_over, writes=True)
     migration.add_take_over_arguments(taking)

@@ -54,8 +54,8 @@ DONE, WAITING, STOPPED = "done", "waiting", "stopped"
 class StepOutcome:
     """What a step of a cutover did.
 
-    `facts` is what the wave's record keeps of it, as JSON takes it: what a roll back takes back, and what the report says. `lines` say the
-    same to people.
+    `facts` is what the wave's record keeps of it, as JSON takes it: what a roll back takes back, and what the report says. They stand in
+    the place of what the step noted while it worked; without any, that stays. `lines` say the same to people.
     """
 
     step: str

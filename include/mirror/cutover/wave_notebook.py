@@ -52,10 +52,10 @@ class WaveNotebook:
         self.write(self.record.with_step(step, StepNote(RUNNING, who, now, facts=self.of_step(step))))
 
     def end_step(self, outcome: StepOutcome, now: int, state: str | None = None) -> None:
-        """Notes how a step ended, its facts beside those that it noted while it worked; `state` says it otherwise than the outcome."""
+        """Notes how a step ended, and its facts if it gives any; `state` says it otherwise than the outcome."""
         note = self.record.steps[outcome.step]
         lines = shortened((*map(str, outcome.findings), *outcome.lines))
-        facts = {**note.facts, **plain(outcome.facts)}
+        facts = plain(outcome.facts) or note.facts
         self.write(self.record.with_step(outcome.step, replace(note, state=state or outcome.state, ended=now, lines=lines, facts=facts)))
 
     def write(self, record: WaveRecord, groups: Groups | None = None) -> None:

@@ -44,7 +44,7 @@ def test_all_steps_run_in_their_order_and_are_noted_with_their_times(steps):
     assert steps.calls == list(STEPS)
     assert [outcome.state for outcome in outcomes] == [DONE] * len(STEPS)
     note = notes.record.steps[FENCE]
-    assert (note.state, note.who, note.facts) == (DONE, "ann@here", {"begun": True, "ended": True})
+    assert (note.state, note.who, note.facts) == (DONE, "ann@here", {"ended": True})
     assert note.began < note.ended
     assert note.lines == ("fence did it.",)
 
