@@ -10,7 +10,7 @@ from mirror.config import Flow
 from mirror.cutover.steps import BY_HAND, FENCES, MODES, PLANNED, STEPS
 from mirror.cutover.wave import patterns
 from mirror.cutover.wave_record import read_name
-from mirror.errors import UsageError
+from mirror.errors import UsageError, named_with
 from mirror.errors.next_step import own
 
 AddCommon = Callable[[Parser, bool], None]
@@ -71,7 +71,8 @@ def check(options: argparse.Namespace) -> None:
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs the part that is named."""
-    return _RUNS[options.part](flow, options)
+    with named_with(flow.name):
+        return _RUNS[options.part](flow, options)
 
 
 def _add_wave(part: Parser) -> None:

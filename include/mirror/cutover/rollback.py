@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from mirror.cutover.runner import Load, load_step, said
+from mirror.cutover.runner import Load, load_step, named, said
 from mirror.cutover.steps import UNDONE, StepOptions, StepOutcome, WaveNotes
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.cutover.wave_record import ROLLED_BACK, TAKEN_BACK
@@ -18,7 +18,7 @@ class UndoneModule(Protocol):
 
 
 def roll_back_steps(
-    move: Any, notes: WaveNotebook, options: StepOptions, now: Callable[[], int], load: Load = load_step
+    flow: str, move: Any, notes: WaveNotebook, options: StepOptions, now: Callable[[], int], load: Load = load_step
 ) -> tuple[StepOutcome, ...]:
     """Calls the `rollback` of each step that noted something, and stops at the first that cannot take back all; in a dry run each says
     what it would do. At the end the wave is noted as rolled back."""
@@ -28,7 +28,7 @@ def roll_back_steps(
         if note is None or note.state == TAKEN_BACK:
             continue
         options.progress(f"{step} is taken back.")
-        outcome = cast(UndoneModule, load(step)).rollback(move, notes, options)
+        outcome = named(cast(UndoneModule, load(step)).rollback(move, notes, options), flow)
         outcomes.append(outcome)
         options.progress(said(outcome))
         if options.dry_run:

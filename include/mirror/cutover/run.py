@@ -65,7 +65,7 @@ def run_wave(
         if record.state == OPENED:
             return WaveRun(record)
         notes = _notebook(store, options, record, before, stored)
-        runner = WaveRunner(move, notes, options, _now, load)
+        runner = WaveRunner(flow.name, move, notes, options, _now, load)
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
@@ -89,7 +89,7 @@ def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> Wav
                 return WaveRun(before)
             record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
             notes = _notebook(store, options, record, before, stored)
-            outcomes = roll_back_steps(move, notes, options, _now, load)
+            outcomes = roll_back_steps(flow.name, move, notes, options, _now, load)
             return WaveRun(notes.record, outcomes)
 
 

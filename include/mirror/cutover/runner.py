@@ -5,7 +5,7 @@ A step is looked up by its name, so that a test can run steps of its own.
 
 import importlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from mirror.cutover.findings import STOP, Finding, stop
@@ -34,6 +34,7 @@ def load_step(step: str) -> StepModule:
 class WaveRunner:
     """One run of one wave. `move` is what steps work on; `now` gives milliseconds UTC."""
 
+    flow: str
     move: Any
     notes: WaveNotebook
     options: StepOptions
@@ -60,7 +61,7 @@ class WaveRunner:
             return self._checked(step)
         command = of_the_flow("cutover run", f"--wave {self.options.wave} --step {missing}")
         finding = stop("step-before", f"{step} cannot begin: {missing} is not done.", "Run that first: ", command, ".")
-        return StepOutcome(step, STOPPED, findings=(finding,))
+        return StepOutcome(step, STOPPED, findings=(finding.of_flow(self.flow),))
 
     def _due(self) -> tuple[str, ...]:
         record = self.notes.record
@@ -91,17 +92,17 @@ class WaveRunner:
         holds = getattr(self.load(step), "holds", None)
         if holds is None or self.notes.record.is_done(OPEN):
             return ()
-        return stops(holds(self.move, self.notes, self.options))
+        return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
 
     def _run(self, step: str) -> StepOutcome:
         if self.options.dry_run:
-            outcome = self.load(step).step(self.move, self.notes, self.options)
+            outcome = self._outcome(step)
             self.options.progress(said(outcome))
             return outcome
         self.options.progress(f"{step} begins.")
         self.notes.start_step(step, self.options.who, self.now())
         try:
-            outcome = self.load(step).step(self.move, self.notes, self.options)
+            outcome = self._outcome(step)
         except WaveRunElsewhere:
             raise
         except MirrorError as error:
@@ -110,6 +111,9 @@ class WaveRunner:
         self.notes.end_step(outcome, self.now())
         self.options.progress(said(outcome))
         return outcome
+
+    def _outcome(self, step: str) -> StepOutcome:
+        return named(self.load(step).step(self.move, self.notes, self.options), self.flow)
 
     def _note_failure(self, step: str, error: MirrorError) -> None:
         try:
@@ -121,6 +125,11 @@ class WaveRunner:
 def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Those that stop a wave."""
     return tuple(finding for finding in findings if finding.kind == STOP)
+
+
+def named(outcome: StepOutcome, flow: str) -> StepOutcome:
+    """The outcome with the flow's name in the commands of its findings."""
+    return replace(outcome, findings=tuple(finding.of_flow(flow) for finding in outcome.findings))
 
 
 def said(outcome: StepOutcome) -> str:

@@ -24,7 +24,7 @@ def notes():
 
 
 def take_back(steps, notes, **options):
-    return roll_back_steps(None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
+    return roll_back_steps("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
 
 
 def test_the_last_step_is_taken_back_first(steps, notes):

@@ -35,7 +35,7 @@ def steps():
 
 
 def runner(steps, notes, **options):
-    return WaveRunner(None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
+    return WaveRunner("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
 
 
 def test_all_steps_run_in_their_order_and_are_noted_with_their_times(steps):
@@ -107,7 +107,7 @@ def test_one_step_alone_needs_all_in_front_of_it(steps):
     assert (outcome.step, outcome.state, steps.calls) == (FENCE, STOPPED, [])
     (found,) = outcome.findings
     assert found.message == "fence cannot begin: catch-up is not done."
-    assert "--wave w --step catch-up" in found.step.text
+    assert "cutover run --flow 'east->west' --wave w --step catch-up" in found.step.text
 
 
 def test_one_step_alone_runs_if_those_in_front_of_it_are_done_and_hold(steps):
