@@ -29,13 +29,15 @@ COMMANDS = {
         ["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"],
         ["throttle", "--flow", "FLOW", "--bytes-per-second", "1000", "--reason", "a test"],
     ],
+    "cutover": [["run", "--flow", "FLOW", "--topics", "TOPIC", "--fence", "acl", "--quiet-seconds", "0.1", "--wait", "1"]],
     "take-over": [["--flow", "FLOW"]],
     "hand-back": [["--flow", "FLOW"]],
 }
 """How each command is called, on this FLOW and TOPIC. One that is missing here fails a test below."""
 
-EXIT_CODES = {"take-over": (1, 1), "hand-back": (1, 0)}
-"""On a fresh flow and on an old one, of commands that have nothing to do there. A dry take-over that has is in test_take_over.py."""
+EXIT_CODES = {"cutover": (1, 1), "take-over": (1, 1), "hand-back": (1, 0)}
+"""On a fresh flow and on an old one, of commands that something stops, or that have nothing to do there. A dry take-over that has is in
+test_take_over.py."""
 
 OWN_TOPICS = ("__transaction_state", "__consumer_offsets")
 

@@ -81,25 +81,33 @@ def _add_wave(part: Parser) -> None:
     part.add_argument("--groups", metavar="PATTERNS", type=typed(patterns), help=groups)
 
 
-def _add_name(part: Parser, help: str) -> None:
-    part.add_argument("--wave", metavar="NAME", type=typed(read_name), help=help)
+def _add_name(part: Parser) -> None:
+    text = "the wave's name, as `cutover status` lists it (default of a new one: made of flow, topics and groups)"
+    part.add_argument("--wave", metavar="NAME", type=typed(read_name), help=text)
+
+
+def _add_lag(part: Parser, **default: int) -> None:
+    late = "how many records a partition may be behind before producers are held off (default: 1000; plan only says the lag)"
+    part.add_argument("--max-lag", metavar="N", type=typed(_count), help=late, **default)
+
+
+def _add_output(part: Parser) -> None:
+    part.add_argument("--output", metavar="FILE", help="write the report into this file; as JSON if its name ends in .json")
 
 
 def _add_plan(part: Parser) -> None:
     _add_wave(part)
-    late = "stop if a partition is more than N records behind (default: the lag is only said)"
-    part.add_argument("--max-lag", metavar="N", type=typed(_count), help=late)
+    _add_lag(part)
 
 
 def _add_run(part: Parser) -> None:
     _add_wave(part)
-    _add_name(part, "the wave's name; that of one that was begun goes on with it (default: made of flow, topics and groups)")
+    _add_name(part)
     part.add_argument("--mode", choices=MODES, help=f"failover: the source is lost, or you declare it lost (default: {PLANNED})")
     steps = part.add_mutually_exclusive_group()
-    steps.add_argument("--until", metavar="STEP", choices=STEPS, help=f"end behind this step: {', '.join(STEPS)}")
+    steps.add_argument("--until", metavar="STEP", choices=STEPS, help="end behind this step")
     steps.add_argument("--step", metavar="STEP", choices=STEPS, help="run this step alone; those in front of it have to be done")
-    late = "how many records a partition may be behind before producers are held off (default: 1000)"
-    part.add_argument("--max-lag", metavar="N", type=typed(_count), default=1000, help=late)
+    _add_lag(part, default=1000)
     fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
     part.add_argument("--fence", choices=FENCES, help=fence)
     quiet = "how long the ends have to stand still behind the fence (default: 10)"
@@ -108,22 +116,22 @@ def _add_run(part: Parser) -> None:
     part.add_argument("--export", metavar="DIR", help="where records go that only a source that came back has, as JSON lines")
     _add_wait(part)
     _add_person(part)
-    part.add_argument("--output", metavar="FILE", help="write the report there too once the wave is open; JSON if it ends in .json")
+    _add_output(part)
 
 
 def _add_status(part: Parser) -> None:
-    _add_name(part, "only this wave")
+    _add_name(part)
 
 
 def _add_rollback(part: Parser) -> None:
-    _add_name(part, "the wave's name, as `cutover status` lists it")
+    _add_name(part)
     _add_wait(part)
     _add_person(part)
 
 
 def _add_report(part: Parser) -> None:
-    _add_name(part, "the wave's name, as `cutover status` lists it")
-    part.add_argument("--output", metavar="FILE", help="write it there instead; JSON if it ends in .json")
+    _add_name(part)
+    _add_output(part)
 
 
 def _add_wait(part: Parser) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 
-from mirror.errors import audit, backfill, configuration, kafka, lane, ledger, migration, source, spark, target, unknown_failure
+from mirror.errors import audit, backfill, configuration, kafka, lane, ledger, migration, source, spark, target, unknown_failure, wave
 from mirror.errors.alert_kinds import ALERTS
 from mirror.errors.base import MirrorError, Runbook
 from mirror.errors.next_step import FLOW, MODULE, SCRIPT
@@ -23,6 +23,7 @@ CHAPTERS: tuple[tuple[str, ModuleType], ...] = (
     ("Backfill", backfill),
     ("Audit", audit),
     ("MirrorMaker 2", migration),
+    ("Waves of a cutover", wave),
 )
 """The titles of the groups, and the module that has the errors of each."""
 
