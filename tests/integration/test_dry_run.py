@@ -29,7 +29,7 @@ COMMANDS = {
         ["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"],
         ["throttle", "--flow", "FLOW", "--bytes-per-second", "1000", "--reason", "a test"],
     ],
-    "cutover": [["run", "--flow", "FLOW", "--topics", "TOPIC", "--fence", "acl", "--quiet-seconds", "0.1", "--wait", "1"]],
+    "cutover": [["run", "--flow", "FLOW", "--topics", "TOPIC", "--by", "acl", "--quiet-seconds", "0.1", "--wait", "1"]],
     "take-over": [["--flow", "FLOW"]],
     "hand-back": [["--flow", "FLOW"]],
 }

@@ -35,7 +35,7 @@ _RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
 def add_arguments(step: Parser, add_common: AddCommon) -> None:
     """A command of its own for each part of a cutover. `add_common` adds the options of every command, for one that writes or not."""
     parts = step.add_subparsers(dest="part", metavar="part", title="parts")
-    unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "fence", "export", "reason", "who", "output"))
+    unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "export", "reason", "who", "output"))
     step.set_defaults(check=check, prog=step.prog, **unset)
     for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
         text = _PARTS[name]
@@ -109,7 +109,7 @@ def _add_run(part: Parser) -> None:
     steps.add_argument("--step", metavar="STEP", choices=STEPS, help="run this step alone; those in front of it have to be done")
     _add_lag(part, default=1000)
     fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
-    part.add_argument("--fence", choices=FENCES, help=fence)
+    part.add_argument("--by", choices=FENCES, help=fence)
     quiet = "how long the ends have to stand still behind the fence (default: 10)"
     part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=10.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")

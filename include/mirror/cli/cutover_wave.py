@@ -103,7 +103,7 @@ def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tu
         name = options.wave or wave_name(flow.name, wave)
         record = stored.waves.get(name)
     mode = options.mode or (record.mode if record else words.PLANNED)
-    fence = options.fence or (_noted_fence(record) if record else None) or words.BY_HAND
+    fence = options.by or (_noted_fence(record) if record else None) or words.BY_HAND
     reason = options.reason or (record.why if record else _NO_REASON)
     return wave, _step_options(options, name, reason, mode=mode, by=fence)
 

@@ -39,7 +39,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "cutover": (
         "cutover plan --flow 'east->west' --topics 'orders.*' --max-lag 1000",
-        "cutover run --flow 'east->west' --topics 'orders.*' --fence acl --dry-run",
+        "cutover run --flow 'east->west' --topics 'orders.*' --by acl --dry-run",
     ),
     "take-over": ("take-over --flow 'east->west' --dry-run",),
     "hand-back": ("hand-back --flow 'east->west' --dry-run",),

@@ -86,7 +86,7 @@ def test_a_run_has_its_defaults_and_a_name_of_its_own(run, answers):
 
 def test_a_run_takes_what_it_is_told(run, answers):
     calls = answers(RECORD)
-    more = ("--fence", "acl", "--max-lag", "5", "--quiet-seconds", "0.5", "--wait", "3", "--reason", "because", "--who", "bob")
+    more = ("--by", "acl", "--max-lag", "5", "--quiet-seconds", "0.5", "--wait", "3", "--reason", "because", "--who", "bob")
     run(*RUN, *more, "--wave", "mine", "--groups", "bill.*", "--full-audit", "--export", "/x", "--until", FENCE, "--dry-run")
     ((wave, options, until, only),) = calls
     assert (wave.groups, options.wave, until, only) == (("bill.*",), "mine", FENCE, None)
