@@ -1,6 +1,8 @@
 """The record of a wave in the control topic, on real brokers, with steps of the tests' own: who may write it, what a run finds there."""
 
 import dataclasses
+import socket
+from contextlib import closing
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -8,7 +10,19 @@ import pytest
 
 from mirror.cutover import wave_notes as module
 from mirror.cutover.run import roll_back, run_wave, stored_waves
-from mirror.cutover.steps import DONE, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT, STEPS, StepOptions, StepOutcome
+from mirror.cutover.steps import (
+    DONE,
+    FAILOVER,
+    FAILOVER_STEPS,
+    FENCE,
+    LAST_COPY,
+    MOVE_GROUPS,
+    OPEN,
+    PREFLIGHT,
+    STEPS,
+    StepOptions,
+    StepOutcome,
+)
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
 from mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
@@ -27,7 +41,7 @@ class Steps:
         self.calls = []
         self.during = {}
 
-    def load(self, step):
+    def load(self, step, _mode):
         return SimpleNamespace(step=lambda *given: self._step(step, *given), rollback=lambda *given: self._take_back(step, *given))
 
     def _step(self, step, move, notes, options):
@@ -228,3 +242,15 @@ def test_a_damaged_record_is_named(mirroring, run):
     write(mirroring.flow, decision(WAVE, "w", document='{"v": 1, "name": "w", "steps": {"fence": 1}}'))
     with pytest.raises(ControlUnreadable, match=r"the wave w cannot be read: steps\.fence"):
         record_of(mirroring)
+
+
+def test_a_failover_asks_the_source_nothing_and_knows_topics_by_the_ledger(mirroring, make_mirroring, make_topic, steps):
+    topic = make_topic("orders")
+    make_topic("payments")
+    mirroring.copy()
+    with closing(socket.create_server(("127.0.0.1", 0))) as nobody:  # it accepts, and never answers
+        lost = make_mirroring(mirroring.pair, {"source.bootstrap.servers": f"127.0.0.1:{nobody.getsockname()[1]}"})
+        options = dataclasses.replace(OPTIONS, mode=FAILOVER)
+        assert run_wave(lost.flow, Wave((topic,)), options, load=steps.load).record.state == OPENED
+    assert steps.calls == list(FAILOVER_STEPS)
+    assert {each.topic for each in stored_waves(mirroring.flow).decisions.all if each.decision == MOVED} == {topic}

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from mirror.cli import cutover_plan, cutover_wave
 from mirror.cli.answer import Answer
@@ -86,7 +87,7 @@ def _add_name(part: Parser) -> None:
     part.add_argument("--wave", metavar="NAME", type=typed(read_name), help=text)
 
 
-def _add_lag(part: Parser, **default: int) -> None:
+def _add_lag(part: Parser, **default: Any) -> None:
     late = "how many records a partition may be behind before producers are held off (default: 1000; plan only says the lag)"
     part.add_argument("--max-lag", metavar="N", type=typed(_count), help=late, **default)
 

@@ -28,7 +28,7 @@ def roll_back_steps(
         if note is None or note.state == TAKEN_BACK:
             continue
         options.progress(f"{step} is taken back.")
-        outcome = named(cast(UndoneModule, load(step)).rollback(move, notes, options), flow)
+        outcome = named(cast(UndoneModule, load(step, notes.record.mode)).rollback(move, notes, options), flow)
         outcomes.append(outcome)
         options.progress(said(outcome))
         if options.dry_run:

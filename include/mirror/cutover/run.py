@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
-from mirror.cutover.move import Move, move_of
+from mirror.cutover.move import Move, move_of, move_without_source
 from mirror.cutover.rollback import roll_back_steps
 from mirror.cutover.runner import Load, WaveRunner, load_step
-from mirror.cutover.steps import DONE, OPEN, StepOptions, StepOutcome
+from mirror.cutover.steps import DONE, FAILOVER, OPEN, StepOptions, StepOutcome
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.cutover.wave_notes import ControlNotebook, StoredWaves, WaveStore
@@ -58,7 +58,7 @@ def run_wave(
     Raises WaveDiffers for a name under which another wave is noted, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
     """
     check_readable(flow)
-    with named_with(flow.name), _opened(flow, wave) as (move, store):
+    with named_with(flow.name), _opened(flow, wave, options.mode) as (move, store):
         stored = store.read()
         before = stored.waves.get(options.wave)
         record = _record(move, wave, options, before, stored)
@@ -80,7 +80,7 @@ def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> Wav
     check_readable(flow)
     with named_with(flow.name):
         before = stored_wave(stored_waves(flow), options.wave)
-        with _opened(flow, before.wave) as (move, store):
+        with _opened(flow, before.wave, before.mode) as (move, store):
             stored = store.read()
             before = stored_wave(stored, options.wave)
             if before.state == OPENED or _moved(move, before, stored):
@@ -94,8 +94,8 @@ def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> Wav
 
 
 @contextmanager
-def _opened(flow: "Flow", wave: Wave) -> Iterator[tuple[Move, WaveStore]]:
-    with move_of(flow, wave) as move:
+def _opened(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveStore]]:
+    with (move_without_source if mode == FAILOVER else move_of)(flow, wave) as move:
         yield move, WaveStore(flow, move.sides.target)
 
 

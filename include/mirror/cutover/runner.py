@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from mirror.cutover.findings import STOP, Finding, stop
-from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEP_MODULES, STOPPED, StepOptions, StepOutcome, WaveNotes
+from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.errors import MirrorError, WaveRunElsewhere
 from mirror.errors.next_step import of_the_flow
@@ -22,12 +22,13 @@ class StepModule(Protocol):
         """Does the step, or says in a dry run what it would do."""
 
 
-Load = Callable[[str], StepModule]
+Load = Callable[[str, str], StepModule]
+"""Gives the module of a step of a wave of a mode."""
 
 
-def load_step(step: str) -> StepModule:
+def load_step(step: str, mode: str) -> StepModule:
     """The module of a step."""
-    return cast(StepModule, importlib.import_module(STEP_MODULES[step]))
+    return cast(StepModule, importlib.import_module(modules_of(mode)[step]))
 
 
 @dataclass
@@ -89,7 +90,7 @@ class WaveRunner:
 
     def _broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
-        holds = getattr(self.load(step), "holds", None)
+        holds = getattr(self.load(step, self.options.mode), "holds", None)
         if holds is None or self.notes.record.is_done(OPEN):
             return ()
         return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
@@ -113,7 +114,7 @@ class WaveRunner:
         return outcome
 
     def _outcome(self, step: str) -> StepOutcome:
-        return named(self.load(step).step(self.move, self.notes, self.options), self.flow)
+        return named(self.load(step, self.options.mode).step(self.move, self.notes, self.options), self.flow)
 
     def _note_failure(self, step: str, error: MirrorError) -> None:
         try:

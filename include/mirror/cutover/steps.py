@@ -28,6 +28,12 @@ A module has `step(move, notes, options) -> StepOutcome`; those of UNDONE also `
 later (the fence by a writer, the audit by records that came since) also has `holds(move, notes, options) -> tuple[Finding, ...]`, empty as
 long as it still holds: a short question without waiting, which the runner asks before each later step.
 """
+FAILOVER_MODULES: Mapping[str, str] = {
+    **{step: STEP_MODULES[step] for step in FAILOVER_STEPS},
+    PREFLIGHT: "mirror.cutover.failover_preflight",
+    MOVE_GROUPS: "mirror.cutover.failover_groups",
+}
+"""The same of a wave whose source is lost: these steps ask the target alone."""
 UNDONE = (MOVE_GROUPS, FENCE)
 """The steps that a roll back takes back, in its order: the last first."""
 
@@ -44,6 +50,11 @@ the step looks only once."""
 def steps_of(mode: str) -> tuple[str, ...]:
     """The steps of a wave of this mode, in their order."""
     return FAILOVER_STEPS if mode == FAILOVER else STEPS
+
+
+def modules_of(mode: str) -> Mapping[str, str]:
+    """Where the steps of a wave of this mode are."""
+    return FAILOVER_MODULES if mode == FAILOVER else STEP_MODULES
 
 
 DONE, WAITING, STOPPED = "done", "waiting", "stopped"

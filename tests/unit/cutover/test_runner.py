@@ -16,6 +16,7 @@ from mirror.cutover.steps import (
     LAST_COPY,
     MOVE_GROUPS,
     OPEN,
+    PLANNED,
     PREFLIGHT,
     STEPS,
     STOPPED,
@@ -152,4 +153,4 @@ def test_progress_says_when_a_step_begins_and_how_it_ended(steps):
 
 
 def test_the_preflight_is_where_the_runner_looks_for_it():
-    assert callable(load_step(PREFLIGHT).step)
+    assert callable(load_step(PREFLIGHT, PLANNED).step)

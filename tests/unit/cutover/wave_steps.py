@@ -17,7 +17,7 @@ class Steps:
         self.outcomes, self.broken, self.failures = {}, {}, {}
         self.taken_back = {}
 
-    def load(self, step):
+    def load(self, step, _mode):
         return SimpleNamespace(
             step=lambda _move, notes, _options: self._step(step, notes),
             holds=lambda *_: self.broken.get(step, ()),
