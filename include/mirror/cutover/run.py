@@ -10,7 +10,7 @@ from mirror.config.validate import check_readable
 from mirror.cutover.move import Move, move_of, move_without_source
 from mirror.cutover.rollback import roll_back_steps
 from mirror.cutover.runner import Load, WaveRunner, load_step
-from mirror.cutover.steps import DONE, FAILOVER, OPEN, StepOptions, StepOutcome
+from mirror.cutover.steps import DONE, FAILOVER, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.cutover.wave_notes import ControlNotebook, StoredWaves, WaveStore
@@ -31,9 +31,9 @@ class WaveRun:
 
     @property
     def state(self) -> str:
-        """How the last step ended; DONE if there was nothing left to do. In a dry run any stop counts."""
-        states = [outcome.state for outcome in self.outcomes]
-        return next((state for state in states if state != DONE), DONE)
+        """How the run ended: by its last step, or DONE if there was nothing left to do. In a dry run every stop counts."""
+        states = {outcome.state for outcome in self.outcomes}
+        return next((state for state in (STOPPED, WAITING) if state in states), DONE)
 
 
 def stored_waves(flow: "Flow") -> StoredWaves:
