@@ -65,7 +65,7 @@ def run_wave(
         if record.state == OPENED:
             return WaveRun(record)
         notes = _notebook(store, options, record, before, stored)
-        runner = WaveRunner(flow.name, move, notes, options, _now, load)
+        runner = WaveRunner(flow.name, move, notes, options, _now, load, _moved(move, record, stored))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))

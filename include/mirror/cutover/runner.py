@@ -41,6 +41,9 @@ class WaveRunner:
     options: StepOptions
     now: Callable[[], int]
     load: Load = load_step
+    is_moved: bool = False
+    """Whether the wave's topics are written on the target already: `open` was killed, and only it is left. The way back may have written to
+    the source since, so nothing in front of it is asked again."""
 
     def run(self, until: str | None = None) -> tuple[StepOutcome, ...]:
         """Runs what is left to do, in a dry run all of it, up to the first step that is not done, or to the step `until`.
@@ -68,6 +71,8 @@ class WaveRunner:
         record = self.notes.record
         if self.options.dry_run:
             return record.order
+        if self.is_moved:
+            return () if record.is_done(OPEN) else (OPEN,)
         gate = FENCE if FENCE in record.order else MOVE_GROUPS
         if not record.is_done(gate):
             return record.order
@@ -91,7 +96,7 @@ class WaveRunner:
     def _broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
         holds = getattr(self.load(step, self.options.mode), "holds", None)
-        if holds is None or self.notes.record.is_done(OPEN):
+        if holds is None or self.is_moved or self.notes.record.is_done(OPEN):
             return ()
         return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
 

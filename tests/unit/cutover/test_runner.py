@@ -103,6 +103,16 @@ def test_a_wave_that_is_open_has_nothing_left_to_do_and_nothing_is_asked(steps):
     assert steps.calls == []
 
 
+@pytest.mark.parametrize("only", [None, OPEN])
+def test_behind_an_open_that_was_killed_nothing_but_open_is_left_for_the_way_back_may_write_to_the_source(steps, only):
+    steps.broken[FENCE] = (BROKEN,)
+    notes = notebook(done=(PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS))
+    killed = dataclasses.replace(runner(steps, notes), is_moved=True)
+    assert killed.run() if only is None else killed.run_one(only)
+    assert steps.calls == [OPEN]
+    assert killed.run() == ()
+
+
 def test_one_step_alone_needs_all_in_front_of_it(steps):
     outcome = runner(steps, notebook(done=(PREFLIGHT,))).run_one(FENCE)
     assert (outcome.step, outcome.state, steps.calls) == (FENCE, STOPPED, [])
