@@ -8,22 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import kafka.errors as errors
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from kafka import KafkaAdminClient
 from kafka import admin as python
 
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.kafka_python import python_settings
-from mirror.kafka.model import Acl
+from mirror.kafka.model import Acl, PatternAcl
 
-_BY_NAME = python.ACLFilter(
-    None,
-    None,
-    python.ACLOperation.ANY,
-    python.ACLPermissionType.ANY,
-    python.ResourcePatternFilter(python.ResourceType.TOPIC, None, python.ACLResourcePatternType.LITERAL),
-)
+_LITERAL, _ANY = python.ACLResourcePatternType.LITERAL, python.ACLResourcePatternType.ANY
 
 
 def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] | None:
@@ -31,12 +25,26 @@ def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] 
 
     `settings` are librdkafka's, of an admin client of that cluster. Raises AuthorizationRefused without the right to DESCRIBE the cluster.
     """
+    acls = _described(cluster, settings, _LITERAL)
+    return None if acls is None else frozenset(binding.acl for binding in acls)
+
+
+def pattern_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[PatternAcl] | None:
+    """All bindings of topics, by whichever pattern. `settings`, None and errors as in `topic_acls`."""
+    return _described(cluster, settings, _ANY)
+
+
+def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: python.ACLResourcePatternType) -> frozenset[PatternAcl] | None:
     cluster.cluster_id()  # librdkafka's client says in one sentence why a cluster cannot be reached
     limit = int(cluster.timeout * 1000)
+    wanted = python.ResourcePatternFilter(python.ResourceType.TOPIC, None, pattern)
+    of_topics = python.ACLFilter(None, None, python.ACLOperation.ANY, python.ACLPermissionType.ANY, wanted)
     client = None
     try:
         client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
-        return frozenset(_acl(binding) for binding in client.describe_acls(_BY_NAME)[0])
+        return frozenset(
+            PatternAcl(_acl(binding), binding.resource_pattern.pattern_type.name) for binding in client.describe_acls(of_topics)[0]
+        )
     except errors.SecurityDisabledError:
         return None
     except errors.ClusterAuthorizationFailedError:
@@ -62,6 +70,20 @@ def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError 
     }
 
 
+def delete_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
+    """Takes bindings away; the answer has, for each, what went wrong, or None. One that is not there is none the worse for it."""
+    filters = {acl: _filter(acl) for acl in acls}
+    if not filters:
+        return {}
+    answers = cluster.admin.send(
+        "taking ACLs away", lambda client, seconds: client.delete_acls(list(filters.values()), request_timeout=seconds)
+    )
+    return {
+        acl: cluster.admin.failure(answers[wanted], f"taking away an ACL of {acl.topic} ({acl})", "ALTER")
+        for acl, wanted in filters.items()
+    }
+
+
 def _acl(binding: Any) -> Acl:
     return Acl(
         binding.resource_pattern.resource_name, binding.principal, binding.host, binding.operation.name, binding.permission_type.name
@@ -69,12 +91,13 @@ def _acl(binding: Any) -> Acl:
 
 
 def _binding(acl: Acl) -> AclBinding:
-    return AclBinding(
-        ResourceType.TOPIC,
-        acl.topic,
-        ResourcePatternType.LITERAL,
-        acl.principal,
-        acl.host,
-        AclOperation[acl.operation],
-        AclPermissionType[acl.permission],
-    )
+    return AclBinding(*_words(acl))
+
+
+def _filter(acl: Acl) -> AclBindingFilter:
+    return AclBindingFilter(*_words(acl))
+
+
+def _words(acl: Acl) -> tuple[Any, ...]:
+    operation, permission = AclOperation[acl.operation], AclPermissionType[acl.permission]
+    return (ResourceType.TOPIC, acl.topic, ResourcePatternType.LITERAL, acl.principal, acl.host, operation, permission)

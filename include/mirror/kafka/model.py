@@ -104,3 +104,16 @@ class Acl(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.permission} {self.operation} for {self.principal} from {self.host}"
+
+
+class PatternAcl(NamedTuple):
+    """One ACL binding of topics by a pattern (KIP-290): `LITERAL`, whose name `*` takes every topic, or `PREFIXED`. The name stands in the
+    topic's place."""
+
+    acl: Acl
+    pattern: str
+
+    def takes(self, topic: str) -> bool:
+        """Whether the binding is about this topic."""
+        name = self.acl.topic
+        return topic.startswith(name) if self.pattern == "PREFIXED" else name in (topic, "*")

@@ -1,0 +1,140 @@
+"""Sets the ACLs of a write fence on the source, and takes back what it set: nothing else, and again after each kill.
+
+Whatever is going to be created is noted first. So an ACL that is noted may be missing, and one that the mirror set is never unknown.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mirror.cutover.fence_acls import (
+    AclChange,
+    Acls,
+    acl_facts,
+    acls_of,
+    deny_write,
+    fence_change,
+    no_authorizer,
+    no_right,
+    unknown_principal,
+    way_back_change,
+)
+from mirror.cutover.findings import Finding
+from mirror.cutover.move import Move
+from mirror.cutover.steps import FENCE, WaveNotes
+from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.group_members import cluster_operations
+from mirror.kafka.model import Acl, PatternAcl
+from mirror.kafka.polling import until
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+_VISIBLE_WITHIN_SECONDS = 5.0
+_RIGHT = "ALTER"
+"""On the cluster: Kafka asks for it to create and to delete ACLs; it includes DESCRIBE, by which they are seen."""
+
+Facts = Mapping[str, Any]
+
+
+def plan_fence(move: Move, noted: Facts) -> AclChange:
+    """What fencing the wave's topics takes; a stop where it cannot be done. Changes nothing."""
+    there = _acls(move)
+    if not isinstance(there, frozenset):
+        return AclChange(ours=acls_of(noted), findings=(there,))
+    return fence_change(move.topics.names, there, acls_of(noted))
+
+
+def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> dict[str, Any]:
+    """Notes what the mirror is going to have set, creates and removes, and waits until a broker shows it. Gives the facts with the ACLs
+    that are set now.
+
+    Raises what the source answers to one of them; then the notes name more than there is, and the same call mends that.
+    """
+    source = move.sides.source
+    facts = {**facts, "acls": acl_facts(change.ours)}
+    if facts != notes.of_step(FENCE):
+        notes.keep(FENCE, facts)
+    if change.create:
+        _raise_first(create_acls(source, change.create))
+        _await(move, lambda there: set(change.create) <= there)
+    if change.remove:
+        _raise_first(delete_acls(source, change.remove))
+        _await(move, lambda there: not set(change.remove) & there)
+    return {**facts, "acls": acl_facts(acl for acl in change.ours if acl not in change.remove)}
+
+
+def take_back(move: Move, noted: Facts) -> Acls:
+    """Removes the ACLs that are noted, and gives them; one that is not there is none the worse for it. Raises what the source answers."""
+    acls = acls_of(noted)
+    if acls:
+        _raise_first(delete_acls(move.sides.source, acls))
+        _await(move, lambda there: not set(acls) & there)
+    return acls
+
+
+def plan_way_back(move: Move, noted: Facts, way_back: "Flow | None", principal: str | None) -> AclChange:
+    """What lets the way back write to the topics that keep their names. A topic to which it may write already, as a super user does, needs
+    nothing. Changes nothing.
+
+    `way_back`: the flow in the other direction, None: it logs in to the source as this one does. `principal`: as whom; None: `User:` with
+    the name of its login, which is Kafka's own rule for SASL.
+    """
+    fence = acls_of(noted)
+    topics = [name for name in move.topics.names if move.context.selection.remote(name) == name and deny_write(name) in fence]
+    if not topics:
+        return AclChange(ours=fence)
+    settings = way_back.client("target", "producer") if way_back is not None else move.flow.client("source", "admin")
+    held_off = _held_off(move, way_back, topics)
+    if not held_off:
+        return AclChange(ours=fence)
+    there = _acls(move)
+    if not isinstance(there, frozenset):
+        return AclChange(ours=fence, findings=(there,))
+    principal = principal or _principal(settings)
+    if principal is None:
+        return AclChange(ours=fence, findings=(unknown_principal(move.sides.source.alias),))
+    return way_back_change(held_off, there, fence, principal)
+
+
+def _held_off(move: Move, way_back: "Flow | None", topics: Collection[str]) -> list[str]:
+    """Those of the topics to which the way back may not write."""
+    refused: dict[str, MirrorError] = {}
+    if way_back is None:
+        move.sides.source.topics(topics, refused, operation="WRITE")
+    else:
+        with Cluster(way_back.target, way_back.client("target", "admin"), way_back.request_seconds) as source:
+            source.topics(topics, refused, operation="WRITE")
+    return [name for name in topics if name in refused]
+
+
+def _principal(settings: Mapping[str, Any]) -> str | None:
+    """Whom Kafka takes the client for: PLAIN and SCRAM name it, a certificate or a token is mapped by rules of the brokers' own."""
+    name = settings.get("sasl.username")
+    return f"User:{name}" if name else None
+
+
+def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
+    """The source's ACLs of topics, or why they cannot be changed."""
+    source = move.sides.source
+    try:
+        there = pattern_acls(source, move.flow.client("source", "admin"))
+    except AuthorizationRefused:
+        return no_right(source.alias, _RIGHT)
+    if there is None:
+        return no_authorizer(source.alias)
+    return there if _RIGHT in cluster_operations(source) else no_right(source.alias, _RIGHT)
+
+
+def _await(move: Move, shows: Callable[[frozenset[Acl]], bool]) -> None:
+    """Waits until a broker shows it: the answer comes from the controller, which brokers follow."""
+    settings = move.flow.client("source", "admin")
+    until(lambda: shows(topic_acls(move.sides.source, settings) or frozenset()), _VISIBLE_WITHIN_SECONDS, every=0.05)
+
+
+def _raise_first(outcomes: Mapping[Acl, MirrorError | None]) -> None:
+    """Raises what went wrong with the first of the bindings that could not be changed."""
+    for error in outcomes.values():
+        if error is not None:
+            raise error

@@ -1,0 +1,51 @@
+"""The ends behind a write fence, as a wave's notes have them, and whether they still are where they were. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mirror.cutover.findings import Finding, some, stop
+from mirror.cutover.steps import FENCE
+from mirror.errors.next_step import of_the_flow
+from mirror.offsets.partition import TopicPartition
+
+ENDS = "ends"
+"""The fact of the step `fence` that has them."""
+_AGAIN = of_the_flow("cutover run")
+
+Ends = Mapping[TopicPartition, int]
+
+
+def by_topic(offsets: Ends) -> dict[str, list[int]]:
+    """An offset for each partition of whole topics, as notes have them: the one of partition 0 first."""
+    topics: dict[str, list[int]] = {}
+    for tp, offset in sorted(offsets.items()):
+        topics.setdefault(tp.topic, []).append(offset)
+    return topics
+
+
+def by_partition(topics: Mapping[str, Sequence[int]]) -> dict[TopicPartition, int]:
+    """The opposite of `by_topic`."""
+    return {TopicPartition(topic, number): offset for topic, offsets in topics.items() for number, offset in enumerate(offsets)}
+
+
+def fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """The end of each partition of the wave behind its fence, from the notes of the step `fence`; empty if it never was fenced, or is no
+    more."""
+    return by_partition(facts.get(ENDS) or {})
+
+
+def moved_ends(fence: Ends, now: Ends) -> Iterator[Finding]:
+    """What differs between the ends that the fence noted and those of now."""
+    if not fence:
+        yield stop("not-fenced", f"The wave has no write fence: the step {FENCE} never came to its end.", "Run the step first: ", _AGAIN)
+        return
+    grown = {tp: now[tp] - end for tp, end in sorted(fence.items()) if tp in now and now[tp] != end}
+    if grown:
+        where = some([f"{tp}@{fence[tp]} ({offsets:+,})" for tp, offsets in grown.items()])
+        said = f"{len(grown)} of {len(fence)} partitions do not end where they did behind the write fence: {where}."
+        yield stop("written-behind-fence", said, "Stop who writes there, and run the wave again: it is fenced anew. ", _AGAIN)
+    if added := sorted(now.keys() - fence.keys()):
+        said = f"{some(added)} {'was' if len(added) == 1 else 'were'} not there when the wave was fenced."
+        yield stop("written-behind-fence", said, "Run the wave again: it is fenced anew. ", _AGAIN)
+    if silent := sorted(fence.keys() - now.keys()):
+        yield stop("no-leader", f"Nobody tells where {some(silent)} ends on the source.", "Bring the source's brokers back.")

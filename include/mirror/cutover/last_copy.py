@@ -1,0 +1,102 @@
+"""The step `last-copy`: copies to the ends behind the write fence, and proves by the ledger that it did."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mirror.copy.run import copy_in_process
+from mirror.cutover.copy_pass import Copier, copy_wave, plan_wave, red
+from mirror.cutover.fence import still_fenced
+from mirror.cutover.fence_ends import by_topic, fence_ends
+from mirror.cutover.findings import Finding, some, stop
+from mirror.cutover.move import Move
+from mirror.cutover.steps import DONE, FENCE, LAST_COPY, STOPPED, StepOptions, StepOutcome, WaveNotes
+from mirror.errors import ErrorReport
+from mirror.errors.next_step import of_the_flow
+from mirror.formats.ledger import LedgerRecord
+from mirror.offsets.partition import TopicPartition
+from mirror.sync.flow_clusters import ledger_of
+
+_PASSES = 5
+"""A pass is enough unless another copy of the flow runs beside it, or a broker is moving."""
+
+Records = Mapping[TopicPartition, LedgerRecord]
+Ends = Mapping[TopicPartition, int]
+
+
+def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy_in_process) -> StepOutcome:
+    """Copies until every partition's watermark is at the end that the fence noted, or beyond none; else STOPPED, with the partitions and
+    why. Raises what concerns the whole flow."""
+    began = time.monotonic()
+    findings = still_fenced(move, notes)
+    ends = fence_ends(notes.of_step(FENCE))
+    if findings:
+        return _outcome(move, STOPPED, findings, began)
+    records = ledger_records(move)
+    copied, errors = 0, tuple[ErrorReport, ...]()
+    for _ in range(_PASSES):
+        if not behind(ends, records):
+            break
+        if options.dry_run:
+            return _dry_run(behind(ends, records), began)
+        planned = plan_wave(move, dry_run=False)
+        if planned.stops:
+            return _outcome(move, STOPPED, (*planned.stops, *_short(ends, records)), began)
+        judged = copy_wave(move, planned, options, LAST_COPY, copy)
+        copied += judged.records
+        errors = judged.errors
+        records = ledger_records(move)
+    short = (*_short(ends, records), *red(errors)) if behind(ends, records) else ()
+    stops = (*short, *still_fenced(move, notes))
+    facts = {"records": copied, **_proof(ends, records)} if not stops else {"records": copied}
+    return _outcome(move, STOPPED if stops else DONE, stops, began, facts, len(ends))
+
+
+def behind(ends: Ends, records: Records) -> dict[TopicPartition, int | None]:
+    """The partitions whose watermark is not at the end behind the fence, with the watermark; None: the ledger does not know the
+    partition."""
+    marks = {tp: records[tp].watermark if tp in records else None for tp in ends}
+    return {tp: mark for tp, mark in marks.items() if mark is None or mark < ends[tp]}
+
+
+def ledger_records(move: Move) -> Records:
+    """The ledger as it is now; of a lane that cannot be read nothing, so that its partitions count as behind."""
+    return ledger_of(move.flow, move.sides.target).read().records
+
+
+def _short(ends: Ends, records: Records) -> tuple[Finding, ...]:
+    late = behind(ends, records)
+    if not late:
+        return ()
+    where = some([f"{tp} is at {'nothing' if mark is None else mark} of {ends[tp]}" for tp, mark in sorted(late.items())])
+    said = f"{len(late)} of {len(ends)} partitions are not copied to their end behind the write fence: {where}."
+    return (stop("not-copied", said, of_the_flow("status"), " says what keeps them; then run the wave again."),)
+
+
+def _dry_run(late: Mapping[TopicPartition, int | None], began: float) -> StepOutcome:
+    line = f"{len(late)} partitions would be copied to their end behind the write fence."
+    return StepOutcome(LAST_COPY, DONE, (line,), facts={"seconds": round(time.monotonic() - began, 3)})
+
+
+def _proof(ends: Ends, records: Records) -> dict[str, Any]:
+    """The watermark of each partition, and where its next record goes on the target: the first one that the source does not have."""
+    return {
+        "watermarks": by_topic({tp: records[tp].watermark for tp in ends}),
+        "target_next": by_topic({tp: records[tp].target_next for tp in ends}),
+    }
+
+
+def _outcome(
+    move: Move,
+    state: str,
+    findings: tuple[Finding, ...],
+    began: float,
+    facts: Mapping[str, Any] | None = None,
+    partitions: int = 0,
+) -> StepOutcome:
+    facts = {**(facts or {}), "seconds": round(time.monotonic() - began, 3)}
+    done = (
+        f"{partitions} partitions are copied to their exact end behind the write fence; {facts.get('records', 0):,} records were missing."
+    )
+    named = tuple(finding.of_flow(move.flow.name) for finding in findings)
+    return StepOutcome(LAST_COPY, state, (done,) if state == DONE else (), named, facts)

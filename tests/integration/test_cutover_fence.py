@@ -1,0 +1,304 @@
+"""The write fence on real brokers: with ACLs on clusters with Kafka's own authorizer, and by hand."""
+
+import threading
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from mirror.cutover import fence
+from mirror.cutover.move import move_of
+from mirror.cutover.steps import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
+from mirror.cutover.wave import Wave
+from mirror.kafka.acls import topic_acls
+from services.oracle import Record
+from tests.integration.access import acl
+from tests.integration.wave_notes import Killed, NotesInMemory, options
+from tests.waiting import PATIENCE, eventually
+
+CLUSTER = "kafka-cluster"
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="mirror";'
+
+
+def client(cluster, user, **settings):
+    """librdkafka's settings of one user's client."""
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": user, "sasl.password": user}
+    return {"bootstrap.servers": cluster.secure_bootstrap, **login, "message.timeout.ms": 20_000, **settings}
+
+
+def produced(settings, topic, partition=0):
+    """The name of the refusal of one record; '' if it was written."""
+    outcomes = []
+    producer = Producer(settings)
+    producer.produce(topic, b"v", b"k", partition, on_delivery=lambda error, _: outcomes.append(error))
+    assert producer.flush(PATIENCE) == 0
+    (error,) = outcomes
+    return error.name() if error else ""
+
+
+@pytest.fixture
+def guarded_flow(guarded, make_pair, make_mirroring, oracle, allow):
+    """`guarded_flow(policy properties)`: a flow that logs in as `mirror` on both sides, and a topic to which `writer` writes and which
+    `reader` reads."""
+
+    def make(extra=None, rights=("ALTER",), **names):
+        source, target = guarded
+        pair = make_pair(source, target)
+        sides = {"source": source, "target": target}
+        secured = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
+        settings = {f"{side}.{name}": value for side in sides for name, value in secured.items()}
+        settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
+        mirroring = make_mirroring(pair, {"offset-syncs.topic.location": "target", **settings, **(extra or {})})
+        topic = pair.topic("orders")
+        oracle.create_topic(source.bootstrap, topic, 2)
+        oracle.produce(source.bootstrap, topic, 20, seed=1)
+        everything = [acl("mirror", "*", "READ"), acl("mirror", "*", "DESCRIBE_CONFIGS")]
+        allow(source, *everything, *(acl("mirror", CLUSTER, right, kind="CLUSTER") for right in rights))
+        allow(target, acl("mirror", "*", "ALL"), acl("mirror", "*", "ALL", kind="TRANSACTIONAL_ID"))
+        allow(source, acl("writer", topic, "WRITE"), acl("owner", topic[:-3], "ALL", pattern="PREFIXED"), acl("reader", topic, "READ"))
+        allow(source, acl("writer", "tx", "WRITE", kind="TRANSACTIONAL_ID", pattern="PREFIXED"))
+        return mirroring, topic
+
+    return make
+
+
+@pytest.fixture
+def notes():
+    return NotesInMemory()
+
+
+def denials(oracle, cluster, topic):
+    """Principals to whom the topic's ACLs deny something."""
+    return sorted(each["principal"] for each in oracle.acls(cluster.bootstrap) if each["name"] == topic and each["permission"] == "DENY")
+
+
+@pytest.fixture(autouse=True)
+def no_denials(request, oracle):
+    """What a test denied is gone after it."""
+    yield
+    if "guarded" in request.fixturenames:
+        source = request.getfixturevalue("guarded")[0]
+        oracle.delete_acls(source.bootstrap, [each for each in oracle.acls(source.bootstrap) if each["permission"] == "DENY"])
+
+
+def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back(guarded, guarded_flow, oracle, notes):
+    mirroring, topic = guarded_flow()
+    source = guarded[0]
+    assert produced(client(source, "writer"), topic) == ""
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = notes.record(fence.step(move, notes, options(by="acl")))
+        assert (outcome.state, outcome.findings[0].code) == (DONE, "quiet-producers"), outcome
+        assert {user: produced(client(source, user), topic) for user in ("writer", "owner")} == dict.fromkeys(
+            ("writer", "owner"), "TOPIC_AUTHORIZATION_FAILED"
+        )
+        ends = outcome.facts["ends"][topic]
+        assert (sum(ends), len(ends)) == (21, 2)
+        assert outcome.facts[LAST_WRITE_MS] <= outcome.facts[QUIET_SINCE_MS] <= outcome.facts["done_ms"] - 1000
+        assert fence.still_fenced(move, notes) == ()
+        assert mirroring.copy().state == "done", "the mirror reads behind its own fence"
+        again = notes.record(fence.step(move, notes, options(by="acl")))
+        assert (again.state, again.facts["ends"]) == (DONE, outcome.facts["ends"])
+        assert denials(oracle, source, topic) == ["User:*"]
+        assert notes.record(fence.rollback(move, notes, options())).state == DONE
+        assert denials(oracle, source, topic) == []
+        assert fence.still_fenced(move, notes)[0].code == "not-fenced"
+    assert eventually(lambda: produced(client(source, "writer"), topic) == "")
+
+
+def test_a_dry_run_changes_nothing(guarded, guarded_flow, oracle, notes):
+    mirroring, topic = guarded_flow()
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = fence.step(move, notes, options(by="acl", dry_run=True))
+        assert (outcome.state, outcome.lines[0]) == (DONE, f"{topic}: DENY WRITE for User:* from * would be created")
+    assert (denials(oracle, guarded[0], topic), notes.history) == ([], [])
+
+
+def test_a_transaction_that_is_open_may_end_behind_the_fence_and_is_named_until_it_does(guarded, guarded_flow, notes):
+    mirroring, topic = guarded_flow()
+    producer = Producer(client(guarded[0], "writer", **{"transactional.id": f"tx-{mirroring.pair.mark}"}))
+    producer.init_transactions(PATIENCE)
+    producer.begin_transaction()
+    producer.produce(topic, b"v", b"k", 0)
+    assert producer.flush(PATIENCE) == 0
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = notes.record(fence.step(move, notes, options(by="acl", timeout=2.0)))
+        assert outcome.state == WAITING
+        (open_transaction,) = [each for each in outcome.findings if each.code == "open-transaction"]
+        assert open_transaction.message.startswith(f"{topic}-0: a transaction is open from offset ")
+        assert "producer id " in open_transaction.message
+        assert "epoch " in open_transaction.message
+        assert open_transaction.step.commands[1].startswith(
+            f"kafka-transactions.sh --bootstrap-server <source> abort --topic {topic} --partition 0 --start-offset "
+        )
+        assert "ends" not in outcome.facts
+        threading.Timer(1.0, lambda: producer.commit_transaction(PATIENCE)).start()
+        outcome = notes.record(fence.step(move, notes, options(by="acl")))
+        assert (outcome.state, sum(outcome.facts["ends"][topic])) == (DONE, 22), "the record and its marker"
+        assert fence.still_fenced(move, notes) == ()
+
+
+@pytest.mark.parametrize(("settings", "name"), [({"enable.idempotence": True}, "producer id "), ({}, "that is not idempotent")])
+def test_a_super_user_is_not_held_off_and_named_as_far_as_kafka_knows_it(guarded, guarded_flow, notes, settings, name):
+    mirroring, topic = guarded_flow()
+    stop = threading.Event()
+
+    def write():
+        producer = Producer({"bootstrap.servers": guarded[0].bootstrap, **settings})
+        while not stop.wait(0.05):
+            producer.produce(topic, b"v", b"k", 1)
+            producer.flush(PATIENCE)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        with move_of(mirroring.flow, Wave((topic,))) as move:
+            outcome = notes.record(fence.step(move, notes, options(by="acl", timeout=3.0)))
+    finally:
+        stop.set()
+        thread.join()
+    assert outcome.state == WAITING
+    (growth,) = [each for each in outcome.findings if each.code == "still-written"]
+    assert name in growth.message
+    assert "in partitions 1," in growth.message
+    assert "a DENY does not hold off a super user" in growth.step.text
+
+
+def test_what_is_written_behind_the_fence_is_seen_by_every_later_step(guarded, guarded_flow, oracle, notes):
+    mirroring, topic = guarded_flow()
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        notes.record(fence.step(move, notes, options(by="acl")))
+        oracle.produce(guarded[0].bootstrap, topic, 3, seed=2, partition=1)
+        (finding,) = fence.holds(move, notes, options())
+    assert finding.code == "written-behind-fence"
+    assert "1 of 2 partitions do not end where they did" in finding.message
+    assert "(+3)" in finding.message
+
+
+def test_acls_of_somebody_else_stay_when_the_fence_is_taken_back(guarded, guarded_flow, oracle, notes, allow):
+    mirroring, topic = guarded_flow()
+    source = guarded[0]
+    allow(source, acl("*", topic, "WRITE", permission="DENY"))
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
+        assert fence.rollback(move, notes, options()).state == DONE
+    assert denials(oracle, source, topic) == ["User:*"]
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back(
+    guarded, guarded_flow, oracle, notes, monkeypatch, calls
+):
+    """Killed behind its note and before the ACL is set, or behind both."""
+    mirroring, topic = guarded_flow()
+    source = guarded[0]
+    from mirror.cutover import acl_fence
+
+    create = acl_fence.create_acls
+
+    def killed(*arguments):
+        if calls:
+            create(*arguments)
+        raise Killed
+
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        monkeypatch.setattr(acl_fence, "create_acls", killed)
+        with pytest.raises(Killed):
+            fence.step(move, notes, options(by="acl"))
+        monkeypatch.setattr(acl_fence, "create_acls", create)
+        assert notes.of_step(FENCE)["acls"]["principal"] == ["User:*"]
+        assert fence.rollback(move, NotesOf(notes), options()).state == DONE
+        eventually(lambda: denials(oracle, source, topic) == [])
+        assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
+        assert fence.rollback(move, notes, options()).state == DONE
+    assert denials(oracle, source, topic) == []
+
+
+class NotesOf(NotesInMemory):
+    """The same notes, for a try whose own notes are lost again."""
+
+    def __init__(self, notes):
+        super().__init__()
+        self.steps = dict(notes.steps)
+
+
+def test_without_the_right_to_alter_acls_nothing_is_changed(guarded, guarded_flow, oracle, notes):
+    mirroring, topic = guarded_flow(rights=("DESCRIBE",))
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = fence.step(move, notes, options(by="acl"))
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["right-missing"])
+    assert "does not let the mirror ALTER the cluster" in outcome.findings[0].message
+    assert (denials(oracle, guarded[0], topic), notes.history) == ([], [])
+
+
+def test_without_an_authorizer_nothing_is_changed(mirroring, topic, notes):
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = fence.step(move, notes, options(by="acl"))
+    assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["no-authorizer"], [])
+
+
+def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_no_producer(
+    guarded, guarded_flow, oracle, notes, allow
+):
+    policy = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
+    mirroring, topic = guarded_flow(policy)
+    source = guarded[0]
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
+        refused = fence.lift_for_way_back(move, notes, options())
+        assert (refused.state, refused.findings[0].code) == (STOPPED, "right-missing"), "nobody lets the mirror write there"
+        assert denials(oracle, source, topic) == ["User:*"]
+        allow(source, acl("mirror", topic, "WRITE"))
+        assert produced(client(source, "mirror"), topic) == "TOPIC_AUTHORIZATION_FAILED"
+        lifted = notes.record(fence.lift_for_way_back(move, notes, options()))
+        assert (lifted.state, denials(oracle, source, topic)) == (DONE, ["User:owner", "User:writer"]), lifted
+        eventually(lambda: produced(client(source, "mirror"), topic) == "")
+        assert produced(client(source, "writer"), topic) == "TOPIC_AUTHORIZATION_FAILED"
+        assert produced(client(source, "owner"), topic) == "TOPIC_AUTHORIZATION_FAILED"
+        again = notes.record(fence.lift_for_way_back(move, notes, options()))
+        assert (again.state, again.lines, again.facts) == (DONE, (), lifted.facts)
+        assert fence.rollback(move, notes, options()).state == DONE
+    assert denials(oracle, source, topic) == []
+
+
+def test_a_topic_to_which_everybody_may_write_stays_fenced(guarded, guarded_flow, oracle, notes, allow):
+    mirroring, topic = guarded_flow({"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"})
+    allow(guarded[0], acl("*", topic, "WRITE"), acl("mirror", topic, "WRITE"))
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        notes.record(fence.step(move, notes, options(by="acl")))
+        outcome = fence.lift_for_way_back(move, notes, options())
+    assert (outcome.state, outcome.findings[0].code) == (STOPPED, "way-back-denied")
+    assert denials(oracle, guarded[0], topic) == ["User:*"]
+
+
+def test_with_remote_names_the_fence_stays_for_the_way_back_writes_elsewhere(guarded, guarded_flow, oracle, notes):
+    mirroring, topic = guarded_flow()
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        notes.record(fence.step(move, notes, options(by="acl")))
+        assert fence.lift_for_way_back(move, notes, options()).state == DONE
+    assert denials(oracle, guarded[0], topic) == ["User:*"]
+
+
+def test_by_hand_the_step_waits_until_people_have_stopped_the_producers(mirroring, topic, oracle, notes):
+    transaction, said = f"tx-{mirroring.pair.mark}", []
+    oracle.open_transaction(mirroring.source, topic, transaction, [Record(b"k", b"v")])
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = notes.record(fence.step(move, notes, options(timeout=1.5, progress=said.append)))
+        assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["open-transaction"])
+        assert f"transactional id '{transaction}'" in outcome.findings[0].message
+        assert "coordinator is broker" in outcome.findings[0].message
+        assert said[0].endswith(f"transactions are open in {topic}-0.")
+        oracle.end_transaction(transaction, "abort")
+        outcome = notes.record(fence.step(move, notes, options()))
+        assert (outcome.state, "acls" in outcome.facts) == (DONE, False)
+        assert fence.rollback(move, notes, options()).lines == ("The fence set no ACL; producers that people stopped may write again.",)
+
+
+def test_the_check_alone_looks_once(mirroring, topic, oracle, notes):
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        assert fence.step(move, notes, options(by="read-only-check")).state == DONE
+        transaction = f"tx-{mirroring.pair.mark}"
+        oracle.open_transaction(mirroring.source, topic, transaction, [Record(b"k", b"v")])
+        try:
+            outcome = fence.step(move, notes, options(by="read-only-check", timeout=600.0))
+        finally:
+            oracle.end_transaction(transaction, "abort")
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["open-transaction"])
