@@ -1,16 +1,20 @@
 """The write fence on real brokers: with ACLs on clusters with Kafka's own authorizer, and by hand."""
 
+import json
 import threading
+from datetime import UTC, datetime
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 
 from mirror.cutover import fence
 from mirror.cutover.move import move_of
 from mirror.cutover.steps import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
 from mirror.cutover.wave import Wave
-from mirror.kafka.acls import topic_acls
-from services.oracle import Record
+from mirror.formats.control import WAVE, Decision
+from mirror.sync.flow_clusters import clusters, control_of
+from mirror.sync.topic_acls import sync_topic_acls
+from services.oracle import OracleError, Record
 from tests.integration.access import acl
 from tests.integration.wave_notes import Killed, NotesInMemory, options
 from tests.waiting import PATIENCE, eventually
@@ -184,9 +188,7 @@ def test_acls_of_somebody_else_stay_when_the_fence_is_taken_back(guarded, guarde
 
 
 @pytest.mark.parametrize("calls", [0, 1])
-def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back(
-    guarded, guarded_flow, oracle, notes, monkeypatch, calls
-):
+def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back(guarded, guarded_flow, oracle, notes, monkeypatch, calls):
     """Killed behind its note and before the ACL is set, or behind both."""
     mirroring, topic = guarded_flow()
     source = guarded[0]
@@ -235,9 +237,7 @@ def test_without_an_authorizer_nothing_is_changed(mirroring, topic, notes):
     assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["no-authorizer"], [])
 
 
-def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_no_producer(
-    guarded, guarded_flow, oracle, notes, allow
-):
+def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_no_producer(guarded, guarded_flow, oracle, notes, allow):
     policy = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
     mirroring, topic = guarded_flow(policy)
     source = guarded[0]
@@ -302,3 +302,44 @@ def test_the_check_alone_looks_once(mirroring, topic, oracle, notes):
         finally:
             oracle.end_transaction(transaction, "abort")
     assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["open-transaction"])
+
+
+def test_the_acls_of_a_fence_are_not_carried_to_the_target(guarded, guarded_flow, oracle, notes, allow):
+    mirroring, topic = guarded_flow()
+    allow(guarded[0], acl("stranger", topic, "WRITE", permission="DENY"))
+    allow(guarded[1], acl("mirror", CLUSTER, "ALTER", kind="CLUSTER"))
+    assert mirroring.copy().state == "done"
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        notes.record(fence.step(move, notes, options(by="acl")))
+    with clusters(mirroring.flow) as (source, target):
+        document = json.dumps({"v": 1, "steps": {FENCE: {"facts": notes.of_step(FENCE)}}})
+        control_of(mirroring.flow, target).write(Decision(WAVE, "ada", datetime.now(UTC), "a test", topic="orders", document=document))
+        done = sync_topic_acls(mirroring.flow, source, target)
+    remote = mirroring.pair.remote(topic)
+    try:
+        assert (done.errors, {each.principal for each in done.created if each.permission == "DENY"}) == ((), {"User:stranger"})
+        assert denials(oracle, guarded[1], remote) == ["User:stranger"]
+    finally:
+        bindings = [each for each in oracle.acls(guarded[1].bootstrap) if each["name"] == remote]
+        oracle.delete_acls(guarded[1].bootstrap, bindings)
+
+
+def test_where_a_topic_without_acls_is_open_to_all_a_fence_by_acl_would_shut_readers_out_so_nothing_is_changed(
+    make_cluster, make_pair, make_mirroring, oracle, west, notes
+):
+    everybody = {"allow.everyone.if.no.acl.found": "true"}
+    source = make_cluster("open", properties=everybody, users={"mirror": "mirror", "reader": "reader"})
+    mirroring = make_mirroring(make_pair(source, west))
+    topic = mirroring.pair.topic("orders")
+    oracle.create_topic(source.bootstrap, topic, 1)
+    oracle.produce(source.bootstrap, topic, 5, seed=1)
+    login = {"client": {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}}
+    read = {"bootstrap": source.secure_bootstrap, "topic": topic, "isolation": "read_committed", **login}
+    assert len(oracle.call("dump", 30, **read)) == 5
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        outcome = fence.step(move, notes, options(by="acl"))
+    assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["topic-without-acls"], [])
+    assert denials(oracle, source, topic) == []
+    oracle.create_acls(source.bootstrap, [acl("*", topic, "WRITE", permission="DENY")])
+    with pytest.raises(OracleError, match="TopicAuthorization"):
+        eventually(lambda: len(oracle.call("dump", 30, **read)) != 5)

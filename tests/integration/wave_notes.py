@@ -43,4 +43,5 @@ class NotesInMemory:
 
 def options(**changes):
     """Options of a run that changes something, and waits for nobody longer than a test does."""
-    return StepOptions(**{"wave": "orders", "who": "ada", "reason": "test", "dry_run": False, "quiet_seconds": 1.0, "timeout": 30.0, **changes})
+    usual = {"wave": "orders", "who": "ada", "reason": "test", "dry_run": False, "quiet_seconds": 1.0, "timeout": 30.0}
+    return StepOptions(**{**usual, **changes})

@@ -25,6 +25,8 @@ AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "repor
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
     *("group_survey.py", "move.py", "preflight.py", "preflight_step.py", "run.py", "topic_survey.py", "wave_notes.py", "writer_survey.py"),
+    *("acl_fence.py", "catch_up.py", "copy_pass.py", "fence.py", "fence_watch.py", "group_survey.py", "last_copy.py", "move.py"),
+    *("preflight.py", "topic_survey.py", "writer_survey.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {"mirror.kafka.model", "mirror.status.status", "mirror.sync.config_diff"}

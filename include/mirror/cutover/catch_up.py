@@ -1,20 +1,16 @@
 """The step `catch-up`: copies until no partition of the wave is further behind than the wave may be."""
 
-import logging
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from mirror.copy.run import copy_in_process
-from mirror.copy.verdict import Verdict
-from mirror.cutover.catch_up_forecast import LagSample, catch_up_forecast, forecast_text
+from mirror.cutover.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
 from mirror.cutover.copy_pass import Copier, WavePlan, copy_wave, plan_wave, red
 from mirror.cutover.findings import Finding, some, stop, wave_findings
 from mirror.cutover.move import Move
 from mirror.cutover.steps import CATCH_UP, DONE, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors.next_step import of_the_flow
-
-log = logging.getLogger(__name__)
 
 _FUTILE_PASSES = 3
 """So many passes with errors and without any progress are red, though each error might mend itself."""
@@ -44,7 +40,7 @@ class _CatchUp:
     options: StepOptions
     copy: Copier
     began: float = field(default_factory=time.monotonic)
-    samples: list[LagSample] = field(default_factory=list)
+    samples: list[WaveLag] = field(default_factory=list)
     passes: int = 0
     records: int = 0
     futile: int = 0
@@ -78,23 +74,20 @@ class _CatchUp:
         self.records += judged.records
         self.futile = self.futile + 1 if judged.errors and not judged.records else 0
         final = [error for error in judged.errors if not error.retriable]
-        self._log_errors(judged)
+        for error in judged.errors:
+            self.options.progress(str(error))
         if self.futile >= _FUTILE_PASSES:
             return red(judged.errors)
         return red(final)
 
-    def _say(self, sample: LagSample) -> None:
+    def _say(self, sample: WaveLag) -> None:
         """Says how far the wave is, and when it will be far enough."""
         self.samples = [*self.samples, sample][-_SAMPLES:]
         text = forecast_text(sample, catch_up_forecast(self.samples, self.options.max_lag))
         self.options.progress(text)
         self.lines.append(text)
 
-    def _log_errors(self, judged: Verdict) -> None:
-        for error in judged.errors:
-            log.warning("%s", error)
-
-    def _late(self, sample: LagSample) -> Finding:
+    def _late(self, sample: WaveLag) -> Finding:
         over = sample.over(self.options.max_lag)
         behind = some([f"{tp} ({lag:,})" for tp, lag in sorted(over.items())])
         said = f"After {self.options.timeout:g} s {len(over)} partitions are more than {self.options.max_lag:,} records behind: {behind}."

@@ -7,7 +7,7 @@ from mirror.offsets.partition import TopicPartition
 
 
 @dataclass(frozen=True)
-class LagSample:
+class WaveLag:
     """How far the copy of each partition had come at one moment (seconds of one clock), and where its source log ended then.
 
     The lag counts offsets, as everywhere: an upper bound of the records that are missing.
@@ -47,7 +47,7 @@ class Forecast:
     seconds: float | None
 
 
-def catch_up_forecast(samples: Sequence[LagSample], max_lag: int) -> Forecast | None:
+def catch_up_forecast(samples: Sequence[WaveLag], max_lag: int) -> Forecast | None:
     """By the first and the last of some samples; None where they are fewer than two, or no time lies between them.
 
     A partition counts with what it is behind beyond `max_lag`. Partitions are copied side by side, so the whole excess goes down at the
@@ -64,7 +64,7 @@ def catch_up_forecast(samples: Sequence[LagSample], max_lag: int) -> Forecast | 
     return Forecast(copied, added, excess / (copied - added) if copied > added else None)
 
 
-def forecast_text(sample: LagSample, forecast: Forecast | None) -> str:
+def forecast_text(sample: WaveLag, forecast: Forecast | None) -> str:
     """Lag, rate, and when the wave will have caught up, for people."""
     behind = f"The wave is {sample.total:,} records behind, {sample.most:,} in one partition at most"
     if forecast is None:

@@ -10,7 +10,7 @@ from mirror.copy.model import LaneResult
 from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process
 from mirror.copy.verdict import Verdict, verdict
-from mirror.cutover.catch_up_forecast import LagSample
+from mirror.cutover.catch_up_forecast import WaveLag
 from mirror.cutover.findings import Finding, of_error, some, stop
 from mirror.cutover.move import Move
 from mirror.cutover.steps import StepOptions
@@ -29,7 +29,7 @@ class WavePlan:
     """What a pass would copy of the wave, how far it is behind, and what is wrong with it."""
 
     plan: Plan
-    sample: LagSample
+    sample: WaveLag
     errors: tuple[ErrorReport, ...]
     unseen: tuple[TopicPartition, ...]
     """Partitions of the wave that the plan says nothing about: paused, without a leader, or without a remote partition."""
@@ -48,7 +48,7 @@ def plan_wave(move: Move, dry_run: bool) -> WavePlan:
     starts = {planned.topic_partition: planned.start for planned in plan.ranges}
     records = {tp: record.watermark for tp, record in context.ledger.records.items() if tp.topic in wave}
     ends = {tp: partition.end for tp, partition in context.source.items() if tp.topic in wave}
-    sample = LagSample(time.monotonic(), {tp: mark for tp, mark in {**starts, **records}.items() if tp in ends}, ends)
+    sample = WaveLag(time.monotonic(), {tp: mark for tp, mark in {**starts, **records}.items() if tp in ends}, ends)
     unseen = tuple(tp for tp in move.source_partitions() if tp not in sample.watermarks)
     return WavePlan(plan, sample, of_wave(plan.errors, wave), unseen)
 

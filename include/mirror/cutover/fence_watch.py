@@ -50,17 +50,17 @@ class EndsWatcher:
         deadline = period.begun + (max(options.timeout, quiet) if waits else quiet)
         while True:
             if period.lasts(quiet, time.monotonic()):
-                watch = self._seen(period, earlier, ends)
+                watch = self._survey(period, earlier, ends)
                 if watch.period.lasts(quiet, time.monotonic()):
                     return watch, True
                 period = watch.period
             if time.monotonic() >= deadline:
-                return self._seen(period, earlier, ends, quiet), False
+                return self._survey(period, earlier, ends, quiet), False
             time.sleep(pause)
             period = self._look(period)
             say.period(period, quiet)
 
-    def _seen(self, period: QuietPeriod, earlier: Producers, ends: EndWatch, recent: float = 0.0) -> FenceWatch:
+    def _survey(self, period: QuietPeriod, earlier: Producers, ends: EndWatch, recent: float = 0.0) -> FenceWatch:
         """The producers of now, then the ends once more: what was written until the answer about the producers shows."""
         writers: Writers = survey_writers(self.flow, self.source, self.partitions, ends, self.refused)
         period = self._look(period)

@@ -20,6 +20,7 @@ from mirror.policy import TopicSelection
 from mirror.policy.topic_names import unusable
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
+from mirror.sync.write_fences import without_fences
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -117,6 +118,7 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     there, notice = _of_target(target, read_acls)
     if there is None:
         return TopicAclsResult(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
+    source_acls = without_fences(flow, target, source_acls)
     wanted = remote_acls(source_acls, selection)
     missing = sorted(set(wanted) - there)
     outcomes = {} if dry_run else _created(target, missing)
