@@ -136,6 +136,14 @@ def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic,
     )
 
 
+def test_a_last_copy_that_is_on_its_way_at_the_end_of_its_time_waits(mirroring, topic, notes):
+    with move_of(mirroring.flow, Wave((topic,))) as move:
+        notes.record(fence.step(move, notes, options()))
+        outcome = last_copy.step(move, notes, options(timeout=0.0))
+        assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["not-copied"])
+        assert last_copy.step(move, notes, options()).state == DONE
+
+
 def test_a_partition_that_the_target_refuses_is_named_with_why(mirroring, topic, notes):
     assert mirroring.copy().state == "done"
     refused_by_target(mirroring, topic)

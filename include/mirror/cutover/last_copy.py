@@ -10,46 +10,52 @@ from mirror.cutover.fence import still_fenced
 from mirror.cutover.fence_ends import by_topic, fence_ends
 from mirror.cutover.findings import Finding, some, stop
 from mirror.cutover.move import Move
-from mirror.cutover.steps import DONE, FENCE, LAST_COPY, STOPPED, StepOptions, StepOutcome, WaveNotes
+from mirror.cutover.steps import DONE, FENCE, LAST_COPY, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes
 from mirror.errors import ErrorReport
 from mirror.errors.next_step import of_the_flow
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import ledger_of
 
-_PASSES = 5
-"""A pass is enough unless another copy of the flow runs beside it, or a broker is moving."""
+_FUTILE_PASSES = 3
+"""One pass is enough unless another copy of the flow runs beside it, or a broker is moving. So many without progress will not get there."""
 
 Records = Mapping[TopicPartition, LedgerRecord]
 Ends = Mapping[TopicPartition, int]
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy_in_process) -> StepOutcome:
-    """Copies until every partition's watermark is at the end that the fence noted, or beyond none; else STOPPED, with the partitions and
-    why. Raises what concerns the whole flow."""
+    """Copies until every partition's watermark is at the end that the fence noted.
+
+    WAITING if it is on its way there at the end of the time, else STOPPED, with the partitions and why. Raises what concerns the whole
+    flow.
+    """
     began = time.monotonic()
     findings = still_fenced(move, notes)
-    ends = fence_ends(notes.of_step(FENCE))
     if findings:
         return _outcome(move, STOPPED, findings, began)
-    records = ledger_records(move)
-    copied, errors = 0, tuple[ErrorReport, ...]()
-    for _ in range(_PASSES):
-        if not behind(ends, records):
-            break
+    ends, records = fence_ends(notes.of_step(FENCE)), ledger_records(move)
+    copied, futile, errors = 0, 0, tuple[ErrorReport, ...]()
+    while (late := behind(ends, records)) and futile < _FUTILE_PASSES and time.monotonic() - began < options.timeout:
+        options.progress(f"{len(late)} partitions are not at their end behind the write fence.")
         if options.dry_run:
-            return _dry_run(behind(ends, records), began)
+            return _dry_run(late, began)
         planned = plan_wave(move, dry_run=False)
         if planned.stops:
-            return _outcome(move, STOPPED, (*planned.stops, *_short(ends, records)), began)
+            return _outcome(move, STOPPED, (*_short(ends, records), *planned.stops), began)
         judged = copy_wave(move, planned, options, LAST_COPY, copy)
-        copied += judged.records
-        errors = judged.errors
+        copied, errors = copied + judged.records, judged.errors
         records = ledger_records(move)
-    short = (*_short(ends, records), *red(errors)) if behind(ends, records) else ()
-    stops = (*short, *still_fenced(move, notes))
-    facts = {"records": copied, **_proof(ends, records)} if not stops else {"records": copied}
-    return _outcome(move, STOPPED if stops else DONE, stops, began, facts, len(ends))
+        futile = futile + 1 if behind(ends, records) == late else 0
+        if any(not error.retriable for error in errors):
+            break
+    facts = {"records": copied}
+    if behind(ends, records):
+        is_slow = not errors and not futile
+        return _outcome(move, WAITING if is_slow else STOPPED, (*_short(ends, records), *red(errors)), began, facts)
+    if findings := still_fenced(move, notes):
+        return _outcome(move, STOPPED, findings, began, facts)
+    return _outcome(move, DONE, (), began, {**facts, **_proof(ends, records)}, len(ends))
 
 
 def behind(ends: Ends, records: Records) -> dict[TopicPartition, int | None]:

@@ -1,0 +1,78 @@
+"""When catching up goes on, waits and stops."""
+
+from types import SimpleNamespace as Answer
+
+import pytest
+
+from mirror.cutover import catch_up
+from mirror.cutover.catch_up_forecast import WaveLag
+from mirror.cutover.copy_pass import WavePlan
+from mirror.cutover.findings import stop
+from mirror.cutover.steps import DONE, STOPPED, StepOptions
+from mirror.cutover.wave import Wave, WaveTopics
+from mirror.errors import ErrorReport
+from mirror.offsets.partition import TopicPartition
+
+ORDERS = TopicPartition("orders", 0)
+MOVE = Answer(wave=Wave(("orders",)), topics=WaveTopics(("orders",)), flow=Answer(name="east->west"))
+OPTIONS = StepOptions("w", "ada", "test", dry_run=False, max_lag=0)
+BUSY = ErrorReport("LaneTaken", "Another run has it.", retriable=True)
+LOST = ErrorReport("SourceGap", "Gone.", "orders", 0)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the step with a lag and, of the pass behind it, records and errors, look after look; gives the outcome and the passes."""
+
+    def call(*looks, stops=()):
+        plans, passes = iter(looks), []
+
+        def plan_wave(_move, _dry_run):
+            lag, *brought = next(plans)
+            passes.append(brought)
+            plan = Answer(has_work=bool(brought), notices=())
+            return Answer(plan=plan, sample=WaveLag(float(len(passes)), {ORDERS: 0}, {ORDERS: lag}), stops=stops)
+
+        def copy_wave(*_):
+            records, *errors = passes[-1]
+            return Answer(records=records, errors=tuple(errors))
+
+        monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
+        monkeypatch.setattr(catch_up, "copy_wave", copy_wave)
+        monkeypatch.setattr(catch_up.time, "sleep", lambda _: None)
+        return catch_up.step(MOVE, Answer(), OPTIONS), len(passes)
+
+    return call
+
+
+def test_passes_go_on_until_the_lag_is_small_enough(run):
+    outcome, looks = run((30, 10), (20, 20), (0,))
+    assert (outcome.state, looks, outcome.facts["passes"], outcome.facts["records"]) == (DONE, 3, 2, 30)
+
+
+def test_an_error_that_mends_itself_is_tried_again_and_one_that_does_not_stops(run):
+    assert run((30, 0, BUSY), (30, 0, BUSY), (30, 30), (0,))[0].state == DONE
+    outcome, looks = run((30, 0, BUSY), (30, 0, LOST))
+    assert (outcome.state, looks, [each.code for each in outcome.findings]) == (STOPPED, 2, ["SourceGap"])
+
+
+def test_errors_that_never_mend_themselves_stop_after_some_passes_without_progress(run):
+    outcome, looks = run(*[(30, 0, BUSY)] * 9)
+    assert (outcome.state, looks, [each.code for each in outcome.findings]) == (STOPPED, 3, ["LaneTaken"])
+    assert run((30, 0, BUSY), (30, 0, BUSY), (20, 10, BUSY), (20, 0, BUSY), (0,))[0].state == DONE, "progress begins the count anew"
+
+
+def test_a_wave_that_is_held_back_is_looked_at_again_without_a_copy(run):
+    outcome, looks = run((5,), (5,), (0,))
+    assert (outcome.state, looks, outcome.facts["passes"]) == (DONE, 3, 0)
+
+
+def test_what_the_plan_says_against_the_wave_stops_before_anything_is_copied(run):
+    outcome, looks = run((30, 30), stops=(stop("not-copied", "Paused."),))
+    assert (outcome.state, looks, outcome.facts["passes"]) == (STOPPED, 1, 0)
+
+
+def test_partitions_that_the_plan_is_silent_about_are_a_stop_with_its_notices():
+    plan = Answer(notices=("orders is left out: pause by ada", "payments: something else"))
+    (finding,) = WavePlan(plan, WaveLag(0.0, {}, {}), (BUSY,), (ORDERS,)).stops
+    assert (finding.code, finding.message) == ("not-copied", "The copy leaves out orders-0. orders is left out: pause by ada")
