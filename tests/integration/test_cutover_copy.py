@@ -103,6 +103,7 @@ def test_the_last_copy_ends_at_the_exact_ends_behind_the_fence_and_proves_it(mir
 def test_without_a_fence_or_behind_one_that_was_written_through_nothing_is_copied(mirroring, topic, oracle, notes):
     assert mirroring.copy().state == "done"
     with move_of(mirroring.flow, Wave((topic,))) as move:
+        assert last_copy.step(move, notes, options(dry_run=True)).state == DONE, "a fence comes first"
         outcome = last_copy.step(move, notes, options())
         assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["not-fenced"])
         notes.record(fence.step(move, notes, options()))

@@ -101,9 +101,10 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
         assert mirroring.copy().state == "done", "the mirror reads behind its own fence"
         again = notes.record(fence.step(move, notes, options(by="acl")))
         assert (again.state, again.facts["ends"]) == (DONE, outcome.facts["ends"])
+        assert (again.facts["begun_ms"], again.facts[LAST_WRITE_MS]) == (outcome.facts["begun_ms"], outcome.facts[LAST_WRITE_MS])
         assert denials(oracle, source, topic) == ["User:*"]
         assert notes.record(fence.rollback(move, notes, options())).state == DONE
-        assert denials(oracle, source, topic) == []
+        assert (denials(oracle, source, topic), notes.of_step(FENCE)) == ([], {})
         assert fence.still_fenced(move, notes)[0].code == "not-fenced"
     assert eventually(lambda: produced(client(source, "writer"), topic) == "")
 

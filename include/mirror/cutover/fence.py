@@ -67,7 +67,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     watch, is_quiet = watcher.until_quiet(options, waits=options.by != BY_CHECK)
     unasked = [of_error(error.report(), WARNING) for error in watcher.refused.values()]
     if is_quiet:
-        facts |= _proof(watch, options)
+        facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
         return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), (*silent_producers(watch.writers), *unasked), facts)
     stops = tuple(fence_findings(watch, options.by))
     waits = f"Somebody wrote to the wave in the last {options.quiet_seconds:g} s, or may still do so."
@@ -81,10 +81,9 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         return StepOutcome(FENCE, DONE, tuple(_acl_lines(acls_of(noted), "would be removed")), facts=noted)
     acls = take_back(move, noted)
     lines = _acl_lines(acls, "removed") if acls else ["The fence set no ACL; producers that people stopped may write again."]
-    facts = {name: fact for name, fact in noted.items() if name not in (ENDS, "acls")}
-    if noted != facts:
-        notes.keep(FENCE, facts)
-    return StepOutcome(FENCE, DONE, tuple(lines), facts=facts)
+    if noted:
+        notes.keep(FENCE, {})
+    return StepOutcome(FENCE, DONE, tuple(lines))
 
 
 def lift_for_way_back(
@@ -118,17 +117,17 @@ def holds(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[Finding,
     return still_fenced(move, notes)
 
 
-def _proof(watch: FenceWatch, options: StepOptions) -> dict[str, Any]:
+def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[str, Any]:
     """What the notes have of a fence that is proved. The last write is what was seen to move, else the newest record that leaders know of
-    a producer with an id, by that producer's clock; null if neither is there."""
-    period, now = watch.period, time.monotonic()
+    a producer with an id, by that producer's clock; or what an earlier proof noted, if that is later. Null if none of them is there."""
+    period, now, now_ms = watch.period, time.monotonic(), _now_ms()
     grew = period.last_growth
-    last_write = newest_record(watch.writers.producers) if grew is None else _now_ms() - round((now - grew) * 1000)
+    last_write = newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
     return {
         ENDS: by_topic(period.ends),
-        LAST_WRITE_MS: last_write,
-        QUIET_SINCE_MS: _now_ms() - round((now - period.since) * 1000),
-        DONE_MS: _now_ms(),
+        LAST_WRITE_MS: max((stamp for stamp in (last_write, noted) if stamp is not None), default=None),
+        QUIET_SINCE_MS: now_ms - round((now - period.since) * 1000),
+        DONE_MS: now_ms,
         "quiet_seconds": options.quiet_seconds,
     }
 

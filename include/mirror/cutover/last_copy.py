@@ -31,6 +31,8 @@ def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy
     flow.
     """
     began = time.monotonic()
+    if options.dry_run and not fence_ends(notes.of_step(FENCE)):
+        return StepOutcome(LAST_COPY, DONE, ("The wave would be copied to the ends behind its write fence.",))
     findings = still_fenced(move, notes)
     if findings:
         return _outcome(move, STOPPED, findings, began)
