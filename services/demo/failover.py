@@ -8,8 +8,9 @@ from confluent_kafka import Consumer, Message
 
 from mirror.config import Flow
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Committed, Groups
+from mirror.kafka.groups import Groups
 from mirror.kafka.lifecycle import close
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.status.group_position import group_position
 from mirror.sync.groups.translate import GroupOffset

@@ -11,7 +11,8 @@ from mirror.cutover.wave import Wave, matches
 from mirror.errors import ErrorReport, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import GroupDescription, describe_groups
-from mirror.kafka.groups import Committed, Group, Groups
+from mirror.kafka.groups import Group, Groups
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.translate import GroupOffset, translate_groups
@@ -102,6 +103,8 @@ def _positions(offsets: Iterable[GroupOffset], there: Mapping[TopicPartition, Co
             offset.committed.offset,
             offset.translated,
             there[offset.remote].offset if offset.remote in there else None,
+            offset.remote.topic,
+            offset.committed.metadata,
         )
         for offset in offsets
     )

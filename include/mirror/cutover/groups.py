@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mirror.cutover.findings import Finding, information, some, stop, warning
 from mirror.errors.next_step import Command, of_the_flow
 from mirror.kafka.model import GroupMember
+from mirror.offsets.partition import TopicPartition
 from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
 
 
@@ -18,6 +19,14 @@ class WavePosition:
     offset: int
     answer: TranslatedOffset
     target_offset: int | None = None
+    remote_topic: str = ""
+    metadata: str = ""
+    """What the group committed beside the position."""
+
+    @property
+    def remote(self) -> TopicPartition:
+        """The partition on the target where the group would go on."""
+        return TopicPartition(self.remote_topic, self.partition)
 
     @property
     def is_exact(self) -> bool:

@@ -59,7 +59,7 @@ def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[s
         failure = cluster.admin.failure(answer, f"describing the group {name}", "DESCRIBE")
         if failure is None:
             described = answer.result(0)
-            members = tuple(GroupMember(member.client_id, member.host) for member in described.members)
+            members = tuple(GroupMember(member.client_id, member.host, member.member_id) for member in described.members)
             operations = described.authorized_operations
             groups[name] = GroupDescription(members, not operations or AclOperation.READ in operations)
         elif isinstance(failure, AuthorizationRefused):

@@ -9,7 +9,7 @@ of ours.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -23,6 +23,7 @@ from kafka.structs import OffsetAndMetadata
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 
 _PAUSE_SECONDS = 0.1
@@ -144,15 +145,6 @@ class Group:
         return self.state.lower() in _IDLE
 
 
-@dataclass(frozen=True)
-class Committed:
-    """What a group committed for a partition. `leader_epoch`: of the last record it read, if it said so."""
-
-    offset: int
-    metadata: str = ""
-    leader_epoch: int | None = None
-
-
 class Groups:
     """The groups of one cluster. Every call ends within the cluster's deadline; raises the errors of `mirror.errors`."""
 
@@ -193,21 +185,32 @@ class Groups:
 
         What fails for a group as a whole goes into `errors`; some of its offsets may be committed then.
         """
+        return self._change(offsets, lambda group: self._commit(group, offsets[group]), errors)
+
+    def delete(self, partitions: Mapping[str, Collection[TopicPartition]], errors: Errors) -> dict[str, dict[TopicPartition, str]]:
+        """Deletes what groups without members committed for these partitions; a group that is gone has nothing there. Gives what was
+        refused, as `commit` does. Needs the right to DELETE the group, and to READ the topics (KIP-496)."""
+        return self._change(partitions, lambda group: self._delete(group, partitions[group]), errors)
+
+    # ------------------------------------------------------------ inside
+
+    def _change(
+        self, names: Collection[str], change: Callable[[str], dict[TopicPartition, str]], errors_by_group: Errors
+    ) -> dict[str, dict[TopicPartition, str]]:
+        """Changes some groups at a time; what fails for one of them is its own."""
         refused: dict[str, dict[TopicPartition, str]] = {}
 
         def one(group: str) -> None:
             try:
-                refused[group] = self._commit(group, offsets[group])
+                refused[group] = change(group)
             except MirrorError as error:
-                errors[group] = error
+                errors_by_group[group] = error
 
-        if offsets:
+        if names:
             with ThreadPoolExecutor(_COMMITS_AT_ONCE) as threads:
-                for _ in threads.map(one, offsets):
+                for _ in threads.map(one, names):
                     pass
         return refused
-
-    # ------------------------------------------------------------ inside
 
     def _with_state(self, group: Group) -> Group:
         """Brokers before 2.6 do not list states, so each group is described."""
@@ -234,19 +237,40 @@ class Groups:
 
     def _commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, str]:
         request = {
-            PythonTopicPartition(*tp): OffsetAndMetadata(committed.offset, committed.metadata, -1) for tp, committed in offsets.items()
+            PythonTopicPartition(*tp): OffsetAndMetadata(
+                committed.offset, committed.metadata, -1 if committed.leader_epoch is None else committed.leader_epoch
+            )
+            for tp, committed in offsets.items()
         }
+        return self._ask_partitions("committing", group, lambda client: client.alter_group_offsets(group, request), "READ")
+
+    def _delete(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
+        request = [PythonTopicPartition(*tp) for tp in partitions]
 
         def call(client: KafkaAdminClient) -> dict[Any, Any]:
-            answer: dict[Any, Any] = client.alter_group_offsets(group, request)
+            try:
+                return dict(client.delete_group_offsets(group, request))
+            except errors.GroupIdNotFoundError:
+                return {}
+
+        return self._ask_partitions("deleting", group, call, "DELETE")
+
+    def _ask_partitions(
+        self, verb: str, group: str, change: Callable[[KafkaAdminClient], dict[Any, Any]], operation: str
+    ) -> dict[TopicPartition, str]:
+        """Changes offsets of a group; Kafka's word for each partition that was refused."""
+
+        def call(client: KafkaAdminClient) -> dict[Any, Any]:
+            answer = change(client)
             for kind in answer.values():
                 if kind in _MOVED or kind in _REFUSED:
                     raise kind
             return answer
 
-        answer = self._admin.ask(f"committing offsets of the group {group}", call, group=(group,), operation="READ")
+        answer = self._admin.ask(f"{verb} offsets of the group {group}", call, group=(group,), operation=operation)
         return {TopicPartition(tp.topic, tp.partition): str(kind.message) for tp, kind in answer.items() if kind is not errors.NoError}
 
 
 def _from_client(offset: OffsetAndMetadata) -> Committed:
-    return Committed(offset.offset, offset.metadata or "", offset.leader_epoch if (offset.leader_epoch or -1) >= 0 else None)
+    epoch = offset.leader_epoch
+    return Committed(offset.offset, offset.metadata or "", None if epoch is None or epoch < 0 else epoch)

@@ -73,11 +73,21 @@ class NewTopic:
     configs: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Committed:
+    """What a group committed for a partition. `leader_epoch`: of the last record it read, if it said so."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int | None = None
+
+
 class GroupMember(NamedTuple):
     """A member of a consumer group, as its coordinator shows it."""
 
     client_id: str
     host: str
+    member_id: str = ""
 
     def __str__(self) -> str:
         return f"{self.client_id} on {self.host.removeprefix('/')}"

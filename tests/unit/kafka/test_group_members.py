@@ -19,7 +19,7 @@ FAILURES = {
 
 
 def described(operations):
-    return Answer(members=[Answer(client_id="app", host="/10.0.0.7")], authorized_operations=operations)
+    return Answer(members=[Answer(client_id="app", host="/10.0.0.7", member_id="app-9f")], authorized_operations=operations)
 
 
 class Admin:
@@ -59,7 +59,7 @@ def cluster(**answers):
 )
 def test_members_are_named_and_whether_we_may_commit_as_far_as_the_broker_tells(operations, may_commit):
     found = describe_groups(cluster(billing=described(operations)), ["billing"], {})
-    assert found == {"billing": GroupDescription((GroupMember("app", "/10.0.0.7"),), may_commit)}
+    assert found == {"billing": GroupDescription((GroupMember("app", "/10.0.0.7", "app-9f"),), may_commit)}
 
 
 def test_a_group_that_does_not_exist_is_absent_and_one_that_is_refused_is_named():

@@ -9,7 +9,8 @@ from mirror.config.policies import group_filter, topic_selection
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.fields import moment_text
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Committed, Groups
+from mirror.kafka.groups import Groups
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.policy import GroupFilter, TopicFilter
 from mirror.sync.step import StepResult

@@ -8,7 +8,8 @@ from mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, Mirror
 from mirror.formats.columns import columns_of
 from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import AT_ONCE, Committed, Group, Groups
+from mirror.kafka.groups import AT_ONCE, Group, Groups
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext, group_clusters
 from mirror.sync.groups.find import with_offsets

@@ -7,9 +7,9 @@ from functools import cached_property
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Committed
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.mm2_topics import read_offset_syncs, read_stored
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.exact_offsets import EarlyOffset, count_early
