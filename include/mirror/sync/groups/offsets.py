@@ -1,4 +1,7 @@
-"""Commits translated offsets on the target for groups that are idle there (`group-offsets`, KIP-545)."""
+"""Commits translated offsets on the target for groups that are idle there (`group-offsets`, KIP-545).
+
+Positions in topics that a cutover moved to the target are left alone: the group goes on there by itself.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +16,7 @@ from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext, group_clusters
 from mirror.sync.groups.find import with_offsets
+from mirror.sync.groups.moved_topics import decisions_of, without_moved
 from mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, translate_groups
 from mirror.sync.step import StepResult
 from mirror.translation.group_rules import ToCommit, to_commit
@@ -61,9 +65,21 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
     """Commits for these groups. Raises what concerns a cluster as a whole."""
     with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
         selected = with_offsets(groups, names, context.selection.topic_filter)
-        translated = translate_groups(context, selected.offsets, source, target)
+        remaining, moved = without_moved(selected.offsets, decisions_of(context, target), context.upstream_of)
+        translated = translate_groups(context, remaining, source, target)
         outcome = _Target(target, target_groups, dry_run).sync(translated.offsets)
+    outcome = replace(outcome, groups=_with_moved(outcome.groups, moved))
     return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
+
+
+def _with_moved(outcomes: Iterable[GroupOutcome], moved: Mapping[str, str]) -> tuple[GroupOutcome, ...]:
+    """The outcomes with what a cutover moved; a group of which everything moved is skipped."""
+    by_group = {outcome.group: outcome for outcome in outcomes}
+    alone = {name: GroupOutcome(name, SKIPPED) for name in moved if name not in by_group}
+    return tuple(
+        replace(outcome, reason="; ".join(filter(None, (outcome.reason, moved.get(name, "")))))
+        for name, outcome in (by_group | alone).items()
+    )
 
 
 def step_result(synced: GroupOffsetsResult, dry_run: bool) -> StepResult:

@@ -1,0 +1,41 @@
+"""Positions that a cutover moved: the flow commits them on the target no more, until their topics return."""
+
+from collections.abc import Callable, Mapping
+
+from mirror.decisions.in_force import Decisions
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.control import Control
+from mirror.kafka.model import Committed
+from mirror.offsets.partition import TopicPartition, deciders_id
+from mirror.sync.groups.context import GroupContext
+
+Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
+"""What groups committed, by group."""
+
+
+def decisions_of(context: GroupContext, target: Cluster) -> Decisions:
+    """What is decided about the flow; nothing without a control topic. Raises what keeps it from being read: a topic may have moved."""
+    topic, clients = context.policy.control_topic(context.source), context.clients
+    control = Control(topic, target, clients.target_consumer, clients.target_producer, deciders_id(context.source, context.lanes))
+    return Decisions(control.read() if control.exists() else ())
+
+
+def without_moved(offsets: Offsets, decisions: Decisions, upstream_of: Callable[[str], str | None]) -> tuple[Offsets, dict[str, str]]:
+    """The positions that did not move, and for each group that has others why these are left alone.
+
+    A group moves with all its topics. So its positions in what the source has from the target (`upstream_of`) moved with them.
+    """
+    topics = {tp.topic for positions in offsets.values() for tp in positions}
+    moved = {topic: decision for topic in topics if (decision := decisions.moved(topic)) is not None}
+    remaining: dict[str, Mapping[TopicPartition, Committed]] = {}
+    reasons: dict[str, str] = {}
+    for group, positions in offsets.items():
+        away = sorted({tp.topic for tp in positions if tp.topic in moved})
+        if not away:
+            remaining[group] = positions
+            continue
+        stays = {tp: at for tp, at in positions.items() if tp.topic not in moved and upstream_of(tp.topic) is None}
+        if stays:
+            remaining[group] = stays
+        reasons[group] = f"left alone, for the wave {moved[away[0]].wave} moved {', '.join(away)} to the target"
+    return remaining, reasons

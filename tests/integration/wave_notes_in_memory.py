@@ -1,0 +1,40 @@
+"""The notes of a wave without its record: what comes back is what JSON keeps, and a test may end a run at each call."""
+
+import json
+
+from mirror.cutover.steps import StepOptions
+
+
+class Killed(Exception):
+    """Ends a run where it is, as a kill would."""
+
+
+class NotesInMemory:
+    """WaveNotes that a test holds. `before` is called with the name of each call, and may raise."""
+
+    def __init__(self):
+        self.steps = {}
+        self.groups = {}
+        self.before = lambda _call: None
+
+    def of_step(self, step):
+        return self.steps.get(step, {})
+
+    def keep(self, step, facts):
+        self.before("keep")
+        self.steps[step] = json.loads(json.dumps(facts))
+
+    def of_group(self, group):
+        return self.groups.get(group, {})
+
+    def keep_group(self, group, facts):
+        self.keep_groups({group: facts})
+
+    def keep_groups(self, facts):
+        self.before("keep_groups")
+        self.groups |= json.loads(json.dumps(facts))
+
+
+def step_options(**options):
+    """Options of a run that changes things and does not wait."""
+    return StepOptions("wave-1", "somebody", "a test", **{"dry_run": False, "timeout": 0.0, **options})
