@@ -93,13 +93,13 @@ class _LedgerPass:
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
             error = self._holdings.source_error(tp, record)
-            if error is None and wanted is not None and tp not in wanted:
+            if error is None and wanted is not None and tp not in wanted and self._scope.starts is None:
                 error = _without_leader(tp)
             if error is not None:
                 self._fail(tp, error)
             else:
-                self._live(tp, record, wanted[tp] if wanted is not None else None)
-                self._history(tp, record, wanted[tp] if wanted is not None else None)
+                self._live(tp, record, (wanted or {}).get(tp))
+                self._history(tp, record, (wanted or {}).get(tp))
 
     def _search(self, wanted: Mapping[TopicPartition, Interval]) -> None:
         """Looks for the pairs of intervals that lie where offset maps have forgotten details."""
@@ -122,7 +122,7 @@ class _LedgerPass:
             return
         held = self._holdings.bounds(tp, record.target_topic if error is None else None)
         stretches, left_out = live_ranges(tp, record, wanted, held, self._pairs.get(tp, {}))
-        if error is None and wanted is None and not lenient and (tail := self._holdings.tail(tp, record)) is not None:
+        if error is None and self._scope.reaches_the_end and not lenient and (tail := self._holdings.tail(tp, record)) is not None:
             self.tails[tp] = tail
             stretches = stretches or [empty_range_at_end(tp, record, held)]
         self._add(tp, stretches, left_out, lenient)

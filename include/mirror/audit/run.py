@@ -39,17 +39,19 @@ def audit(
     times: tuple[datetime, datetime] | None = None,
     show_payload: bool = False,
     compare: Compare = compare_audit_ranges,
+    starts: Mapping[TopicPartition, int] | None = None,
 ) -> AuditResult:
     """Compares what the ledger says is copied with what stands on the target, and writes nothing.
 
     `topics`: only these source topics. `source_offsets`: only these intervals of source offsets, of these partitions alone. `times`: only
-    records whose offsets lie between the first one stamped at or after the first time and that of the second. What was written as history
-    is compared where it was written. A difference is in the result, and nothing is raised for it; what concerns a partition is in the
-    result's errors. Raises what concerns the whole flow: ConfigurationError, ClusterUnreachable, LedgerDamaged …
+    records whose offsets lie between the first one stamped at or after the first time and that of the second. `starts`: of these partitions
+    only from these source offsets on, up to where the copy is. What was written as history is compared where it was written. A difference
+    is in the result, and nothing is raised for it; what concerns a partition is in the result's errors. Raises what concerns the whole
+    flow: ConfigurationError, ClusterUnreachable, LedgerDamaged …
     """
     check_readable(flow)
     began = time.monotonic()
-    scope = Scope(tuple(topics), source_offsets, times)
+    scope = Scope(tuple(topics), source_offsets, times, starts)
     with named_with(flow.name), clusters(flow) as (source, target):
         context = audit_context(flow, show_payload)
         result = _compared(flow, source, target, scope, context, compare)
@@ -71,7 +73,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, contex
         moved = _moved(outcomes)
         if not moved:
             break
-        again = prepare(flow, source, target, replace(scope, source_offsets=_offsets(scope, prepared, moved)))
+        again = prepare(flow, source, target, replace(scope, source_offsets=_offsets(scope, prepared, moved), starts=None))
         prepared = _with(prepared, again, moved)
         outcomes = [outcome for outcome in outcomes if outcome.stretch.source not in moved] + compare(context, again.stretches)
     outcomes = with_foreign_tails(ledger_of(flow, target), context, prepared, outcomes)
@@ -88,7 +90,7 @@ def _moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:
 
 def _offsets(scope: Scope, prepared: PreparedAudit, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:
     """What was asked for of these partitions; all of it up to where the copy was then."""
-    requested = scope.source_offsets or {}
+    requested = scope.source_offsets or {tp: (start, prepared.records[tp].watermark) for tp, start in (scope.starts or {}).items()}
     return {tp: requested.get(tp, (0, prepared.records[tp].watermark)) for tp in moved}
 
 

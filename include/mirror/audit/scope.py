@@ -23,16 +23,22 @@ Records = Mapping[TopicPartition, LedgerRecord]
 @dataclass(frozen=True)
 class Scope:
     """What is asked for; each narrows it further. `topics`: these source topics. `source_offsets`: these offsets of these partitions.
-    `times`: offsets between those of two times."""
+    `times`: offsets between those of two times. `starts`: offsets from these on, up to where the copy is; other partitions whole."""
 
     topics: Collection[str] = ()
     source_offsets: Mapping[TopicPartition, Interval] | None = None
     times: tuple[datetime, datetime] | None = None
+    starts: Mapping[TopicPartition, int] | None = None
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing narrows it."""
-        return not self.topics and self.source_offsets is None and self.times is None
+        return not self.topics and self.source_offsets is None and self.times is None and self.starts is None
+
+    @property
+    def reaches_the_end(self) -> bool:
+        """Whether it goes up to where the copy is, so that what stands behind that is asked for too."""
+        return self.source_offsets is None and self.times is None
 
     def unknown(self, records: Records) -> Iterator[str]:
         """Sentences about what the ledger does not know."""
@@ -59,6 +65,8 @@ class Scope:
         Times that begin no later than what the log still has: records of theirs may have stood in front of it, so what was copied there is
         asked for as well, to be said.
         """
+        if self.starts is not None:
+            return {tp: (min(start, records[tp].watermark), records[tp].watermark) for tp, start in self.starts.items() if tp in records}
         if self.times is None:
             return self.source_offsets
         known_partitions = [tp for tp in records if tp in holdings.ends and tp in holdings.starts]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mirror.audit.context import AuditContext
-from mirror.audit.model import FOREIGN, Difference, RecordText, text_of_record
+from mirror.audit.model import FOREIGN, OPEN, UNREAD, Difference, RecordText, text_of_record
 from mirror.audit.prepare import PreparedAudit
 from mirror.audit.range import Outcome
 from mirror.errors import DeadlineExceeded, LedgerHidden, MirrorError
@@ -19,9 +19,6 @@ from mirror.kafka.ledger import Ledger
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition, lane_of
-
-OPEN = "records stand behind the copy, and a run is writing, so whether they are all its own was not looked at"
-UNREAD = "whether records stand behind the copy was not seen in time"
 
 
 def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: PreparedAudit, outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -71,6 +71,7 @@ def survey_groups(
             members=members.get(name, _NOBODY).members,
             target_members=namesakes.get(name, _NOBODY).members,
             has_checkpoints=by_filter.should_replicate(name),
+            left_out=_left_out(chosen[name], source_names, context),
         )
         for name in sorted(chosen)
     )
@@ -94,6 +95,13 @@ def _outside(
     """Topics of the source on which the group has positions and that do not move. A topic that is gone holds nobody back."""
     others = {tp.topic for tp in positions if tp.topic not in topics and tp.topic in source_names}
     return tuple(sorted(name for name in others if context.upstream_of(name) is None))
+
+
+def _left_out(positions: Iterable[TopicPartition], source_names: Collection[str], context: GroupContext) -> tuple[str, ...]:
+    """Topics of the source from the target whose positions are not translated, for the topic filter does not take them."""
+    takes = context.selection.topic_filter.should_replicate
+    topics = {tp.topic for tp in positions if tp.topic in source_names and context.upstream_of(tp.topic) is not None}
+    return tuple(sorted(topic for topic in topics if not takes(topic)))
 
 
 def _positions(offsets: Iterable[GroupOffset], there: Mapping[TopicPartition, Committed]) -> tuple[WavePosition, ...]:

@@ -48,6 +48,8 @@ class WaveGroup:
     target_members: tuple[GroupMember, ...] = ()
     has_checkpoints: bool = True
     """Whether the flow's property `groups` takes it."""
+    left_out: tuple[str, ...] = ()
+    """Topics with positions of it that the source has from the target, and that the flow's property `topics` leaves out."""
 
     @property
     def unanswered(self) -> tuple[WavePosition, ...]:
@@ -150,6 +152,12 @@ def _topics(group: WaveGroup) -> Iterator[Finding]:
             ".",
         )
         yield stop("group-split", said, *step, group=group.name)
+    if group.left_out:
+        said = (
+            f"{group.name}: it has positions in topics from the target that the flow's property topics leaves out: {some(group.left_out)}."
+        )
+        upstream = "Take them into topics: then it goes on in the topics that they are copies of. Or delete its positions there."
+        yield stop("group-topic-left-out", said, upstream, group=group.name)
     if not group.has_checkpoints:
         said = f"{group.name}: the flow's property groups leaves it out, so no checkpoints are written for it."
         step = "Take it into groups, and run ", of_the_flow("checkpoints"), "; a failover in between would find no position."

@@ -1,0 +1,64 @@
+"""What an audit says against moving a wave."""
+
+from datetime import UTC, datetime
+
+from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNREAD, AuditResult, Difference, LeftOut, PartitionAudit
+from mirror.cutover.audit_evidence import PartitionEnds
+from mirror.cutover.audit_findings import audit_findings, not_copied, outdated
+from mirror.cutover.findings import STOP, WARNING
+from mirror.cutover.group_move_findings import rollback_of
+from mirror.errors import ErrorReport
+from mirror.offsets.partition import TopicPartition
+
+ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
+COPIED = PartitionEnds(0, 10, 10, 12, "g")
+
+
+def audited(*partitions, errors=()):
+    result = AuditResult("east->west", datetime(2026, 1, 1, tzinfo=UTC), partitions, errors)
+    return [(finding.kind, finding.code, finding) for finding in audit_findings(result, ["orders"], rollback_of("first"))]
+
+
+def partition(state=EQUAL, **facts):
+    return PartitionAudit(topic="orders", partition=0, remote="east.orders", state=state, **facts)
+
+
+def test_an_equal_partition_says_nothing():
+    assert audited(partition()) == []
+
+
+def test_a_difference_stops_the_wave_at_its_offset_and_offers_to_take_it_back():
+    ((kind, code, finding),) = audited(partition(DIFFERENT, difference=Difference(MISSING, "orders", 0, "east.orders", 7, 8)))
+    assert (kind, code) == (STOP, "audit-different")
+    assert finding.message == "orders-0: missing record at source offset 7, east.orders-0@8."
+    assert any("cutover rollback" in command and "--wave first" in command for command in finding.step.commands)
+
+
+def test_what_could_not_be_read_stops_the_wave_and_errors_of_other_topics_do_not():
+    error = ErrorReport("TargetMissing", "gone", topic="orders")
+    other = ErrorReport("TargetMissing", "gone", topic="payments")
+    assert [found[:2] for found in audited(errors=(error, other))] == [(STOP, "TargetMissing")]
+    ((kind, code, _),) = audited(partition(notes=(UNREAD,)))
+    assert (kind, code) == (STOP, "audit-open")
+
+
+def test_what_was_left_out_is_said_once_a_reason():
+    gaps = tuple(LeftOut(start, start + 1, "passed over") for start in (1, 5))
+    ((kind, code, finding),) = audited(partition(left_out=gaps))
+    assert (kind, code) == (WARNING, "audit-left-out")
+    assert "0 [1, 2), 0 [5, 6): passed over" in finding.message
+
+
+def test_every_partition_has_to_be_copied_to_its_end_or_be_empty():
+    assert list(not_copied({ZERO: COPIED, ONE: PartitionEnds(4, 4)}, [ZERO, ONE])) == []
+    (late,) = not_copied({ZERO: COPIED, ONE: PartitionEnds(0, 10, 9, 12)}, [ZERO, ONE])
+    assert (late.code, "orders-1 (9 of 10)" in late.message) == ("not-copied-to-the-end", True)
+    (silent,) = not_copied({ZERO: COPIED}, [ZERO, ONE])
+    assert (silent.code, "orders-1" in silent.message) == ("no-leader", True)
+
+
+def test_what_was_written_since_on_either_side_is_named():
+    assert list(outdated({ZERO: COPIED}, {ZERO: COPIED})) == []
+    for now in ({}, {ZERO: PartitionEnds(0, 11, 10, 12)}, {ZERO: PartitionEnds(0, 10, 10, 13)}):
+        (finding,) = outdated({ZERO: COPIED}, now)
+        assert (finding.code, "orders-0" in finding.message) == ("audit-outdated", True)
