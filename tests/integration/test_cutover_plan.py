@@ -93,7 +93,7 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     set_offsets(source.bootstrap, group, {(topic, 0): 10})
     everything = [acl("mirror", "*", "ALL"), acl("mirror", "*", "ALL", kind="TRANSACTIONAL_ID")]
     allow(source, *everything, *(acl("mirror", name, "DESCRIBE", kind=kind) for kind, name in (("GROUP", "*"), ("CLUSTER", CLUSTER))))
-    allow(target, *everything, acl("mirror", CLUSTER, "DESCRIBE", kind="CLUSTER"), acl("mirror", group, "DESCRIBE", kind="GROUP"))
+    allow(target, *everything, acl("mirror", CLUSTER, "DESCRIBE", kind="CLUSTER"), acl("mirror", group, "DELETE", kind="GROUP"))
     allow(source, acl("writer", topic, "WRITE"), acl("reader", topic, "READ"))
     command = ["--config", str(file), "--json"]
     assert main([*command, "copy", "--without-spark"]) == 0

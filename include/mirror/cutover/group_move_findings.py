@@ -142,7 +142,7 @@ def _without_position(group: WaveGroup, partitions: Collection[TopicPartition]) 
     topics = {tp.topic for tp in have}
     lacking = sorted(tp for tp in partitions if tp.topic in topics and tp not in have)
     if lacking:
-        said = f"{group.name}: it has no position in {len(lacking)} partitions of its topics, so none is committed there: {some(lacking)}."
+        said = f"{group.name}: it has no position in {some(lacking)}, so none is committed there."
         step = "On the target its auto.offset.reset counts there, as on the source: latest skips what was copied."
         yield warning("group-without-position", said, step, group=group.name)
 

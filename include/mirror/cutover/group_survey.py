@@ -123,5 +123,11 @@ def _other_kinds(listed: Mapping[str, Group], others: Collection[str], taken: Co
 
 
 def _rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[LackingRight, ...]:
-    lacking = [name for name, group in sorted(namesakes.items()) if not group.may_commit]
-    return tuple(LackingRight(flow.target, "READ", f"the group {name}", "committing its positions there") for name in lacking)
+    lacking = []
+    for name, group in sorted(namesakes.items()):
+        if not group.may_commit:
+            lacking.append(LackingRight(flow.target, "READ", f"the group {name}", "committing its positions there"))
+        if not group.may_delete:
+            purpose = "taking back a position where there was none"
+            lacking.append(LackingRight(flow.target, "DELETE", f"the group {name}", purpose, is_optional=True))
+    return tuple(lacking)

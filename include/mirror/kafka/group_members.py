@@ -20,10 +20,12 @@ _PAUSE_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class GroupDescription:
-    """The members of a group, and whether we may commit for it (READ), as far as its coordinator tells."""
+    """The members of a group, and whether we may commit for it (READ) and delete what it committed (DELETE), as far as its coordinator
+    tells."""
 
     members: tuple[GroupMember, ...] = ()
     may_commit: bool = True
+    may_delete: bool = True
 
 
 def describe_groups(cluster: Cluster, names: Iterable[str], refused: MutableMapping[str, MirrorError]) -> dict[str, GroupDescription]:
@@ -61,7 +63,8 @@ def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[s
             described = answer.result(0)
             members = tuple(GroupMember(member.client_id, member.host, member.member_id) for member in described.members)
             operations = described.authorized_operations
-            groups[name] = GroupDescription(members, not operations or AclOperation.READ in operations)
+            may_commit, may_delete = (not operations or operation in operations for operation in (AclOperation.READ, AclOperation.DELETE))
+            groups[name] = GroupDescription(members, may_commit, may_delete)
         elif isinstance(failure, AuthorizationRefused):
             refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {name}")
         elif _reason(failure) != _NO_GROUP:

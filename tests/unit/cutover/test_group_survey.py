@@ -63,7 +63,7 @@ def survey(tmp_path, monkeypatch):
     def describe(cluster, names, _refused):
         described[cluster.alias] = sorted(names)
         member = GroupMember("app", f"/{cluster.alias}")
-        return {name: GroupDescription((member,), may_commit=(name, cluster.alias) != ("billing", "west")) for name in names}
+        return {name: GroupDescription((member,), *[(name, cluster.alias) != ("billing", "west")] * 2) for name in names}
 
     monkeypatch.setattr(group_survey, "translate_groups", translate)
     monkeypatch.setattr(group_survey, "describe_groups", describe)
@@ -96,7 +96,8 @@ def test_members_of_both_sides_are_told_apart_and_a_right_to_commit_that_is_lack
     found, _ = survey("orders")
     billing, _ = found.groups.groups
     assert (billing.members[0].host, billing.target_members[0].host) == ("/east", "/west")
-    assert [(right.cluster, right.operation, right.resource) for right in found.rights] == [("west", "READ", "the group billing")]
+    rights = [(right.cluster, right.operation, right.resource, right.is_optional) for right in found.rights]
+    assert rights == [("west", "READ", "the group billing", False), ("west", "DELETE", "the group billing", True)]
 
 
 def test_patterns_choose_groups_and_what_they_leave_out_and_match_for_nothing_is_known(survey):

@@ -55,11 +55,18 @@ def cluster(**answers):
 
 
 @pytest.mark.parametrize(
-    ("operations", "may_commit"), [([AclOperation.READ], True), ([AclOperation.DESCRIBE], False), (None, True), ([], True)]
+    ("operations", "may_commit", "may_delete"),
+    [
+        ([AclOperation.READ], True, False),
+        ([AclOperation.READ, AclOperation.DELETE], True, True),
+        ([AclOperation.DESCRIBE], False, False),
+        (None, True, True),
+        ([], True, True),
+    ],
 )
-def test_members_are_named_and_whether_we_may_commit_as_far_as_the_broker_tells(operations, may_commit):
+def test_members_are_named_and_whether_we_may_commit_and_delete_as_far_as_the_broker_tells(operations, may_commit, may_delete):
     found = describe_groups(cluster(billing=described(operations)), ["billing"], {})
-    assert found == {"billing": GroupDescription((GroupMember("app", "/10.0.0.7", "app-9f"),), may_commit)}
+    assert found == {"billing": GroupDescription((GroupMember("app", "/10.0.0.7", "app-9f"),), may_commit, may_delete)}
 
 
 def test_a_group_that_does_not_exist_is_absent_and_one_that_is_refused_is_named():
