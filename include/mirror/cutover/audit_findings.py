@@ -45,6 +45,10 @@ def audit_findings(result: AuditResult, topics: Collection[str], rollback: Comma
             if note in (OPEN, UNREAD):
                 said = f"{audit.topic_partition}: {note}."
                 yield stop("audit-open", said, "Run the wave again once nothing copies.", topic=audit.topic)
+        if audit.tolerated:
+            said = f"{audit.remote}-{audit.partition}: {audit.tolerated:,} records on the target are no copies, or copies made once more."
+            step = "mirror.on.unexplained.target=append or a person's decision lets them stand there; what reads the topic reads them too."
+            yield warning("audit-tolerated", said, step, topic=audit.topic)
     yield from _left_out(result)
 
 

@@ -53,6 +53,16 @@ def test_times_in_front_of_what_the_log_still_has_ask_for_what_was_copied_there(
     assert wanted({TP: 51}, {TP: 70}) == {TP: (51, 70)}
 
 
+def test_starts_ask_for_what_was_copied_from_there_on_and_for_what_stands_behind_it() -> None:
+    source: Any = Source()
+    holdings: Any = SimpleNamespace()
+    scope = Scope(starts={TP: 60, TopicPartition("gone", 0): 1})
+    assert scope.select_offsets(source, {TP: RECORD, OTHER: RECORD}, holdings) == {TP: (60, 100)}
+    assert Scope(starts={TP: 110}).select_offsets(source, {TP: RECORD}, holdings) == {TP: (100, 100)}
+    assert (scope.reaches_the_end, scope.is_everything) == (True, False)
+    assert not Scope(source_offsets={TP: (0, 5)}).reaches_the_end
+
+
 def test_partition_whose_offsets_no_leader_tells_is_not_an_empty_interval() -> None:
     assert wanted({TP: 60, OTHER: 60}, {TP: 80}) == {TP: (60, 80)}
 

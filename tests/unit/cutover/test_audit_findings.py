@@ -42,6 +42,12 @@ def test_what_could_not_be_read_stops_the_wave_and_errors_of_other_topics_do_not
     assert (kind, code) == (STOP, "audit-open")
 
 
+def test_records_that_may_stand_on_the_target_are_a_warning():
+    ((kind, code, finding),) = audited(partition(tolerated=1200))
+    assert (kind, code) == (WARNING, "audit-tolerated")
+    assert finding.message.startswith("east.orders-0: 1,200 records")
+
+
 def test_what_was_left_out_is_said_once_a_reason():
     gaps = tuple(LeftOut(start, start + 1, "passed over") for start in (1, 5))
     ((kind, code, finding),) = audited(partition(left_out=gaps))
