@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.cutover import group_commit, move_groups
+from mirror.cutover import group_commit, group_placement, move_groups
 from mirror.cutover.group_move import move_from_facts
 from mirror.cutover.move import move_of
 from mirror.cutover.steps import AFTER, BEFORE, DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
@@ -122,7 +122,7 @@ def test_a_second_run_does_nothing_and_a_roll_back_puts_back_exactly_what_was_th
     commit(pair.target_bootstrap, group, before)
     first = wave.step()
     with monkeypatch.context() as patch:
-        patch.setattr(move_groups, "write_positions", lambda _groups, commit, delete: {} if not any(commit.values()) else pytest.fail())
+        patch.setattr(group_placement, "write_positions", lambda _groups, commit, delete: {} if not any(commit.values()) else pytest.fail())
         notes.before = pytest.fail
         again = wave.step()
     notes.before = lambda _call: None
@@ -155,7 +155,7 @@ def killed_at(point, notes, monkeypatch):
     with monkeypatch.context() as patch:
         notes.before = call
         if not point.startswith("keep"):
-            patch.setattr(move_groups, "write_positions", write)
+            patch.setattr(group_placement, "write_positions", write)
         with pytest.raises(Killed):
             yield
     notes.before = lambda _call: None
@@ -250,20 +250,22 @@ def test_a_group_that_somebody_used_on_the_target_since_is_left_alone(wave, pair
     assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 9}
 
 
-def test_a_group_that_goes_on_on_the_source_meanwhile_is_named_and_the_next_run_moves_it_again(wave, pair, topic, monkeypatch):
-    group, remote = f"simple-{pair.mark}", pair.remote(topic)
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_group_that_goes_on_on_the_source_meanwhile_is_named_and_the_next_run_moves_it_again(partition, wave, pair, topic, monkeypatch):
+    """Also one that reads a partition in which it had no position."""
+    group, remote, at = f"simple-{pair.mark}", pair.remote(topic), (topic, partition)
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 5})
 
     def write(groups, commit, delete):
-        set_offsets(pair.source_bootstrap, group, {(topic, 0): 6})
+        set_offsets(pair.source_bootstrap, group, {at: 6})
         return group_commit.write_positions(groups, commit, delete)
 
     with monkeypatch.context() as patch:
-        patch.setattr(move_groups, "write_positions", write)
+        patch.setattr(group_placement, "write_positions", write)
         stopped = wave.step()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-read-on"})
     assert wave.step().state == DONE
-    assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 6}
+    assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 5, TopicPartition(remote, partition): 6}
     assert (wave.rollback().state, committed(pair.target_bootstrap, group)) == (DONE, {})
 
 

@@ -28,6 +28,7 @@ CUTOVER_ADAPTERS = {
     *("acl_fence.py", "catch_up.py", "copy_pass.py", "fence.py", "fence_watch.py", "group_survey.py", "last_copy.py", "move.py"),
     *("preflight.py", "topic_survey.py", "writer_survey.py"),
     *("audit_gate.py", "group_commit.py", "group_survey.py", "move.py", "move_groups.py", "preflight.py"),
+    *("audit_gate.py", "group_commit.py", "group_placement.py", "group_survey.py", "move.py", "move_groups.py", "preflight.py"),
     *("topic_survey.py", "writer_survey.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
