@@ -8,7 +8,7 @@ from mirror.cutover.move import move_of
 from mirror.cutover.steps import AUDIT_GATE, DONE, RECORDS, STOPPED
 from mirror.cutover.wave import Wave
 from services.oracle import Record
-from tests.integration.wave_notes_in_memory import NotesInMemory, step_options
+from tests.wave_notes import NotesInMemory, step_options
 
 
 @pytest.fixture

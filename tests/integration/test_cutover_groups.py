@@ -19,7 +19,7 @@ from mirror.sync.flow_clusters import clusters, control_of
 from mirror.sync.groups.context import group_context
 from mirror.sync.groups.offsets import synchronise
 from tests.integration.consumers import committed, groups_of, member, read, set_offsets
-from tests.integration.wave_notes_in_memory import Killed, NotesInMemory, step_options
+from tests.wave_notes import Killed, NotesInMemory, step_options
 
 
 @pytest.fixture
