@@ -43,6 +43,7 @@ def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerReco
         bytes=written.bytes,
         blocked=None,
         last=None,
+        moved=None,  # into its own topic history may still go; the remote one is refused before
     )
     if topic.name == record.target_topic:
         history_record = replace(history_record, target_topic_id=record.target_topic_id)

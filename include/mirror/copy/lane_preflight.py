@@ -34,7 +34,7 @@ from mirror.kafka.ledger import Ledger
 from mirror.kafka.polling import until
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_clusters, check_ledger, check_writer, handed_back, still_lost
+from mirror.plan.checks import check_clusters, check_ledger, check_writer, handed_back, moved, still_lost
 from mirror.plan.model import Range
 from mirror.plan.target_checks import RemotePartition, availability, continuity, hidden, window
 
@@ -123,8 +123,10 @@ class LanePreflight:
 
     def _error(self, planned: Range, remote: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
         """Why a partition may not be copied now, as far as it can be told without reading what stands in the remote one."""
+        tp = planned.topic_partition
         error = (
-            self._handed_back(planned.topic_partition, record)
+            (moved(tp, record) if record is not None else None)
+            or self._handed_back(tp, record)
             or self._view.refused.get(remote.remote)
             or availability(remote)
             or continuity(remote, record)
@@ -158,6 +160,8 @@ class LanePreflight:
                 self._refuse(tp, self._view.refused.get(into) or TargetMissing(*tp, into))
             elif record is None:
                 self._refuse(tp, HistoryWithoutStart(*tp))
+            elif into == record.target_topic and (refusal := moved(tp, record)) is not None:
+                self._refuse(tp, refusal)
             elif self._view.limits(into).needs_key:
                 self._refuse(tp, HistoryIntoCompacted(*tp, into))
             else:

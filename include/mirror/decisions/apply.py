@@ -129,7 +129,10 @@ def _history_kept(record: LedgerRecord, decision: Decision, same_target: bool) -
 
 
 def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: PartitionFacts) -> tuple[LedgerRecord, tuple[Decision, ...]]:
-    """The record as the decisions in force make it, and those decisions; the same record and none if all are used up."""
+    """The record as the decisions in force make it, and those decisions; the same record and none if all are used up, and while the
+    partition is moved: then nothing is done with it."""
+    if record.moved is not None:
+        return record, ()
     handed_back = record.is_handed_back
     applied: list[Decision] = []
     for decision in decisions:

@@ -153,6 +153,45 @@ class HandedBack(MirrorError):
         )
 
 
+class TopicMoved(MirrorError):
+    """Raised when a plan from before a cutover is copied after it: the partition is written on the target since, and nothing more comes."""
+
+    retriable = True
+    runbook = Runbook(
+        "A cutover moved the topic to the target, and a run that was planned before that wanted to copy more of it.",
+        "No, nothing was copied.",
+        "Nothing: the next plan leaves the topic out. If it goes on, look at `status`, and at who writes to the topic on the source.",
+    )
+
+    def __init__(self, topic: str, partition: int, who: str, when: str) -> None:
+        super().__init__(
+            f"{topic}-{partition} was moved to the target by {who} at {when}. Nothing was copied of what this run planned before.",
+            topic=topic,
+            partition=partition,
+            next="The next plan leaves the topic out. What producers write to it on the source after the move is copied by nobody.",
+        )
+
+
+class MovedTopicsNotExcluded(MirrorError):
+    """Raised when a flow is to be handed back and MirrorMaker 2 would copy topics that a cutover moved: it knows nothing of that."""
+
+    runbook = Runbook(
+        "A flow is to be handed back to MirrorMaker 2, and cutovers moved topics of it that MirrorMaker 2 would copy again.",
+        "No. MirrorMaker 2 was told nothing.",
+        "Put the topics that the message names into the flow's `topics.exclude`, for the mirror and for MirrorMaker 2. Run `hand-back` again.",
+    )
+
+    def __init__(self, flow: str, excluded: str, topics: tuple[str, ...]) -> None:
+        named = ", ".join(topics)
+        super().__init__(
+            f"Cutovers moved {len(topics)} topics of {flow} to its target ({named}). MirrorMaker 2 does not know that and would copy them "
+            "again. Nothing was handed back.",
+            next=f"Set {flow}.topics.exclude={excluded} in MirrorMaker 2's configuration and in this one, then hand the flow back. When "
+            "such a topic moves back, take it out again.",
+        )
+        self.topics = topics
+
+
 class CopyUnderWay(MirrorError):
     """Raised when a flow is to be handed back while a run of its copy has a transaction open."""
 

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.control import HANDED_BACK, TAKEN_OVER
+from mirror.formats.control import HANDED_BACK, MOVED, TAKEN_OVER
 from mirror.formats.fields import count, moment, moment_text, parse_json, string, whole
 from mirror.formats.history import from_documents, to_document
 from mirror.formats.ledger import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, Writer
@@ -91,8 +91,10 @@ def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
         value["offset_map_pairs"] = pairs
     if record.older is not None:
         value["older"] = _older_document(record.older)
-    if record.handed_back is not None:
-        value["handed_back"] = _decided_document(record.handed_back)
+    if record.moved is not None:
+        value["moved"] = _decided_document(record.moved)
+    if (closed := record.handed_back or record.moved) is not None:
+        value["handed_back"] = _decided_document(closed)
     if record.earlier != (0, 0):
         value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
     return value
@@ -144,6 +146,7 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         older=_older(fields["older"]) if "older" in fields else None,
         handed_back=_handed_back(fields, decided),
         earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
+        moved=_decided(fields["moved"]) if "moved" in fields else None,
     )
 
 
@@ -165,9 +168,11 @@ def _map_in(fields: dict[str, Any]) -> OffsetMap:
 
 
 def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
-    """Mirrors that did not note it apart told it by the newest decision."""
+    """Mirrors that did not note it apart told it by the newest decision. A partition that was moved says so here as well: mirrors that do not
+    know `moved` leave it alone as one that was handed back."""
     if "handed_back" in fields:
-        return _decided(fields["handed_back"])
+        closed = _decided(fields["handed_back"])
+        return None if closed.decision == MOVED and "moved" in fields else closed
     return decided if decided is not None and decided.decision == HANDED_BACK else None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mirror.decisions.in_force import NO_DECISIONS, Decisions
-from mirror.errors import ErrorReport, ForeignWriter, HandedBack, LedgerMissing, OtherCluster, PlanMismatch, Remedy
+from mirror.errors import ErrorReport, ForeignWriter, HandedBack, LedgerMissing, OtherCluster, PlanMismatch, Remedy, TopicMoved
 from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord, loss_note
 from mirror.offsets.partition import TopicPartition
@@ -46,6 +46,12 @@ def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     if decided is None:
         return None
     return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
+
+
+def moved(tp: TopicPartition, record: LedgerRecord) -> TopicMoved | None:
+    """Why a lane leaves a partition alone that a cutover moved to the target. The ledger says so itself: an old plan may be copied late."""
+    decided = record.moved
+    return None if decided is None else TopicMoved(*tp, decided.who, moment_text(decided.when))
 
 
 def still_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:

@@ -126,7 +126,7 @@ def translate_back(
     offset_map = record.offset_map
     if not offset_map.runs or offset < offset_map.runs[0].target:
         return no_answer("it lies below all that the ledger of the other direction knows")
-    upstream = _first_unread(offset, record)
+    upstream = first_unread(offset, record)
     exact = offset_map.translate(upstream)
     if exact is not None and exact.target == offset:
         # What a restart makes once more may move the answer while it is made: then nothing is noted, and nothing is counted.
@@ -136,7 +136,7 @@ def translate_back(
     return TranslatedOffset(EARLY, upstream, hole=_hole(*offset_map.runs[following - 1 : following + 1]) if in_hole else None)
 
 
-def _first_unread(position: int, record: LedgerRecord) -> int:
+def first_unread(position: int, record: LedgerRecord) -> int:
     """A source offset in front of which a reader of the mirror at this position has read all that was mirrored of both the older copies
     and the newer ones, where a restart made some again."""
     offset_map, older = record.offset_map, record.older
