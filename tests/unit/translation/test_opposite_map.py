@@ -3,15 +3,18 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mirror.copy.engine import PartitionProgress
+from mirror.copy.ledger_updates import after
 from mirror.cutover.opposite_record import opposite_record
 from mirror.formats.control import RETURNED
 from mirror.formats.ledger import Decided
-from mirror.offsets.map import OffsetMap, Run
+from mirror.formats.ledger_codec import decode, encode
+from mirror.offsets.map import OffsetMap, Run, runs_of
 from mirror.translation.opposite_map import opposite_map
 from mirror.translation.translate import EXACT, NONE, SourceState, translate
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
-from tests.unit.translation.mirror_life import SOURCE_ID, TARGET_ID, MirrorLife
+from tests.unit.translation.mirror_life import SOURCE_ID, TARGET_ID, TP, MirrorLife
 from tests.unit.translation.test_never_late import LOST_BEHIND_A_RESTART, LOST_TWICE, RESTARTED_TWICE, at_most, lives
 
 RETURN = Decided(RETURNED, "somebody", DECIDED_AT, "because")
@@ -61,3 +64,90 @@ def test_a_run_reads_the_same_in_both_directions():
 
 def OffsetMapped(offset_map):  # noqa: N802 — reads as the record of a map
     return ledger_record(offset_map=offset_map, watermark=offset_map.source_end, target_next=offset_map.target_end)
+
+
+class TwoLogs:
+    """Two clusters that keep a topic's name, between which one partition moves forth and back. `logs` hold records by their numbers, None for
+    an offset without one."""
+
+    def __init__(self):
+        self.logs = {"east": [], "west": []}
+        self.here, self.there = "east", "west"
+        ids = {"east": SOURCE_ID, "west": TARGET_ID}
+        self.ids, self.numbers = ids, 0
+        self.records = {"east": ledger_record(watermark=0, target_next=0, records=0, start=0, target_topic="orders"), "west": None}
+
+    @property
+    def record(self):
+        return self.records[self.here]
+
+    def produce(self, count, gap):
+        self.logs[self.here] += [*range(self.numbers, self.numbers + count), *[None] * gap]
+        self.numbers += count
+
+    def copy(self, most, broken):
+        log, far, record = self.logs[self.here], self.logs[self.there], self.record
+        places = [place for place in range(record.watermark, len(log)) if log[place] is not None][:most]
+        behind = [place for place in range(record.watermark, len(log)) if log[place] is not None][most:]
+        positions = []
+        for number, place in enumerate(places):
+            far += [None] if broken and number and number % broken == 0 else []
+            positions.append(len(far))
+            far.append(log[place])
+        far += [None] if places else []
+        end = positions[-1] + 1 if positions else None
+        reached = behind[0] if behind else len(log)
+        progress = PartitionProgress(TP, reached, 0, runs_of(places, positions), len(places), 1, end)
+        self.records[self.here] = decode(encode(after(record, progress, 0)), "here")
+
+    def move(self):
+        self.copy(10_000, 0)
+        closed = self.record
+        opposite = way_back(closed, self.records[self.there])
+        self.records[self.there] = decode(encode(opposite), "here")
+        self.here, self.there = self.there, self.here
+
+    def assert_exact(self):
+        here, there = self.logs[self.here], self.logs[self.there]
+        copied = [number for number in there if number is not None]
+        assert copied == [number for number in here[: self.record.watermark] if number is not None]
+        place = {number: position for position, number in enumerate(there) if number is not None}
+        source = SourceState(self.ids[self.here], len(here))
+        for offset in range(self.record.watermark + 1):
+            found = translate(offset, self.record, source, self.ids[self.there])
+            unread = [number for number in here[offset:] if number in place]
+            first = place[unread[0]] if unread else len(there)
+            assert found.target <= first, (offset, found, first)
+            assert found.kind != EXACT or [n for n in there[found.target :] if n is not None] == unread, (offset, found)
+
+
+moves = st.one_of(
+    st.tuples(st.just("produce"), st.integers(1, 20), st.integers(0, 2)),
+    st.tuples(st.just("copy"), st.integers(1, 15), st.sampled_from([0, 0, 1, 3])),
+    st.tuples(st.just("copy"), st.integers(1, 15), st.sampled_from([0, 0, 1, 3])),
+    st.tuples(st.just("move")),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([12, 24, 60, 120, 1536]), st.lists(moves, min_size=4, max_size=50))
+def test_forth_and_back_any_number_of_times_each_record_is_copied_once_and_readers_find_their_place(size, events):
+    with at_most(size):
+        logs = TwoLogs()
+        for name, *numbers in events:
+            getattr(logs, name)(*numbers)
+            logs.assert_exact()
+
+
+def test_while_the_map_is_whole_every_reader_finds_its_very_place_after_three_moves():
+    logs = TwoLogs()
+    for _ in range(3):
+        for name, *numbers in [("produce", 5, 1), ("copy", 3, 2), ("produce", 4, 0), ("move",), ("produce", 2, 1)]:
+            getattr(logs, name)(*numbers)
+    logs.copy(100, 0)
+    here, there = logs.logs[logs.here], logs.logs[logs.there]
+    source = SourceState(logs.ids[logs.here], len(here))
+    for offset in range(len(here) + 1):
+        found = translate(offset, logs.record, source, logs.ids[logs.there])
+        assert found.kind == EXACT, (offset, found)
+        assert [n for n in there[found.target :] if n is not None] == [n for n in here[offset:] if n is not None]
