@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from mirror.alerts.observation import CheckObservation
 from mirror.alerts.wait_times import Memory, PartitionWork, update_wait_times
-from mirror.status.status import BEHIND, DECIDED, FIRST_SIGHT, GONE, OPEN_TRANSACTION, PAUSED, PartitionStatus
+from mirror.status.status import BEHIND, DECIDED, FIRST_SIGHT, GONE, INTENDED, OPEN_TRANSACTION, PartitionStatus
 
 SERVED = frozenset({BEHIND, FIRST_SIGHT, DECIDED})
 """States of partitions that a copy, if there were one, would serve now."""
 
-_LEFT_ALONE = frozenset({PAUSED, GONE, OPEN_TRANSACTION})
+_LEFT_ALONE = INTENDED | {GONE, OPEN_TRANSACTION}
 """States in which nothing is late: it was decided, it is over, or there is nothing to read yet."""
 
 

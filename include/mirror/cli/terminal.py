@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, UNUSABLE, WAITING, Piece, Table
 from mirror.errors import ErrorReport
 from mirror.errors.base import before_next
-from mirror.status.status import GONE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
+from mirror.status.status import GONE, INTENDED, OPEN_TRANSACTION, PROGRESSING, UNKNOWN, UP_TO_DATE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[-+]?[\d,.]+|-|")
 _STATE = "state"
 _COMMAND, _GOOD, _OPEN, _QUIET, _BAD = "cyan", "green", "yellow", "dim", "red"
 _STYLES = {
-    **dict.fromkeys(PROGRESSING | {PAUSED, OPEN_TRANSACTION, UNKNOWN, WAITING}, _OPEN),
+    **dict.fromkeys(PROGRESSING | INTENDED | {OPEN_TRANSACTION, UNKNOWN, WAITING}, _OPEN),
     **dict.fromkeys((DONE, UP_TO_DATE, "in force"), _GOOD),
     **dict.fromkeys((NOTHING_TO_DO, GONE, "used up"), _QUIET),
     **dict.fromkeys((FAILED, UNUSABLE), _BAD),

@@ -149,6 +149,12 @@ def identity_cycles(flows: Iterable[Flow]) -> dict[str, str]:
     return found
 
 
+def _is_way_back(path: Sequence[Flow]) -> bool:
+    """Whether it leads forth and back by a flow that copies only what a cutover took from the other one: no topic goes both ways at once.
+    A longer way round is one all the same, for a flow in between knows of no cutover."""
+    return len(path) == 2 and any(flow.value("mirror.way.back") for flow in path)
+
+
 def _on_circles(flows: Sequence[Flow]) -> list[Flow]:
     """The flows whose target leads back to their source, whatever the topics: in large meshes most do not, and are not looked at again."""
     beyond = {flow.source: {flow.source} for flow in flows}
@@ -171,6 +177,8 @@ def _shortest_cycle(start: Flow, choices: Mapping[Flow, Choice]) -> list[Flow]:
     while paths:
         path = paths.popleft()
         if path[-1].target == start.source:
+            if _is_way_back(path):
+                continue
             return path
         been = {flow.target for flow in path}
         for following in onwards[path[-1].target]:

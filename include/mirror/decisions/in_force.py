@@ -74,6 +74,16 @@ class Decisions:
         decision = self._by_key.get((MOVED, topic, None))
         return decision if decision is not None and decision.decision == RETURNED else None
 
+    @property
+    def moved_topics(self) -> Mapping[str, Decision]:
+        """The topics that are written on the flow's target since a cutover, each with the decision that says so."""
+        return {decision.topic: decision for decision in self.all if decision.decision == MOVED and decision.topic is not None}
+
+    @property
+    def returned_topics(self) -> Mapping[str, Decision]:
+        """The topics that a cutover of the opposite flow moved to the flow's source, likewise."""
+        return {decision.topic: decision for decision in self.all if decision.decision == RETURNED and decision.topic is not None}
+
     def notes(self, kind: str) -> Mapping[str, Decision]:
         """What the mirror noted for itself about its cutovers (WAVE, WAVE_GROUP), by name."""
         return {decision.topic: decision for decision in self.all if decision.decision == kind and decision.topic is not None}

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 from mirror.config import Flow
 from mirror.config.catalogue.per_topic import EARLIEST, StartPosition
-from mirror.config.policies import topic_selection
 from mirror.decisions.apply import PartitionFacts, acted_on, records_accepted_until
 from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, MirrorError
@@ -20,6 +19,7 @@ from mirror.plan.model import BLOCKED, DECIDED, Range
 from mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from mirror.plan.source_partitions import Eligible, eligible, offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.plan.target_checks import limits_text
+from mirror.policy import TopicSelection
 from mirror.sync.topics import refresh_topics
 
 
@@ -27,7 +27,15 @@ class Planning:
     """One pass over the flow's partitions, collecting ranges and errors."""
 
     def __init__(
-        self, flow: Flow, source: Cluster, target: Cluster, view: LedgerView, decisions: Decisions, dry_run: bool, by_person: bool
+        self,
+        flow: Flow,
+        source: Cluster,
+        target: Cluster,
+        view: LedgerView,
+        decisions: Decisions,
+        selection: TopicSelection,
+        dry_run: bool,
+        by_person: bool,
     ) -> None:
         self._flow = flow
         self._source = source
@@ -35,7 +43,7 @@ class Planning:
         self._view = view
         self._last_known = {tp.topic: tp.partition for tp in sorted(view.records)}
         self._decisions = decisions
-        self._selection = topic_selection(flow)
+        self._selection = selection
         self._dry_run = dry_run
         self._by_person = by_person
         self.now = datetime.now(UTC)
@@ -140,7 +148,8 @@ class Planning:
         )
 
     def _start(self, partition: SourceOffsets) -> StartPosition:
-        """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already.
+        """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already, or a cutover
+        moved it to the source: then all that stands there was written since, but for what `open` noted in the ledger.
 
         One that was added since has no records that were meant to be left out; nor can it be told from one whose beginning did not come to
         be committed. So both begin at their earliest record: too much may be copied, but nothing is left out. Where somebody accepted
@@ -149,6 +158,8 @@ class Planning:
         tp = partition.tp
         start: StartPosition = self._flow.per_topic("mirror.start", tp.topic)
         last = self._last_known.get(tp.topic)
+        if last is None and self._decisions.returned(tp.topic) is not None:
+            return EARLIEST
         if last is None or (start.is_fixed and self._has_accepted_records(partition)):
             return start
         if start != EARLIEST and tp.partition < last:

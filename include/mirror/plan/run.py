@@ -21,6 +21,7 @@ from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import BLOCKED, Plan, Range
 from mirror.plan.planner import Planning
 from mirror.plan.ranges import SourceOffsets
+from mirror.sync.current_topics import selection_by
 from mirror.sync.flow_clusters import clusters, control_of
 
 UNNAMED = (
@@ -103,8 +104,11 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     check_handed_back(decisions)
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
-    planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, dry_run, by_person)
+    # A topic that was moved stays away, also where nobody is to have decided about single partitions.
+    selection = selection_by(flow, decisions)
+    planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, selection, dry_run, by_person)
     planning.run()
+    planning.notices += [f"{topic} is left out: {moved}" for topic, moved in sorted(decisions.moved_topics.items())]
     if not flow.value("mirror.installation") and not view.records:
         planning.notices.append(UNNAMED)
     plan = replace(

@@ -25,6 +25,10 @@ class TopicSelection:
     topic_filter: TopicFilter
     heartbeats: bool = True
     """`heartbeats.replication.enabled` (KIP-1089): heartbeats are mirrored even if the filter leaves them out."""
+    moved: frozenset[str] = frozenset()
+    """Topics that are written on the target since a cutover: nothing more of them is mirrored."""
+    returned: frozenset[str] | None = None
+    """Of a way back (mirror.way.back): the topics that a cutover moved to its source, and heartbeats, are all that is mirrored."""
 
     def should_replicate(self, topic: str) -> bool:
         """Whether the flow mirrors this topic of its source: it is meant, and it can have a remote topic."""
@@ -90,6 +94,10 @@ class TopicSelection:
 
     def _meant(self, topic: str) -> bool:
         if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._came_from_target(topic):
+            return False
+        if topic in self.moved:
+            return False
+        if self.returned is not None and topic not in self.returned and not self.policy.is_heartbeats_topic(topic):
             return False
         return self.topic_filter.should_replicate(topic) or (self.heartbeats and self.policy.is_heartbeats_topic(topic))
 

@@ -158,6 +158,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
         notices=context.plan.notices,
         starts=starts,
         oldest=oldest,
+        moved={topic: str(decision) for topic, decision in context.decisions.moved_topics.items()},
         paused={tp: str(pause) for tp, pause in paused.items()},
         decided=decided,
         decisions=tuple(list_decisions(context.decisions, present)),

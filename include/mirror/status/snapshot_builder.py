@@ -30,7 +30,7 @@ from mirror.status.snapshot import (
     TopicSnapshot,
 )
 from mirror.status.snapshot_groups import Positions, SchemaIdSampler, read_groups
-from mirror.status.status import PAUSED, PROGRESSING, Observation, Status, status_of
+from mirror.status.status import INTENDED, PROGRESSING, Observation, Status, status_of
 from mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, throughput
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.groups.place_cache import KnownPlaces
@@ -143,7 +143,7 @@ def skipped_of(records: Records) -> tuple[tuple[SkippedOffsets, ...], int]:
 def catch_up_of(status: Status, samples: Sequence[Sample], interval: float) -> CatchUp:
     """When the partitions that need nobody's help will be copied to their end; those that do are counted."""
     moving = [partition for partition in status.partitions if partition.state in PROGRESSING]
-    waiting = sum(partition.state not in PROGRESSING and partition.state != PAUSED for partition in status.partitions)
+    waiting = sum(partition.state not in PROGRESSING | INTENDED for partition in status.partitions)
     lag = None if status.unknown else total(partition.lag for partition in moving)
     return catch_up(samples, {partition.topic_partition for partition in moving}, lag, interval, waiting)
 

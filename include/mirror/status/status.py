@@ -18,6 +18,7 @@ UP_TO_DATE = "up to date"
 BEHIND = "behind"
 FIRST_SIGHT = "first sight"
 PAUSED = "paused"
+MOVED = "moved"
 DECIDED = "decided"
 OPEN_TRANSACTION = "open transaction"
 NO_REMOTE = "no remote partition"
@@ -31,6 +32,9 @@ FAILED = "failed"
 
 PROGRESSING = frozenset({UP_TO_DATE, BEHIND, FIRST_SIGHT, DECIDED})
 """The states of a partition that the next run serves without anybody's help."""
+
+INTENDED = frozenset({PAUSED, MOVED})
+"""The states of a partition that is not copied because a person wants it so."""
 
 STATES_OF_ERRORS = {
     "SourceGap": "gap",
@@ -74,6 +78,8 @@ class Observation:
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     oldest: Mapping[TopicPartition, int] = field(default_factory=dict)
     paused: Mapping[TopicPartition, str] = field(default_factory=dict)
+    moved: Mapping[str, str] = field(default_factory=dict)
+    """The topics that a cutover moved to the target, with the words that say so."""
     decided: Mapping[TopicPartition, str] = field(default_factory=dict)
     decisions: tuple[tuple[Decision, bool], ...] = ()
     """What people decided, oldest first, and whether it still counts."""
@@ -152,7 +158,7 @@ class Status:
     def lag(self) -> int | None:
         """The offsets that are not copied yet, over all partitions where that is known; None if it is known of none."""
         lags = [partition.lag for partition in self.partitions if partition.lag is not None]
-        return sum(lags) if lags or not self.partitions else None
+        return sum(lags) if lags or all(partition.state == MOVED for partition in self.partitions) else None
 
     @property
     def oldest_seconds(self) -> float | None:
@@ -215,7 +221,7 @@ def _partition(
         oldest_seconds=None if stamp is None else max(observation.time.timestamp() - stamp / 1000, 0.0),
         error=error.of_flow(observation.flow) if error else None,
         since=blocked.since if blocked else None,
-        note=observation.paused.get(tp) or observation.decided.get(tp, ""),
+        note=observation.moved.get(tp.topic) or observation.paused.get(tp) or observation.decided.get(tp, ""),
         written=record.writer if record else None,
         records=record.totals[0] if record else None,
         bytes=record.totals[1] if record else None,
@@ -236,10 +242,10 @@ def _state(
         return UNKNOWN
     if lane_of(*tp, observation.lanes) in observation.unreadable:
         return LEDGER_UNREADABLE
-    if tp in observation.paused:
-        return PAUSED
-    if tp in observation.decided:
-        return DECIDED
+    if tp.topic in observation.moved or (record is not None and record.moved is not None):
+        return MOVED
+    if tp in observation.paused or tp in observation.decided:
+        return PAUSED if tp in observation.paused else DECIDED
     if record is not None and record.blocked and record.blocked.offset == record.watermark:
         return BLOCKED
     if error is not None:

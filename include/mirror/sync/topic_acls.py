@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mirror.config.policies import topic_selection
 from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, RemoteNameUnusable
 from mirror.formats.columns import columns
 from mirror.kafka.acls import create_acls, topic_acls
@@ -18,6 +17,7 @@ from mirror.kafka.model import Acl
 from mirror.kafka.polling import until
 from mirror.policy import TopicSelection
 from mirror.policy.topic_names import unusable
+from mirror.sync.current_topics import current_selection
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
 from mirror.sync.write_fences import without_fences
@@ -110,7 +110,7 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
 
     Raises what concerns a whole cluster: AuthorizationRefused without the right to DESCRIBE the source's cluster or to ALTER the target's.
     """
-    selection = topic_selection(flow)
+    selection = current_selection(flow, target)
     read_acls = partial(topic_acls, target, flow.client("target", "admin"))
     source_acls = topic_acls(source, flow.client("source", "admin"))
     if source_acls is None:

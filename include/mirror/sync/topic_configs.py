@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mirror.config.policies import config_property_filter, topic_selection
+from mirror.config.policies import config_property_filter
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteConfigRefused
 from mirror.formats.columns import columns
 from mirror.kafka.model import Topic
@@ -17,6 +17,7 @@ from mirror.sync.config_diff import (
     configs_to_sync,
     kept_overrides,
 )
+from mirror.sync.current_topics import current_selection
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
 from mirror.sync.topic_diff import compare_topics
@@ -83,7 +84,7 @@ class _Sync:
         self._source = source
         self._target = target
         self._dry_run = dry_run
-        self._selection = topic_selection(flow)
+        self._selection = current_selection(flow, target)
         self._filter = config_property_filter(flow)
         self._errors: dict[str, MirrorError] = {}
 

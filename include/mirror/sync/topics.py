@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mirror.config.policies import config_property_filter, topic_selection
+from mirror.config.policies import config_property_filter
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
 from mirror.kafka.model import NewTopic, Topic
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 from mirror.policy import TopicSelection
 from mirror.sync.config_diff import configs_to_create
+from mirror.sync.current_topics import current_selection
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
 from mirror.sync.topic_diff import TopicChange, compare_topics, orphans
@@ -104,7 +105,7 @@ class _Refresh:
         self._source = source
         self._target = target
         self._dry_run = dry_run
-        self._selection = topic_selection(flow)
+        self._selection = current_selection(flow, target)
         self._errors: dict[str, MirrorError] = {}
 
     def run(self) -> RefreshTopicsResult:

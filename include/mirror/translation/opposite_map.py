@@ -1,7 +1,7 @@
 """The offset map of the opposite direction: where a reader of the copies goes on at the originals. Pure.
 
-A run says which source offsets became which target offsets, and read the other way round it says the same. What a map does not know, it does
-not know in either direction: a hole stays a hole, and an answer from it is early, never late:
+A run says which source offsets became which target offsets, and read the other way round it says the same. What a map does not know, it
+does not know in either direction: a hole stays a hole, and an answer from it is early, never late:
 
     forward    10 11 12 → 5 6 7 │ 30 31 → 14 15, thinned       translate(21) = 8
     opposite   5 6 7 → 10 11 12 │ 14 15 → 30 31, thinned       translate(9) = 13, the first source offset that may be unread there
@@ -72,6 +72,4 @@ def _is_told(record: LedgerRecord, part: Run) -> bool:
     if older is None:
         return True
     is_copied_once = end <= older.start or part.source >= older.end
-    return is_copied_once and all(
-        first_unread(part.target + ahead, record) >= part.source + ahead for ahead in (0, part.length)
-    )
+    return is_copied_once and all(first_unread(part.target + ahead, record) >= part.source + ahead for ahead in (0, part.length))

@@ -17,7 +17,7 @@ from mirror.alerts.limits import Limits
 from mirror.config import Flow
 from mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, Snapshots
 from mirror.status.snapshot_builder import GROUPS_SHARE
-from mirror.status.status import PAUSED, PROGRESSING, PartitionStatus
+from mirror.status.status import INTENDED, PROGRESSING, PartitionStatus
 from mirror.status.throughput import Throughput
 from mirror.web import metric_names as names
 from mirror.web.metric_names import FLOW_LABELS, METRICS, Metric
@@ -114,7 +114,7 @@ class _Rendering:
         self._set(names.LAST_COPY, status.written.time.timestamp() if status.written else None)
         for state, count in sorted(status.states.items()):
             self._set(names.PARTITIONS, count, state)
-        self._set(names.WAITING, sum(n for state, n in status.states.items() if state not in PROGRESSING and state != PAUSED))
+        self._set(names.WAITING, sum(n for state, n in status.states.items() if state not in PROGRESSING | INTENDED))
         self._set(names.THROTTLE, snapshot.throttle.bytes_per_second)
         for beat in snapshot.heartbeats:
             self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.age_seconds(self._now) or 0.0), "->".join(beat.path))

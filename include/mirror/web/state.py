@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from mirror.errors import ErrorReport, NextStep
 from mirror.errors.next_step import NOTHING
 from mirror.status.snapshot import FlowSnapshot
-from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, PartitionStatus, Status
+from mirror.status.status import GONE, INTENDED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
 from mirror.status.throughput import CatchUp
 from mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from mirror.web.auth import AirflowView
@@ -151,7 +151,7 @@ def _idle_partitions(status: Status) -> FlowState | None:
     )
 
 
-_INTENDED = {PAUSED, GONE}
+_INTENDED = INTENDED | {GONE}
 _NEXT_STEPS = {
     NO_REMOTE: "The next run of refresh-topics creates the remote partition; if it does not, its log says why.",
     NO_LEADER: "A broker of the source is down, or the partition has no leader there: look at the cluster.",

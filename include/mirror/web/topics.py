@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, TopicSnapshot
-from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
+from mirror.status.status import GONE, MOVED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
 from mirror.web.pagination import Key, Listing, Page, ordered, paged
 
 PREFIX = "t."
 PROBLEMS, BEHIND, SCHEMAS = "problems", "behind", "schemas"
 _WAITING = {OPEN_TRANSACTION, NO_REMOTE, NO_LEADER}
 """States that end without a person: by a producer, a broker, or the next `refresh-topics`."""
-_NOT_COPIED = {GONE, PAUSED, UNKNOWN}
+_NOT_COPIED = {GONE, MOVED, PAUSED, UNKNOWN}
 SHOWS = (PROBLEMS, BEHIND, SCHEMAS)
 
 

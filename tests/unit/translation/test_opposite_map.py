@@ -62,13 +62,13 @@ def test_a_run_reads_the_same_in_both_directions():
     assert opposite_map(OffsetMapped(opposite_map(forward))).runs == forward.offset_map.runs
 
 
-def OffsetMapped(offset_map):  # noqa: N802 — reads as the record of a map
+def OffsetMapped(offset_map):
     return ledger_record(offset_map=offset_map, watermark=offset_map.source_end, target_next=offset_map.target_end)
 
 
 class TwoLogs:
-    """Two clusters that keep a topic's name, between which one partition moves forth and back. `logs` hold records by their numbers, None for
-    an offset without one."""
+    """Two clusters that keep a topic's name, between which one partition moves forth and back. `logs` hold records by their numbers, and
+    None for an offset without one."""
 
     def __init__(self):
         self.logs = {"east": [], "west": []}

@@ -111,6 +111,14 @@ MIRROR = (
         "Whether heartbeats come at the exact interval, from Airflow's triggerer, instead of one with each run.",
         GROUP,
     ),
+    Property(
+        "mirror.way.back",
+        "BOOLEAN",
+        False,
+        "Whether the flow is the way back of the opposite one: it copies the topics alone that a cutover moved to its source. With it two "
+        "flows of opposite directions may keep topic names, and their records do not go round.",
+        GROUP,
+    ),
     Property("mirror.strict", "BOOLEAN", False, "Whether a property that nobody knows is an error instead of a notice.", GROUP),
     Property(
         "mirror.spark.connection",

@@ -47,6 +47,8 @@ class TranslatedGroups:
 
     offsets: tuple[GroupOffset, ...]
     errors: tuple[ErrorReport, ...] = ()
+    moved: frozenset[TopicPartition] = frozenset()
+    """Partitions of the source that a cutover moved to the target: groups read them there, and their positions here are of before."""
 
 
 def translate_groups(
@@ -73,7 +75,7 @@ def translate_groups(
     translated = sides.with_counted(
         translated, KnownPlaces(lambda: stored_checkpoints(context, target)) if known_places is None else known_places
     )
-    return TranslatedGroups(translated, tuple(error.report() for error in sides.errors))
+    return TranslatedGroups(translated, tuple(error.report() for error in sides.errors), sides.moved)
 
 
 def stored_checkpoints(context: GroupContext, target: Cluster) -> StoredCheckpoints:
@@ -121,6 +123,11 @@ class _Sides:
         self._ends = source.ends(existing, unlisted)
         self._leaderless = {tp for tp in existing if tp not in self._ends and tp.topic not in unlisted}
         self.errors += [*self._unusable.values(), *hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
+
+    @property
+    def moved(self) -> frozenset[TopicPartition]:
+        """The partitions that a cutover moved."""
+        return frozenset(tp for tp, record in self._ledger.records.items() if record.moved is not None)
 
     def translate(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         """Translates one committed offset."""
