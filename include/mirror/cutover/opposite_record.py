@@ -4,8 +4,8 @@
     source (east)     ─────────────────┤ watermark           ▲ target_next  ◄── appended by the way back
     target (west)     ─────────────────┤ target_next         ▼ watermark    ◄── written by producers
 
-What was copied ends at the same record on both sides, so the way back begins behind it on either. It never copies what came from the source,
-and the first direction, when the partition moves back, never what came from the way back.
+What was copied ends at the same record on both sides, so the way back begins behind it on either. It never copies what came from the
+source, and the first direction, when the partition moves back, never what came from the way back.
 """
 
 from dataclasses import replace
@@ -54,7 +54,7 @@ def opposite_record(
     )
     if ours is None:
         return opposite
-    kept = replace(
+    opposite = replace(
         opposite,
         start=ours.live_start,
         history=ours.history,
@@ -63,10 +63,10 @@ def opposite_record(
         covered=ours.covered,
     )
     if not joined:
-        return kept
-    flowed_back = (ours.watermark, kept.watermark)
+        return opposite
+    flowed_back = (ours.watermark, opposite.watermark)
     covered = merged((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
-    return caught_up(replace(kept, offset_map=_joined(ours.offset_map, record), covered=covered, older=ours.older))
+    return caught_up(replace(opposite, offset_map=_joined(ours.offset_map, record), covered=covered, older=ours.older))
 
 
 def _is_same(before: LedgerRecord, record: LedgerRecord) -> bool:

@@ -178,7 +178,7 @@ class MovedTopicsNotExcluded(MirrorError):
     runbook = Runbook(
         "A flow is to be handed back to MirrorMaker 2, and cutovers moved topics of it that MirrorMaker 2 would copy again.",
         "No. MirrorMaker 2 was told nothing.",
-        "Put the topics that the message names into the flow's `topics.exclude`, for the mirror and for MirrorMaker 2. Run `hand-back` again.",
+        "Put the topics that the message names into the flow's `topics.exclude`, for both mirrors. Run `hand-back` again.",
     )
 
     def __init__(self, flow: str, excluded: str, topics: tuple[str, ...]) -> None:

@@ -78,8 +78,8 @@ class LedgerRecord:
     taken over (0: none of ours stands behind the take-over), and `earlier` those of before. `start` is the first source offset that the
     copy is responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills
     wrote, into whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once
-    more. `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since. `moved`: the cutover since which the partition
-    is written on the target, so that nothing more of it is copied.
+    more. `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since. `moved`: the cutover since which the
+    partition is written on the target, so that nothing more of it is copied.
     """
 
     watermark: int

@@ -91,13 +91,16 @@ def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
         value["offset_map_pairs"] = pairs
     if record.older is not None:
         value["older"] = _older_document(record.older)
-    if record.moved is not None:
-        value["moved"] = _decided_document(record.moved)
-    if (closed := record.handed_back or record.moved) is not None:
-        value["handed_back"] = _decided_document(closed)
+    value |= _closed(record)
     if record.earlier != (0, 0):
         value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
     return value
+
+
+def _closed(record: LedgerRecord) -> dict[str, Any]:
+    """Since when nothing more of the partition is copied."""
+    marks = {"moved": record.moved, "handed_back": record.handed_back or record.moved}
+    return {name: _decided_document(mark) for name, mark in marks.items() if mark is not None}
 
 
 def decode(value: bytes, where: str) -> LedgerRecord:
@@ -168,8 +171,8 @@ def _map_in(fields: dict[str, Any]) -> OffsetMap:
 
 
 def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
-    """Mirrors that did not note it apart told it by the newest decision. A partition that was moved says so here as well: mirrors that do not
-    know `moved` leave it alone as one that was handed back."""
+    """Mirrors that did not note it apart told it by the newest decision. A partition that was moved says so here as well: mirrors that do
+    not know `moved` leave it alone as one that was handed back."""
     if "handed_back" in fields:
         closed = _decided(fields["handed_back"])
         return None if closed.decision == MOVED and "moved" in fields else closed

@@ -148,8 +148,8 @@ class Planning:
         )
 
     def _start(self, partition: SourceOffsets) -> StartPosition:
-        """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already, or a cutover
-        moved it to the source: then all that stands there was written since, but for what `open` noted in the ledger.
+        """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already, or a
+        cutover moved it to the source: then all that stands there was written since, but for what `open` noted in the ledger.
 
         One that was added since has no records that were meant to be left out; nor can it be told from one whose beginning did not come to
         be committed. So both begin at their earliest record: too much may be copied, but nothing is left out. Where somebody accepted

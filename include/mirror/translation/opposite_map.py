@@ -21,9 +21,9 @@ from mirror.translation.translate import first_unread
 
 def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
     """The map from target offsets to source offsets, of the target offsets from `since` on: another map knows those in front."""
-    kept: list[Run] = []
-    before, has_hole = None, False
-    floor = history_end(record)
+    runs: list[Run] = []
+    floor = 0 if since else history_end(record)
+    before, has_hole = None, floor > 0
     for part in _parts(record):
         has_hole |= part.thinned or (before is not None and _is_hole(record, before.source + before.length, part.source))
         before = part
@@ -34,12 +34,12 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
         else:
             begins = max(since, floor, part.target)
             ahead = begins - part.target
-            thinned = begins == floor > since or (has_hole and not ahead)
-            kept.append(Run(begins, part.source + ahead, part.length - ahead, thinned))
+            thinned = (has_hole and not ahead) or (ahead > 0 and begins == floor)
+            runs.append(Run(begins, part.source + ahead, part.length - ahead, thinned))
             has_hole = False
     end = before.source + before.length if before is not None else record.live_start
     behind = record.offset_map.thinned_behind or has_hole or _is_hole(record, end, record.watermark) or floor > record.offset_map.target_end
-    return OffsetMap().extended(kept).with_mark(behind)
+    return OffsetMap().extended(runs).with_mark(behind)
 
 
 def history_end(record: LedgerRecord) -> int:
