@@ -1,0 +1,236 @@
+"""`open`: from now on the wave's topics are written on the target. The flow copies no more of them, and the way back begins.
+
+In this order, so that whoever runs it again after it was killed anywhere goes on with what is left:
+
+    1. look          both sides have to end where the ledger says; nothing is changed until they do
+    2. note          the ends as of open: producers may write as soon as the step is done, so later ones are not looked at
+    3. ledger        every lane is fenced and its partitions are marked as moved: a copy under way ends, an old plan copies nothing
+    4. control       the topics are moved: plans leave them out
+    5. way back      the opposite flow's ledger goes on behind what was copied; then its topics have returned
+"""
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from mirror.copy.run import LANES_AT_ONCE, lane_task
+from mirror.cutover.findings import STOP, Finding, some, stop
+from mirror.cutover.move import Move
+from mirror.cutover.opening import (
+    Records,
+    SourceEnd,
+    ends_document,
+    offsets_document,
+    read_offsets,
+    source_findings,
+    stranger_findings,
+    target_findings,
+    unopened,
+)
+from mirror.cutover.opposite_flow import append_findings, opposite_flow
+from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.cutover.way_back import WayBack
+from mirror.decisions.in_force import Decisions, moment_after
+from mirror.errors import MirrorError
+from mirror.errors.next_step import of_the_flow
+from mirror.formats.control import MOVED, Decision
+from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.kafka.reader import BoundedReader
+from mirror.migration.lane_writer import write_lane
+from mirror.offsets.partition import TopicPartition, lane_of
+from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.plan.run import plan_without_work
+from mirror.plan.target_checks import RemotePartition, window
+from mirror.sync.flow_clusters import control_of
+
+SOURCE_LOST = "the source is lost: nothing flows back until the wave is moved back"
+
+
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Opens the wave. Raises what concerns a cluster as a whole; run again, it does what is left."""
+    return _Opening(move, notes, options).run()
+
+
+@dataclass
+class _Opening:
+    move: Move
+    notes: WaveNotes
+    options: StepOptions
+    findings: list[Finding] = field(default_factory=list)
+
+    def run(self) -> StepOutcome:
+        """All of it."""
+        flow, target = self.move.flow, self.move.sides.target
+        self.control = control_of(flow, target)
+        self.decisions = read_decisions(flow, self.control, dry_run=True)
+        self.ledger_id, view = read_ledger(flow, target, self.control, self.decisions, dry_run=True)
+        for unreadable in view.unreadable.values():
+            raise unreadable
+        self.way_back, why_not = self._way_back()
+        names = self.move.topics.names
+        partitions = [tp for tp in view.records if tp.topic in names] if self._is_failover else self.move.source_partitions()
+        if not partitions:
+            said = "The wave has no partitions that the flow knows."
+            self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
+        left = unopened(view.records, partitions)
+        self._look(view.records, left)
+        if self._is_stopped:
+            return ended(OPEN, tuple(self.findings))
+        facts = self._facts(view.records, partitions, left)
+        if self.options.dry_run:
+            return ended(OPEN, tuple(self.findings), self._lines(partitions, why_not, would=True), facts)
+        self.notes.keep(OPEN, facts)
+        closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, left)}
+        if self.findings:
+            return ended(OPEN, tuple(self.findings), facts=facts)
+        self._move()
+        if self.way_back is not None:
+            self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
+            self.way_back.begin(closed, read_offsets(facts["way_back_ends"]))
+        done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
+        return ended(OPEN, (), self._lines(partitions, why_not, would=False), done)
+
+    # ------------------------------------------------------------ looking
+
+    @property
+    def _is_stopped(self) -> bool:
+        return any(finding.kind == STOP for finding in self.findings)
+
+    @property
+    def _is_failover(self) -> bool:
+        return self.options.mode == FAILOVER
+
+    def _way_back(self) -> tuple[WayBack | None, str]:
+        """The way back, or why there is none."""
+        flow, sides = self.move.flow, self.move.sides
+        if self._is_failover:
+            return None, SOURCE_LOST
+        opposite = opposite_flow(flow, self.move.topics.names)
+        if opposite is None:
+            return None, f"no flow {flow.target}->{flow.source} is enabled"
+        if not opposite.topics:
+            return None, f"{opposite.flow.name} replicates none of the wave's topics"
+        self.findings += append_findings(opposite, flow)
+        way_back = WayBack(opposite, sides.target, sides.source, self.options)
+        way_back.check()
+        return way_back, ""
+
+    def _look(self, records: Records, left: Collection[TopicPartition]) -> None:
+        """Whether both sides of the partitions end where the ledger says. After a failover nobody can ask the source, and the copy ends
+        where it ends."""
+        if self._is_failover:
+            return
+        topics = self.move.sides.source.topics({tp.topic for tp in left})
+        logs = self.move.sides.source.log_offsets(left)
+        self.findings += source_findings(records, {tp: SourceEnd(topics[tp.topic].id, logs.get(tp)) for tp in left})
+        known = [tp for tp in left if tp in records]
+        remotes = self._remotes(known)
+        self.findings += target_findings(remotes, records)
+        if not self._is_stopped:
+            self.findings += stranger_findings(self._strangers(remotes, records))
+
+    def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
+        target = self.move.sides.target
+        places = {tp: self.move.remote(tp) for tp in partitions}
+        topics, logs = target.topics({place.topic for place in places.values()}), target.log_offsets(places.values())
+        return [
+            RemotePartition(tp, place.topic, topics.get(place.topic), 1, *(logs[place][:3] if place in logs else (-1, -1, -1)))
+            for tp, place in places.items()
+        ]
+
+    def _strangers(self, remotes: Collection[RemotePartition], records: Records) -> dict[TopicPartition, int]:
+        """The first visible record behind ours, by remote partition; topics that are merged with others' records may have some."""
+        flow, context = self.move.flow, self.move.context
+        windows = {
+            TopicPartition(remote.remote, remote.source.partition): place
+            for remote in remotes
+            if (place := window(remote, records[remote.source])) is not None
+            and flow.per_topic("mirror.on.unexplained.target", remote.source.topic) != "append"
+        }
+        if not windows:
+            return {}
+        refused: dict[str, MirrorError] = {}
+        first = BoundedReader(flow.target, context.clients.target_consumer).first_visible(windows, context.request_seconds, refused)
+        for error in refused.values():
+            raise error
+        return {tp: message.offset() or 0 for tp, message in first.items()}
+
+    def _facts(self, records: Records, partitions: Collection[TopicPartition], left: Collection[TopicPartition]) -> dict[str, Any]:
+        """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since."""
+        noted = self.notes.of_step(OPEN)
+        if len(left) < len(partitions) and "way_back_ends" in noted:
+            back: Mapping[str, Any] = noted["way_back_ends"]
+        else:
+            back = offsets_document(self.way_back.ends() if self.way_back is not None else {})
+        return {"ends": ends_document(records, partitions), "way_back_ends": dict(back)}
+
+    # ------------------------------------------------------------ writing
+
+    def _close(self, looked_at: Records, left: Collection[TopicPartition]) -> Records:
+        """Marks the partitions in the ledger, behind a fence; gives their records. One that was copied since it was looked at is a
+        finding, and is not marked."""
+        flow, sides = self.move.flow, self.move.sides
+        source_id = next(iter(looked_at.values())).source_cluster_id if self._is_failover else sides.source.cluster_id()
+        plan = plan_without_work(flow, source_id, sides.target.cluster_id(), self.ledger_id, self.decisions)
+        decided = Decided.of(self._decision(None, looked_at))
+        lanes = flow.value("mirror.lanes")
+        by_lane: dict[int, list[TopicPartition]] = {}
+        for tp in left:
+            by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
+        copied: set[TopicPartition] = set()
+
+        def one(lane: int) -> Records:
+            """The records of a lane's partitions, marked."""
+
+            def change(before: Records, writer: Writer) -> Records:
+                same = {tp: before[tp] for tp in by_lane[lane] if tp in before and _place(before[tp]) == _place(looked_at[tp])}
+                copied.update(tp for tp in by_lane[lane] if tp not in same)
+                return {tp: replace(record, moved=record.moved or decided, writer=writer) for tp, record in same.items()}
+
+            return write_lane(lane_task(flow, plan, lane, OPEN), change)
+
+        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+            closed = {tp: record for records in threads.map(one, sorted(by_lane)) for tp, record in records.items()}
+        if copied:
+            said = f"A copy went on in {len(copied)} partitions while the wave was opened: {some(sorted(copied))}."
+            self.findings.append(stop("copied-meanwhile", said, "See who writes to the source, and run the wave again."))
+        return closed
+
+    def _move(self) -> None:
+        """The topics are moved, as the control topic says to every plan from now on."""
+        moved = [topic for topic in self.move.topics.names if self.decisions.moved(topic) is None]
+        if moved:
+            self.decisions = Decisions(self.control.read())  # the wave's own notes stand there since
+            self.control.write_next([self._decision(topic, {}) for topic in moved])
+
+    def _decision(self, topic: str | None, records: Records) -> Decision:
+        """That a topic is moved, later than all that was decided in either direction."""
+        options, now = self.options, datetime.now(UTC)
+        when = moment_after(self.decisions, records.values(), now)
+        if self.way_back is not None:
+            when = max(when, moment_after(*self.way_back.newest(), now))
+        return Decision(MOVED, options.who, when, options.reason, topic=topic, wave=options.wave)
+
+    # ------------------------------------------------------------ the answer
+
+    def _begun(self) -> str:
+        assert self.way_back is not None
+        return self.way_back.opposite.flow.name
+
+    def _lines(self, partitions: Collection[TopicPartition], why_not: str, would: bool) -> tuple[str, ...]:
+        verb, topics = ("would be" if would else "are"), len(self.move.topics.names)
+        flow = self.move.flow
+        lines = [f"{topics} topics with {len(partitions)} partitions {verb} moved to {flow.target}; {flow.name} copies no more of them."]
+        if self.way_back is None:
+            return (*lines, f"Nothing flows back: {why_not}.")
+        opposite = self.way_back.opposite
+        lines.append(f"What is produced on {flow.target} from now on flows back by {opposite.flow.name}.")
+        if opposite.left:
+            lines.append(f"Of {some(opposite.left)} nothing flows back: {opposite.flow.name} does not replicate them.")
+        return tuple(lines)
+
+
+def _place(record: LedgerRecord) -> tuple[int, int]:
+    return record.watermark, record.target_next

@@ -1,0 +1,103 @@
+"""What has to hold before a wave is opened: every partition is copied to the source's very end, and nothing else stands on the target. Pure.
+
+         source                                target
+copied ──────┤ watermark = end      copied ──────┤ target_next ├─ our marker at most ─┤ end
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mirror.cutover.findings import Finding, of_error, some, stop
+from mirror.errors import MirrorError
+from mirror.errors.next_step import of_the_flow
+from mirror.formats.ledger import LedgerRecord
+from mirror.kafka.model import LogOffsets
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.target_checks import RemotePartition, availability, continuity, hidden
+
+Records = Mapping[TopicPartition, LedgerRecord]
+
+
+@dataclass(frozen=True)
+class SourceEnd:
+    """A partition of the source as it is now."""
+
+    topic_id: str
+    log: LogOffsets | None
+
+
+def unopened(records: Records, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+    """The partitions that the ledger does not have as moved yet."""
+    return [tp for tp in partitions if (record := records.get(tp)) is None or record.moved is None]
+
+
+def source_findings(records: Records, ends: Mapping[TopicPartition, SourceEnd]) -> Iterator[Finding]:
+    """What is said against partitions whose copy does not end where the source does."""
+    unknown = [tp for tp in ends if tp not in records]
+    if unknown:
+        said = f"Of {len(unknown)} partitions the ledger knows nothing: {some(unknown)}."
+        yield stop("not-copied-yet", said, of_the_flow("copy"), " takes them in; then run the wave again.")
+    behind = [(tp, why) for tp, end in sorted(ends.items()) if tp in records and (why := _behind(records[tp], end))]
+    if behind:
+        said = f"{len(behind)} partitions are not copied to the source's end: {some([f'{tp} {why}' for tp, why in behind])}."
+        yield stop("not-copied-to-the-end", said, "See who still writes to the source, fence the wave, and let the last copy run again.")
+
+
+def _behind(record: LedgerRecord, end: SourceEnd) -> str:
+    """Why a partition is not copied to its end; empty if it is."""
+    if record.handed_back is not None:
+        return "(MirrorMaker 2 mirrors it)"
+    if end.log is None or min(end.log.stable, end.log.end) < 0:
+        return "(it has no leader)"
+    if record.source_topic_id != end.topic_id:
+        return "(the topic was created anew)"
+    if end.log.stable < end.log.end:
+        return f"(a transaction is open from {end.log.stable} on)"
+    return "" if record.watermark == end.log.end else f"(copied up to {record.watermark}, and the source ends at {end.log.end})"
+
+
+def target_findings(remotes: Iterable[RemotePartition], records: Records) -> Iterator[Finding]:
+    """What is said against remote partitions that are not as the ledger left them, as far as it shows without reading them."""
+    for remote in remotes:
+        record = records[remote.source]
+        error: MirrorError | None = availability(remote) or continuity(remote, record) or hidden(remote, record)
+        if error is not None:
+            yield of_error(error.report())
+        elif remote.last_stable < remote.end:
+            said = f"{remote.remote}-{remote.source.partition}: a transaction is open from {remote.last_stable} on."
+            yield stop("target-written", said, "Stop who writes there until the wave is open.", topic=remote.source.topic)
+
+
+def stranger_findings(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]:
+    """What is said of records that stand behind ours. `visible`: the first one's offset, by remote partition."""
+    if visible:
+        places = some([f"{remote}@{offset}" for remote, offset in sorted(visible.items())])
+        said = f"Behind what was copied stand records of somebody else: {places}. Producers write to the target before the wave is open."
+        yield stop(
+            "target-written", said, "Stop them until the wave is open. Their records have to go, or the topic has to be copied anew."
+        )
+
+
+def ends_document(records: Records, partitions: Collection[TopicPartition]) -> dict[str, Any]:
+    """Where both sides ended when the wave was opened, as columns: behind the last source offset, and behind our last record."""
+    rows = sorted(tp for tp in partitions if tp in records)
+    return {
+        "topic": [tp.topic for tp in rows],
+        "partition": [tp.partition for tp in rows],
+        "source_end": [records[tp].watermark for tp in rows],
+        "target_end": [records[tp].target_next for tp in rows],
+    }
+
+
+def offsets_document(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
+    """Offsets by partition, as columns."""
+    rows = sorted(offsets)
+    columns = {"topic": [tp.topic for tp in rows], "partition": [tp.partition for tp in rows], "end": [offsets[tp] for tp in rows]}
+    return columns
+
+
+def read_offsets(document: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """The opposite of `offsets_document`."""
+    rows = zip(document.get("topic", ()), document.get("partition", ()), document.get("end", ()), strict=True)
+    return {TopicPartition(topic, partition): end for topic, partition, end in rows}

@@ -1,0 +1,79 @@
+"""The way back of a wave: the flow of the opposite direction, if the configuration has one, and what it copies once the wave is open."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirror.config import load
+from mirror.config.load import CONFIG_VARIABLE, paths_of
+from mirror.config.policies import topic_selection
+from mirror.cutover.findings import Finding, stop
+from mirror.errors import UsageError
+from mirror.errors.next_step import of_the_flow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class OppositeFlow:
+    """The flow of the opposite direction with the wave's topics that it copies.
+
+    `same`: topics that have one name on both clusters in both directions: the way back goes on behind what was copied. `own`: topics
+    that producers begin anew on the target, under the name that they had on the source; the remote topics of this flow never flow back.
+    `left`: topics that the opposite flow does not replicate.
+    """
+
+    flow: "Flow"
+    same: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """All that it copies."""
+        return (*self.same, *self.own)
+
+
+def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
+    """The flow of the opposite direction; None if none is enabled. Raises ConfigurationError if there is one, and it is wrong."""
+    name = f"{flow.target}->{flow.source}"
+    try:
+        opposite = load(_paths(flow)).flow(name)
+    except UsageError:
+        return None
+    here, there = topic_selection(flow), topic_selection(opposite)
+    taken = [topic for topic in topics if there.topic_filter.should_replicate(topic) and there.takes(topic)]
+    same = tuple(topic for topic in taken if here.remote(topic) == topic == there.remote(topic))
+    own = tuple(topic for topic in taken if topic not in same)
+    return OppositeFlow(opposite, same, own, tuple(topic for topic in topics if topic not in taken))
+
+
+def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
+    """What is said against a way back through topics that others may write to as well: nobody knows there which records came from where."""
+    merged = [
+        (topic, each)
+        for topic in opposite.same
+        for each in (flow, opposite.flow)
+        if each.per_topic("mirror.on.unexplained.target", topic) == "append"
+    ]
+    return [
+        stop(
+            "way-back-of-merged-topic",
+            f"{topic}: {each.name} merges it with records of others (mirror.on.unexplained.target=append), so nobody can tell what would "
+            "have to flow back.",
+            f"Leave it out of {opposite.flow.name}, or take append away, and plan the wave again: ",
+            of_the_flow("cutover plan"),
+            topic=topic,
+        )
+        for topic, each in merged
+    ]
+
+
+def _paths(flow: "Flow") -> "list[Path]":
+    """The files that the flow's own is one of."""
+    configured = paths_of(os.environ.get(CONFIG_VARIABLE, ""))
+    own = paths_of(flow.file)
+    return configured if set(own) <= set(configured) else own
