@@ -10,6 +10,7 @@ import pytest
 
 from mirror.copy import lane_protocol
 from mirror.copy import publish as publishing
+from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.model import LaneResult
 from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process, lane_task
@@ -21,7 +22,6 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import LogEnd
 from mirror.kafka.reader import BoundedReader, Ranges
 from mirror.kafka.stored_records import stored_records
-from mirror.migration.lane_writer import Records, write_lane
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan

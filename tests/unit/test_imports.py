@@ -34,6 +34,7 @@ CUTOVER_ADAPTERS = {
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {"mirror.audit.model", "mirror.kafka.model", "mirror.status.status", "mirror.sync.config_diff"}
+VALUES_AND_COMPARISONS = {"mirror.kafka.model", "mirror.plan.target_checks", "mirror.status.status", "mirror.sync.config_diff"}
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
 """The page runs inside Airflow's api-server; this one module of it knows that."""

@@ -55,6 +55,7 @@ FLOW_CLASSES = {
     "FlowPage",
     "FlowProblem",
     "FlowSnapshot",
+    "OppositeFlow",
     "FlowState",
     "FlowSummary",
     "FlowSnapshotBuilder",

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from mirror.copy.lane_writer import write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.cutover.findings import STOP, Finding, some, stop
 from mirror.cutover.move import Move
-from mirror.cutover.opening import (
+from mirror.cutover.opposite_flow import append_findings, opposite_flow
+from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.cutover.wave_ends import (
     Records,
     SourceEnd,
     ends_document,
@@ -29,8 +32,6 @@ from mirror.cutover.opening import (
     target_findings,
     unopened,
 )
-from mirror.cutover.opposite_flow import append_findings, opposite_flow
-from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.way_back import WayBack
 from mirror.decisions.in_force import Decisions, moment_after
 from mirror.errors import MirrorError
@@ -38,7 +39,6 @@ from mirror.errors.next_step import of_the_flow
 from mirror.formats.control import MOVED, Decision
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.kafka.reader import BoundedReader
-from mirror.migration.lane_writer import write_lane
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.run import plan_without_work
@@ -74,15 +74,15 @@ class _Opening:
         if not partitions:
             said = "The wave has no partitions that the flow knows."
             self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
-        left = unopened(view.records, partitions)
-        self._look(view.records, left)
+        remaining = unopened(view.records, partitions)
+        self._look(view.records, remaining)
         if self._is_stopped:
             return ended(OPEN, tuple(self.findings))
-        facts = self._facts(view.records, partitions, left)
+        facts = self._facts(view.records, partitions, remaining)
         if self.options.dry_run:
             return ended(OPEN, tuple(self.findings), self._lines(partitions, why_not, would=True), facts)
         self.notes.keep(OPEN, facts)
-        closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, left)}
+        closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, remaining)}
         if self.findings:
             return ended(OPEN, tuple(self.findings), facts=facts)
         self._move()
@@ -117,16 +117,16 @@ class _Opening:
         way_back.check()
         return way_back, ""
 
-    def _look(self, records: Records, left: Collection[TopicPartition]) -> None:
+    def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
         """Whether both sides of the partitions end where the ledger says. After a failover nobody can ask the source, and the copy ends
         where it ends."""
         if self._is_failover:
             return
-        topics = self.move.sides.source.topics({tp.topic for tp in left})
-        logs = self.move.sides.source.log_offsets(left)
-        self.findings += source_findings(records, {tp: SourceEnd(topics[tp.topic].id, logs.get(tp)) for tp in left})
-        known = [tp for tp in left if tp in records]
-        remotes = self._remotes(known)
+        topics = self.move.sides.source.topics({tp.topic for tp in remaining})
+        logs = self.move.sides.source.log_offsets(remaining)
+        self.findings += source_findings(records, {tp: SourceEnd(topics[tp.topic].id, logs.get(tp)) for tp in remaining})
+        in_ledger = [tp for tp in remaining if tp in records]
+        remotes = self._remotes(in_ledger)
         self.findings += target_findings(remotes, records)
         if not self._is_stopped:
             self.findings += stranger_findings(self._strangers(remotes, records))
@@ -157,10 +157,10 @@ class _Opening:
             raise error
         return {tp: message.offset() or 0 for tp, message in first.items()}
 
-    def _facts(self, records: Records, partitions: Collection[TopicPartition], left: Collection[TopicPartition]) -> dict[str, Any]:
+    def _facts(self, records: Records, partitions: Collection[TopicPartition], remaining: Collection[TopicPartition]) -> dict[str, Any]:
         """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since."""
         noted = self.notes.of_step(OPEN)
-        if len(left) < len(partitions) and "way_back_ends" in noted:
+        if len(remaining) < len(partitions) and "way_back_ends" in noted:
             back: Mapping[str, Any] = noted["way_back_ends"]
         else:
             back = offsets_document(self.way_back.ends() if self.way_back is not None else {})
@@ -168,7 +168,7 @@ class _Opening:
 
     # ------------------------------------------------------------ writing
 
-    def _close(self, looked_at: Records, left: Collection[TopicPartition]) -> Records:
+    def _close(self, looked_at: Records, remaining: Collection[TopicPartition]) -> Records:
         """Marks the partitions in the ledger, behind a fence; gives their records. One that was copied since it was looked at is a
         finding, and is not marked."""
         flow, sides = self.move.flow, self.move.sides
@@ -177,7 +177,7 @@ class _Opening:
         decided = Decided.of(self._decision(None, looked_at))
         lanes = flow.value("mirror.lanes")
         by_lane: dict[int, list[TopicPartition]] = {}
-        for tp in left:
+        for tp in remaining:
             by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
         copied: set[TopicPartition] = set()
 
@@ -227,8 +227,8 @@ class _Opening:
             return (*lines, f"Nothing flows back: {why_not}.")
         opposite = self.way_back.opposite
         lines.append(f"What is produced on {flow.target} from now on flows back by {opposite.flow.name}.")
-        if opposite.left:
-            lines.append(f"Of {some(opposite.left)} nothing flows back: {opposite.flow.name} does not replicate them.")
+        if opposite.not_replicated:
+            lines.append(f"Of {some(opposite.not_replicated)} nothing flows back: {opposite.flow.name} does not replicate them.")
         return tuple(lines)
 
 

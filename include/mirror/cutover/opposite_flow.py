@@ -23,13 +23,13 @@ class OppositeFlow:
 
     `same`: topics that have one name on both clusters in both directions: the way back goes on behind what was copied. `own`: topics
     that producers begin anew on the target, under the name that they had on the source; the remote topics of this flow never flow back.
-    `left`: topics that the opposite flow does not replicate.
+    `not_replicated`: topics that the opposite flow does not replicate.
     """
 
     flow: "Flow"
     same: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    not_replicated: tuple[str, ...] = ()
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -54,21 +54,21 @@ def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
 def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
     """What is said against a way back through topics that others may write to as well: nobody knows there which records came from where."""
     merged = [
-        (topic, each)
+        (topic, merging)
         for topic in opposite.same
-        for each in (flow, opposite.flow)
-        if each.per_topic("mirror.on.unexplained.target", topic) == "append"
+        for merging in (flow, opposite.flow)
+        if merging.per_topic("mirror.on.unexplained.target", topic) == "append"
     ]
     return [
         stop(
             "way-back-of-merged-topic",
-            f"{topic}: {each.name} merges it with records of others (mirror.on.unexplained.target=append), so nobody can tell what would "
+            f"{topic}: {merging.name} merges it with records of others (mirror.on.unexplained.target=append), so nobody knows what would "
             "have to flow back.",
             f"Leave it out of {opposite.flow.name}, or take append away, and plan the wave again: ",
             of_the_flow("cutover plan"),
             topic=topic,
         )
-        for topic, each in merged
+        for topic, merging in merged
     ]
 
 

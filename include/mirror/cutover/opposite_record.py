@@ -81,10 +81,10 @@ def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
     return not is_decided and record.older is None and history_end(record) <= before.watermark
 
 
-def _joined(known: OffsetMap, record: LedgerRecord) -> OffsetMap:
+def _joined(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
     """The map from before the direction changed, and what flowed back since."""
-    back = opposite_map(record, since=known.source_end)
-    return known.extended(back.runs).with_mark(back.thinned_behind or (not back.runs and known.thinned_behind))
+    back = opposite_map(record, since=former.source_end)
+    return former.extended(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
 
 
 def _skips(record: LedgerRecord, since: int) -> bool:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from mirror.config.policies import topic_selection
+from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.opposite_record import opposite_record
@@ -22,7 +23,6 @@ from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import LogOffsets, Topic
-from mirror.migration.lane_writer import Records, write_lane
 from mirror.offsets.map import OffsetMap
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.internal_topics import read_decisions, read_ledger
@@ -112,12 +112,12 @@ class WayBack:
 
         return {tp: change_of(tp, record) for tp, record in partitions.items()}
 
-    def _first_seen(self, known: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> "Changes":
+    def _first_seen(self, in_ledger: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> "Changes":
         """For topics that producers begin themselves: the first record of partitions that are there, and no mark on those that flowed
         before. Where the flow begins at the earliest record, or the topic is not there yet, its own first sight is right."""
         names = {*topics} & {*self.opposite.own}
-        changes: Changes = {tp: _unmarked for tp, record in known.items() if tp.topic in names and record.moved is not None}
-        new = [tp for tp in ends if tp.topic in names and tp not in known and self._start(tp) != EARLIEST]
+        changes: Changes = {tp: _unmarked for tp, record in in_ledger.items() if tp.topic in names and record.moved is not None}
+        new = [tp for tp in ends if tp.topic in names and tp not in in_ledger and self._start(tp) != EARLIEST]
         if not new:
             return changes
         remotes = self._remotes({tp.topic for tp in new})
@@ -180,8 +180,8 @@ class WayBack:
             """How many records of a lane were written."""
 
             def change(before: Records, writer: Writer) -> Records:
-                made = {tp: of_partition(before.get(tp), writer) for tp, of_partition in by_lane[lane].items()}
-                return {tp: record for tp, record in made.items() if record is not None}
+                changed = {tp: of_partition(before.get(tp), writer) for tp, of_partition in by_lane[lane].items()}
+                return {tp: record for tp, record in changed.items() if record is not None}
 
             return len(write_lane(lane_task(self.opposite.flow, plan, lane, "open"), change))
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from mirror.config import Flow
 from mirror.config.validate import check_readable
+from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.decisions.apply import is_applied
 from mirror.decisions.in_force import Decisions, moment_after
@@ -24,7 +25,6 @@ from mirror.kafka.model import NewTopic, Topic
 from mirror.kafka.polling import until
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.migration.connect import MirrorMaker, require_stopped, stored_offsets
-from mirror.migration.lane_writer import Records, write_lane
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger

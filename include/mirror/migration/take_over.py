@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from mirror.config import Flow
 from mirror.config.validate import check_readable
+from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.decisions.apply import caught_up
 from mirror.decisions.in_force import moment_after
@@ -20,7 +21,6 @@ from mirror.kafka.cluster import Cluster
 from mirror.migration.connect import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
 from mirror.migration.evidence import Mm2Partition, locate
 from mirror.migration.hand_back import used_up
-from mirror.migration.lane_writer import Records, write_lane
 from mirror.migration.mm2_state import TakeOverSurvey, survey_partitions
 from mirror.migration.model import Ambiguous, Position
 from mirror.migration.tail_match import taken_map

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from mirror.config.resolved_flow import ClientSettings
+from mirror.copy.lane_writer import write_lane
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, LedgerMissing, UnexpectedOffset
 from mirror.formats.control import HANDED_BACK
 from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import Decided
 from mirror.migration import lane_writer
-from mirror.migration.lane_writer import write_lane
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_brokers import BOTH_SERVERS, DEPOSED, LEDGER, Brokers, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.ledger_records import ledger_record

@@ -1,4 +1,4 @@
-"""What has to hold before a wave is opened: every partition is copied to the source's very end, and nothing else stands on the target. Pure.
+"""What has to hold before a wave is opened: it is copied to the source's very end, and nothing else stands on the target. Pure.
 
          source                                target
 copied ──────┤ watermark = end      copied ──────┤ target_next ├─ our marker at most ─┤ end
@@ -93,8 +93,7 @@ def ends_document(records: Records, partitions: Collection[TopicPartition]) -> d
 def offsets_document(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
     """Offsets by partition, as columns."""
     rows = sorted(offsets)
-    columns = {"topic": [tp.topic for tp in rows], "partition": [tp.partition for tp in rows], "end": [offsets[tp] for tp in rows]}
-    return columns
+    return {"topic": [tp.topic for tp in rows], "partition": [tp.partition for tp in rows], "end": [offsets[tp] for tp in rows]}
 
 
 def read_offsets(document: Mapping[str, Any]) -> dict[TopicPartition, int]:

@@ -1,0 +1,68 @@
+"""Both directions between two clusters, and the step `open` of a wave as a person would come to it: copied to the end, nobody writing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirror.config import load
+from mirror.cutover.move import move_of
+from mirror.cutover.open_wave import step
+from mirror.cutover.steps import StepOptions, StepOutcome
+from mirror.cutover.wave import Wave
+from services.flows import ClusterPair
+from services.oracle import Oracle
+from tests.integration.conftest import Mirroring
+from tests.waiting import ADMIN_TIMEOUT_MS
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+
+class Killed(BaseException):
+    """The process is gone at this very place."""
+
+
+@dataclass
+class Notes:
+    """What the control topic keeps of a wave; `writes` counts all that was written, here and elsewhere."""
+
+    facts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def of_step(self, step: str) -> Mapping[str, Any]:
+        return self.facts.get(step, {})
+
+    def keep(self, step: str, facts: Mapping[str, Any]) -> None:
+        self.facts[step] = facts
+
+
+@dataclass
+class BothWays:
+    """A flow, its opposite, and moves of topics between the clusters of both."""
+
+    there: Mirroring
+    back: Mirroring
+    notes: dict[str, Notes] = field(default_factory=dict)
+
+    def open(self, mirroring: Mirroring, *topics: str, dry_run: bool = False, anew: bool = True) -> StepOutcome:
+        """Opens a wave of these topics; `anew` False: the same wave once more, with what was noted of it."""
+        notes = self.notes.setdefault(mirroring.flow.name, Notes()) if not anew else Notes()
+        self.notes[mirroring.flow.name] = notes
+        options = StepOptions("wave-1", "a person", "a test", dry_run=dry_run)
+        with move_of(mirroring.flow, Wave(topics)) as move:
+            return step(move, notes, options)
+
+
+def both_ways(pair: ClusterPair, oracle: Oracle, extra: Mapping[str, str] | None = None, *, names_kept: bool = True) -> BothWays:
+    """Both flows of a pair with four and three lanes, in one file."""
+    opposite = f"{pair.target}->{pair.source}"
+    lines = {
+        "source->target.mirror.lanes": "4",
+        "admin.timeout.ms": ADMIN_TIMEOUT_MS,
+        f"{opposite}.enabled": "true",
+        f"{opposite}.topics": f".*-{pair.mark}",
+        f"{opposite}.mirror.lanes": "3",
+        **({"replication.policy.class": IDENTITY, f"{opposite}.mirror.way.back": "true"} if names_kept else {}),
+        **{name.replace("target->source", opposite): value for name, value in (extra or {}).items()},
+    }
+    configuration = load([pair.properties(extra=lines)])
+    backwards = ClusterPair(pair.target, pair.source, pair.target_bootstrap, pair.source_bootstrap, pair.mark, pair.directory)
+    return BothWays(Mirroring(pair, oracle, configuration.flow(pair.flow)), Mirroring(backwards, oracle, configuration.flow(opposite)))
