@@ -192,6 +192,23 @@ class MovedTopicsNotExcluded(MirrorError):
         self.topics = topics
 
 
+class WayBackHandedBack(MirrorError):
+    """Raised when a way back (mirror.way.back) is to be handed back: MirrorMaker 2 would copy everything, and records would go round."""
+
+    runbook = Runbook(
+        "A flow that copies moved topics alone (`mirror.way.back`) is to be handed back to MirrorMaker 2, which has nothing like it.",
+        "No. MirrorMaker 2 was told nothing.",
+        "Move the topics back by a wave in the other direction, then hand back the flow that copies them since.",
+    )
+
+    def __init__(self, flow: str) -> None:
+        super().__init__(
+            f"{flow} is a way back (mirror.way.back=true). MirrorMaker 2 would copy all of its topics, and they would go round for ever. "
+            "Nothing was handed back.",
+            next="Move its topics back by a wave of this flow first; then hand back the flow of the other direction.",
+        )
+
+
 class CopyUnderWay(MirrorError):
     """Raised when a flow is to be handed back while a run of its copy has a transaction open."""
 

@@ -10,12 +10,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mirror.config import Flow
+from mirror.config.policies import topic_selection
 from mirror.config.validate import check_readable
 from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.decisions.apply import is_applied
 from mirror.decisions.in_force import Decisions, moment_after
-from mirror.errors import AuthorizationRefused, CopyUnderWay, ErrorReport, KafkaFailure, MirrorError, NothingToHandBack, named_with
+from mirror.errors import (
+    AuthorizationRefused,
+    CopyUnderWay,
+    ErrorReport,
+    KafkaFailure,
+    MirrorError,
+    MovedTopicsNotExcluded,
+    NothingToHandBack,
+    WayBackHandedBack,
+    named_with,
+)
 from mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
 from mirror.formats.control import HANDED_BACK, RESTART, Decision
 from mirror.formats.ledger import Decided, Writer
@@ -85,6 +96,19 @@ def used_up(records: Records, decisions: Decisions) -> tuple[str, ...]:
         f"{tp}: not done, and used up by the take-over: {decision}. Decide again if it is still wanted."
         for tp, decision in _waiting(records, decisions)
     )
+
+
+def require_excluded(flow: Flow, decisions: Decisions) -> None:
+    """Raises WayBackHandedBack for a way back, and MovedTopicsNotExcluded if MirrorMaker 2 would copy a topic that was moved: it knows
+    neither."""
+    if flow.value("mirror.way.back"):
+        raise WayBackHandedBack(flow.name)
+    selection = topic_selection(flow)
+    moved = tuple(topic for topic in sorted(decisions.moved_topics) if selection.takes(topic))
+    if moved:
+        raise MovedTopicsNotExcluded(
+            flow.name, ",".join([*flow.value("topics.exclude"), *(topic.replace(".", "[.]") for topic in moved)]), moved
+        )
 
 
 def _waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
@@ -165,6 +189,7 @@ class _HandBack:
         flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
         require_stopped(flow, self._maker)
         decisions = read_decisions(flow, self._control, dry_run=True)
+        require_excluded(flow, decisions)
         records: Records = {}
         ledger_id = ""
         if ledger_of(flow, self._target).topic_id() is not None:
@@ -177,6 +202,7 @@ class _HandBack:
             raise NothingToHandBack(flow.name)
         self._require_silence(records)
         notices = not_acted_on(records, decisions)  # while the ledger tells: behind the fence everything counts as done
+        records = {tp: record for tp, record in records.items() if record.moved is None}
         going = resume_offsets(flow, self._source, records)  # if that fails, it is to fail before anything is written
         if not dry_run:
             plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
@@ -217,7 +243,8 @@ class _HandBack:
         bring it, and gives what it says then."""
 
         def change(before: Records, writer: Writer) -> Records:
-            return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in before.items()}
+            there = {tp: record for tp, record in before.items() if record.moved is None}  # of the others it is to copy nothing either
+            return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in there.items()}
 
         def one(lane: int) -> Records:
             """The ledger records of a lane, read behind its fence."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mirror.config import Flow
-from mirror.config.policies import topic_selection
 from mirror.errors import ErrorReport, MirrorError, TakeOverRefused
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -17,6 +16,7 @@ from mirror.migration.evidence import Mm2Partition, mm2_reads_committed
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.ranges import SourceOffsets
 from mirror.plan.source_partitions import source_partitions
+from mirror.sync.current_topics import current_selection
 from mirror.sync.offset_syncs import place
 from mirror.translation.offset_sync_store import SyncPair
 
@@ -77,7 +77,7 @@ class _StateReader:
         self._stored = stored
         self._ledger = ledger
         self._only = only
-        self._selection = topic_selection(flow)
+        self._selection = current_selection(flow, target)
         self._survey = TakeOverSurvey()
         self._hidden: dict[str, MirrorError] = {}
         """What the target refuses to tell of single remote topics."""
