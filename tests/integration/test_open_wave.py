@@ -1,12 +1,28 @@
 """`open` on real brokers: each record exactly once on both sides and in order, forth and back, with names kept and with remote names."""
 
+from itertools import count
+
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as ClientTopicPartition
+from confluent_kafka.admin import AdminClient
 
 from mirror.copy.run import copy_in_process
+from mirror.cutover import open_wave, way_back
+from mirror.cutover.steps import DONE, STOPPED
+from mirror.decisions.in_force import Decisions
+from mirror.errors import MovedTopicsNotExcluded
+from mirror.kafka.control import Control
+from mirror.migration.hand_back import HandBackRequest, hand_back
 from mirror.plan.run import plan
+from mirror.status.group_position import group_position
 from mirror.status.observe import status
 from mirror.status.status import MOVED
-from tests.integration.moving_waves import both_ways
+from mirror.sync.flow_clusters import clusters, control_of
+from services.oracle import Record
+from tests.integration.left_behind import refusal
+from tests.integration.moving_waves import Killed, both_ways
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -34,22 +50,144 @@ def values(mirroring, topic):
     return rows
 
 
+def copied(mirroring):
+    done = mirroring.copy()
+    assert done.errors == (), done
+    return done.records
+
+
+def decisions(mirroring):
+    with clusters(mirroring.flow) as (_, target):
+        return Decisions(control_of(mirroring.flow, target).read())
+
+
 def test_with_names_kept_a_topic_moves_forth_and_back_and_each_record_stands_once_on_both_sides(ways, orders):
-    ways.there.refresh()
     here, there = ways.there, ways.back
-    for turn in range(4):
+    for turn in range(3):
         produced(here, orders, seed=turn)
-        assert here.copy().errors == ()
+        here.refresh()
         old = plan(here.flow)
+        assert old.has_work
+        copied(here)
         outcome = ways.open(here, orders)
-        assert (outcome.is_done, outcome.findings) == (True, ()), outcome
-        assert {row.state for row in status(here.flow).partitions if row.topic == orders} == {MOVED}
-        assert copy_in_process(here.flow, old) == [] or old.has_work
+        assert (outcome.state, outcome.findings) == (DONE, ()), outcome
+        stale = copy_in_process(here.flow, old)
+        assert sum(result.transactions for result in stale) == 0
+        assert {error.code for result in stale for error in result.errors} == {"TopicMoved"}
+        of_topic = [row for row in status(here.flow).partitions if row.topic == orders]
+        assert {(row.state, row.lag, row.error) for row in of_topic} == {(MOVED, None, None)}
+        assert any(notice.startswith(f"{orders} is left out: moved by a person") for notice in here.plan().notices)
+        assert copied(here) == copied(there) == 0
         assert values(here, orders) == values(there, orders)
-        assert here.copy().records == there.copy().records == 0
         here, there = there, here
     produced(here, orders, seed=9)
-    assert here.copy().errors == ()
-    assert there.copy().records == 0
+    assert copied(here) > 0
+    assert copied(there) == 0
     assert values(here, orders) == values(there, orders)
     here.assert_mirrored(orders, orders)
+
+
+def test_a_group_behind_the_opening_finds_its_very_place_on_the_way_back(ways, orders, pair):
+    produced(ways.there, orders, seed=1)
+    copied(ways.there)
+    assert ways.open(ways.there, orders).is_done
+    produced(ways.back, orders, seed=2)
+    copied(ways.back)
+    group, ours, theirs = f"readers-{pair.mark}", ways.back, ways.there
+    rows = [row for row in ours.oracle.dump(ours.source, orders) if row.partition == 0]
+    place = {(row.key, row.value): row.offset for row in theirs.oracle.dump(theirs.source, orders) if row.partition == 0}
+    admin = AdminClient({"bootstrap.servers": ours.source})
+    for row in (rows[0], rows[len(rows) // 3], rows[-1]):
+        committed = [ClientTopicPartition(orders, 0, row.offset)]
+        admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, committed)])[group].result(PATIENCE)
+        (position,) = group_position(ours.flow, group).offsets
+        assert (position.translated.kind, position.translated.target) == ("exact", place[row.key, row.value])
+
+
+def test_killed_between_any_two_writes_and_run_again_it_copies_every_record_once(ways, pair, oracle, monkeypatch):
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic, 1)
+    writes = count()
+    deadly = {"at": -1}
+
+    def dying(write):
+        def run(*arguments, **named):
+            if next(writes) == deadly["at"]:
+                raise Killed
+            answer = write(*arguments, **named)
+            if next(writes) == deadly["at"]:
+                raise Killed
+            return answer
+
+        return run
+
+    monkeypatch.setattr(open_wave, "write_lane", dying(open_wave.write_lane))
+    monkeypatch.setattr(way_back, "write_lane", dying(way_back.write_lane))
+    monkeypatch.setattr(Control, "write_next", dying(Control.write_next))
+    here, there = ways.there, ways.back
+    killed = 0
+    for turn in count():
+        produced(here, topic, seed=2 * turn, records=10)
+        copied(here)
+        writes, deadly["at"] = count(), turn
+        try:
+            ways.open(here, topic)
+        except Killed:
+            killed += 1
+        deadly["at"] = -1
+        copied(there)
+        if decisions(here).moved(topic):
+            produced(there, topic, seed=2 * turn + 1, records=7)  # somebody was told too early
+        copied(here)
+        again = ways.open(here, topic, anew=False)
+        assert (again.state, again.findings) == (DONE, ()), (turn, again)
+        copied(there)
+        copied(here)
+        assert values(here, topic) == values(there, topic), turn
+        here, there = there, here
+        if killed <= turn:
+            break
+    assert killed == 8, "twice each: the lane's mark, the decision, the way back's record, its decision"
+
+
+def test_what_is_not_copied_to_the_end_or_has_others_behind_it_is_not_opened_and_nothing_is_changed(ways, orders):
+    produced(ways.there, orders, seed=1)
+    copied(ways.there)
+    before = ways.there.ledger()
+    produced(ways.there, orders, seed=2)
+    outcome = ways.open(ways.there, orders)
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["not-copied-to-the-end"])
+    assert ways.there.ledger() == before
+    copied(ways.there)
+    assert ways.open(ways.there, orders, dry_run=True).is_done
+    ways.back.oracle.produce_records(ways.back.source, orders, [Record(b"k", b"v", partition=0)])
+    outcome = ways.open(ways.there, orders)
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["target-written"])
+    assert {record.moved for record in ways.there.ledger().values()} == {None}
+    assert decisions(ways.there).moved_topics == {}
+
+
+def test_with_remote_names_all_that_is_produced_from_open_on_flows_back_whenever_the_flow_sees_it_first(pair, oracle):
+    ways = both_ways(pair, oracle, {"target->source.mirror.start": "latest"}, names_kept=False)
+    orders, payments = pair.topic("orders"), pair.topic("payments")
+    for topic in (orders, payments):
+        oracle.create_topic(pair.source_bootstrap, topic, 2)
+        oracle.produce(pair.source_bootstrap, topic, 20, seed=1)
+    oracle.create_topic(pair.target_bootstrap, payments, 2)
+    oracle.produce(pair.target_bootstrap, payments, 8, seed=2)
+    copied(ways.there)
+    assert ways.open(ways.there, orders, payments).is_done
+    oracle.create_topic(pair.target_bootstrap, orders, 2)
+    for topic in (orders, payments):
+        oracle.produce(pair.target_bootstrap, topic, 30, seed=3)
+    ways.back.refresh()
+    assert copied(ways.back) == 60, "of payments those alone that came after the opening"
+    ways.back.assert_mirrored(orders)
+    assert copied(ways.there) == 0, "nothing that came from there goes back"
+    error = refusal(MovedTopicsNotExcluded, lambda: hand_back(ways.there.flow, HandBackRequest("a test")))
+    assert error.topics == (orders, payments)
+
+    assert ways.open(ways.back, orders, payments).is_done
+    oracle.produce(pair.source_bootstrap, orders, 10, seed=4)
+    assert (copied(ways.there), copied(ways.back)) == (10, 0)
+    ways.there.assert_mirrored(orders)

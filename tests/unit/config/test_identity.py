@@ -78,3 +78,13 @@ def test_a_longer_way_round_is_found_and_a_chain_is_none(cycles):
     assert cycles("", ("a->b", "b->c", "c->a")) == dict.fromkeys(("a->b", "b->c", "c->a"), "a -> b -> c -> a")
     assert cycles("", ("a->b", "b->c", "a->c")) == {}
     assert cycles("b->c.topics = x-.*\na->b.topics = y-.*", ("a->b", "b->c", "c->a")) == {}
+
+
+def test_a_way_back_closes_no_circle_with_the_flow_whose_topics_it_brings_back(cycles):
+    assert cycles("b->a.mirror.way.back = true") == {}
+    assert cycles("a->b.mirror.way.back = true\nb->a.mirror.way.back = true") == {}
+
+
+def test_a_way_back_in_a_longer_way_round_closes_it_for_no_other_flow_knows_of_the_cutover(cycles):
+    around = dict.fromkeys(("a->b", "b->c", "c->a"), "a -> b -> c -> a")
+    assert cycles("c->a.mirror.way.back = true", ("a->b", "b->c", "c->a")) == around

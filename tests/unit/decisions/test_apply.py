@@ -132,3 +132,11 @@ def test_taken_over_records_say_who_decided():
     foreign = replace(RECORD, writer=Writer("theirs", "host", "run", DECIDED_AT))
     changed = with_adopted_clusters(foreign, Decisions([decision("take-ownership")]), ("east", "source-id"), ("west", "target-id"), "ours")
     assert changed.decided.decision == "take-ownership"
+
+
+@pytest.mark.parametrize("word", ["accept-gap", "skip-record", "restart", "accept-records"])
+def test_nothing_is_done_with_a_partition_that_a_cutover_moved(word):
+    moved = replace(
+        RECORD, moved=Decided("moved", "somebody", DECIDED_AT, "a wave"), blocked=Blocked(100, "RecordRefused", "x", DECIDED_AT, 1)
+    )
+    assert acted_on(moved, [decision(word, when=LATER)], replace(NOW, log_start=110)) == (moved, ())

@@ -255,3 +255,13 @@ def test_skipped_offsets_are_joined_when_they_are_written():
 def test_only_the_newest_intervals_are_kept():
     many = tuple((10 * i, 10 * i + 5) for i in range(100))
     assert decode(encode(replace(RECORD, covered=many)), "here").covered == many[-64:]
+
+
+def test_a_partition_that_was_moved_says_so_and_to_older_mirrors_that_it_was_handed_back():
+    moved = Decided("moved", "somebody", datetime(2026, 11, 21, 8, tzinfo=UTC), "because")
+    record = replace(RECORD, moved=moved)
+    document = json.loads(encode(record))
+    assert document["moved"] == document["handed_back"]
+    assert decode(encode(record), "here") == record
+    both = replace(record, handed_back=replace(moved, decision="handed-back"))
+    assert decode(encode(both), "here") == both

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.alerts.lag import work_of
 from mirror.cli.status import summary
 from mirror.errors import ErrorReport, LedgerDamaged, SourceGap, TargetMissing, UnexplainedTarget
-from mirror.formats.ledger import Blocked, Writer
+from mirror.formats.ledger import Blocked, Decided, Writer
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.ranges import SourceOffsets
@@ -205,3 +206,18 @@ def test_lag_and_state_never_contradict_each_other(watermark, log_start, readabl
     assert partition.lag == max(found.end - watermark, 0)
     assert (partition.state == "up to date") == (partition.lag == 0)
     assert (partition.state == "open transaction") == (readable <= watermark < found.end)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"moved": {"orders": "moved by somebody"}, "topics": {}, "source": {}},
+        {"ledger": at(60, moved=Decided("moved", "somebody", NOW, "a wave"))},
+    ],
+)
+def test_a_moved_partition_is_not_behind_and_nothing_is_unknown_of_the_flow(changes):
+    status = status_of(replace(SEEN, **changes))
+    assert status.states == {"moved": 1}
+    assert not status.unknown
+    assert work_of(status.partitions[0]) is None
+    assert status_of(replace(SEEN, moved={"orders": "x"}, topics={}, source={})).lag == 0
