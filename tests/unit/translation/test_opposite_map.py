@@ -19,6 +19,9 @@ from tests.unit.translation.test_never_late import LOST_BEHIND_A_RESTART, LOST_T
 
 RETURN = Decided(RETURNED, "somebody", DECIDED_AT, "because")
 
+COPIED_TWICE = [("produce", 20, 1), ("copy", 15, 0), ("copy", 15, 0), ("restart", 5), ("copy", 30, 0), ("produce", 9, 0), ("copy", 9, 0)]
+"""A reader among the newer copies has read the older ones of what lies ahead."""
+
 
 def way_back(forward, before=None):
     return opposite_record(forward, before, topic="orders", lanes=4, leader_epoch=0, decided=RETURN, writer=forward.writer)
@@ -26,6 +29,7 @@ def way_back(forward, before=None):
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from([0, 0, 30]), st.sampled_from([12, 24, 60, 120, 1536]), lives)
+@example(0, 1536, COPIED_TWICE)
 @example(30, 1536, LOST_TWICE)
 @example(30, 12, LOST_BEHIND_A_RESTART)
 @example(30, 24, RESTARTED_TWICE)
