@@ -37,7 +37,7 @@ from mirror.copy.engine_choice import reasons_for_records
 from mirror.copy.history import stored
 from mirror.copy.lane_preflight import LanePreflight
 from mirror.copy.lane_state import LaneState
-from mirror.copy.ledger_updates import after, stuck, went_back
+from mirror.copy.ledger_updates import after, stuck, went_back, with_source_end
 from mirror.copy.model import BATCHES, LaneTask
 from mirror.copy.next_transaction import waiting
 from mirror.copy.remote_partitions import TargetView
@@ -298,7 +298,7 @@ class Attempt:
         writer = self._writer()
         entries = []
         for tp in sorted(self._unwritten):
-            self._records[tp] = record = _signed(self._records[tp], writer)
+            self._records[tp] = record = self._signed(tp, writer)
             entries.append((encode_key(tp), encode(stored(self._before[tp], record) if tp in self._before else record)))
         offsets = engine.record(self._task.ledger_topic, self._task.lane, entries)
         self._ledger_end.delivered((offset, 1) for offset in offsets)
@@ -325,6 +325,7 @@ class Attempt:
     def _writer(self) -> Writer:
         return Writer(self._task.installation, socket.gethostname(), self._task.run, datetime.now(UTC))
 
-
-def _signed(record: LedgerRecord, writer: Writer) -> LedgerRecord:
-    return replace(record, writer=writer)
+    def _signed(self, tp: TopicPartition, writer: Writer) -> LedgerRecord:
+        """The record with who writes it, and how far the source reached when this was planned."""
+        record = replace(self._records[tp], writer=writer)
+        return record if self._task.history else with_source_end(record, self._ranges[tp], self._task.planned)

@@ -7,7 +7,7 @@ from mirror.copy.engine import PartitionProgress
 from mirror.copy.model import LaneTask
 from mirror.decisions.apply import caught_up, passed_over
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetLostRecords
-from mirror.formats.ledger import Blocked, LedgerRecord, Writer
+from mirror.formats.ledger import Blocked, LedgerRecord, SourceEnd, Writer
 from mirror.formats.skips import merge_skips
 from mirror.offsets.intervals import merged
 from mirror.offsets.map import OffsetMap
@@ -59,6 +59,17 @@ def after(record: LedgerRecord, progress: PartitionProgress, leader_epoch: int |
         last=progress.last or record.last,
     )
     return caught_up(moved)
+
+
+def with_source_end(record: LedgerRecord, planned: Range, time: datetime | None) -> LedgerRecord:
+    """The record with where the source ended when its range was planned, at `time`; None: the plan does not say when.
+
+    A plan that was copied late knows less than one that was copied before it.
+    """
+    noted = record.source_end
+    if time is None or (noted is not None and noted.time > time):
+        return record
+    return replace(record, source_end=SourceEnd(planned.end if planned.log_end is None else planned.log_end, time))
 
 
 def stuck(

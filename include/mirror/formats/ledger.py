@@ -69,6 +69,15 @@ class LastRecord:
 
 
 @dataclass(frozen=True)
+class SourceEnd:
+    """Where a source partition ended when it was asked, uncommitted records included, and when that was at the latest: every record that the
+    source had acknowledged by then lies in front of it. The time is that of the clock that plans."""
+
+    offset: int
+    time: datetime
+
+
+@dataclass(frozen=True)
 class LedgerRecord:
     """The state of one source partition after the last committed transaction.
 
@@ -79,7 +88,8 @@ class LedgerRecord:
     copy is responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills
     wrote, into whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once
     more. `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since. `moved`: the cutover since which the
-    partition is written on the target, so that nothing more of it is copied.
+    partition is written on the target, so that nothing more of it is copied. `source_end`: how far the source reached when the last copy was
+    planned, which is all that is known of it once the source is lost (None: written before that was noted).
     """
 
     watermark: int
@@ -107,6 +117,7 @@ class LedgerRecord:
     handed_back: Decided | None = None
     earlier: tuple[int, int] = (0, 0)
     moved: Decided | None = None
+    source_end: SourceEnd | None = None
 
     @property
     def totals(self) -> tuple[int, int]:

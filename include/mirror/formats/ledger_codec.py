@@ -11,7 +11,7 @@ from mirror.errors import LedgerDamaged, LedgerTooNew
 from mirror.formats.control import HANDED_BACK, MOVED, TAKEN_OVER
 from mirror.formats.fields import count, moment, moment_text, parse_json, string, whole
 from mirror.formats.history import from_documents, to_document
-from mirror.formats.ledger import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, Writer
+from mirror.formats.ledger import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, SourceEnd, Writer
 from mirror.formats.skips import from_document as skipped_from_document
 from mirror.formats.skips import merge_skips
 from mirror.formats.skips import to_document as skipped_document
@@ -94,6 +94,8 @@ def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
     value |= _closed(record)
     if record.earlier != (0, 0):
         value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
+    if (end := record.source_end) is not None:
+        value["source_end"] = {"offset": end.offset, "time": moment_text(end.time)}
     return value
 
 
@@ -150,6 +152,7 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         handed_back=_handed_back(fields, decided),
         earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
         moved=_decided(fields["moved"]) if "moved" in fields else None,
+        source_end=_source_end(fields["source_end"]) if "source_end" in fields else None,
     )
 
 
@@ -168,6 +171,10 @@ def _map_in(fields: dict[str, Any]) -> OffsetMap:
     """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
     pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
     return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _true(fields, "thinned_behind"))
+
+
+def _source_end(fields: dict[str, Any]) -> SourceEnd:
+    return SourceEnd(count(fields, "offset"), moment(fields, "time"))
 
 
 def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:

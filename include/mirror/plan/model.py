@@ -47,6 +47,8 @@ class Range:
     bytes: int = 0
     decisions: tuple[Decision, ...] = ()
     """What people decided about the partition and is in force, for all the plan can see. A lane holds it against its own ledger record."""
+    log_end: int | None = None
+    """Where the partition's log ends behind `end`: there stands a transaction that was open when the plan was made. None: at `end`."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -94,7 +96,7 @@ _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_
 
 def to_columns(plan: Plan) -> dict[str, Any]:
     """The plan with its ranges by column. `skip_to` is there for the few ranges that pass over a gap, `decided` for those about which
-    somebody decided something, by their place in the columns."""
+    somebody decided something, `log_end` for those behind which a transaction is open, by their place in the columns."""
     return {
         "flow": plan.flow,
         "config_hash": plan.config_hash,
@@ -103,6 +105,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         "ranges": columns_of(_COLUMNS, plan.ranges),
         "skip_to": {str(index): planned.skip_to for index, planned in enumerate(plan.ranges) if planned.skip_to is not None},
         "decided": {str(index): _documents(planned.decisions) for index, planned in enumerate(plan.ranges) if planned.decisions},
+        **({"log_end": log_ends} if (log_ends := _log_ends(plan.ranges)) else {}),
         "errors": [error.as_dict() for error in plan.errors],
         "notices": list(plan.notices),
         "ledger_id": plan.ledger_id,
@@ -122,6 +125,7 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
                 **dict(zip(_COLUMNS, row, strict=True)),
                 skip_to=document["skip_to"].get(str(index)),
                 decisions=_decisions(document["decided"].get(str(index), ())),
+                log_end=document.get("log_end", {}).get(str(index)),
             )
             for index, row in enumerate(rows_of(_COLUMNS, document["ranges"]))
         ),
@@ -137,6 +141,10 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
         time=moment(document, "time") if "time" in document else None,
         by_person=document.get("by_person", False),
     )
+
+
+def _log_ends(ranges: Iterable[Range]) -> dict[str, int]:
+    return {str(index): planned.log_end for index, planned in enumerate(ranges) if planned.log_end is not None}
 
 
 def _documents(decisions: Iterable[Decision]) -> list[dict[str, Any]]:

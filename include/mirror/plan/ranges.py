@@ -36,7 +36,8 @@ class SourceOffsets:
 
     def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
         """A range of this partition."""
-        return Range(self.tp.topic, self.tp.partition, self.topic_id, start, end, reason, skip_to, self.leader_epoch)
+        log_end = self.end if self.end > end else None
+        return Range(self.tp.topic, self.tp.partition, self.topic_id, start, end, reason, skip_to, self.leader_epoch, log_end=log_end)
 
 
 def first_sight(partition: SourceOffsets, start: StartPosition) -> Range:

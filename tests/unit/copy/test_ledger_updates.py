@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import after, over_gap, stuck
+from mirror.copy.ledger_updates import after, over_gap, stuck, with_source_end
 from mirror.errors import ErrorReport
-from mirror.formats.ledger import Blocked, LastRecord
+from mirror.formats.ledger import Blocked, LastRecord, SourceEnd
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Range
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -66,3 +67,16 @@ def test_a_stuck_partition_remembers_since_when_and_counts_tries():
 def test_a_partition_that_passed_the_record_is_not_stuck_any_more():
     assert after(stuck(RECORD, 100, TOO_LARGE, NOW), PartitionProgress(TP, 101), 4).blocked is None
     assert after(stuck(replace(RECORD, watermark=90), 100, TOO_LARGE, NOW), PartitionProgress(TP, 100), 4).blocked is not None
+
+
+@pytest.mark.parametrize(("log_end", "end"), [(None, 110), (115, 115)])
+def test_the_end_of_the_source_is_that_of_the_log_behind_an_open_transaction_too(log_end, end):
+    planned = Range("orders", 0, "source-topic-id", 100, 110, "behind", log_end=log_end)
+    assert with_source_end(RECORD, planned, NOW).source_end == SourceEnd(end, NOW)
+
+
+def test_a_plan_that_was_copied_late_does_not_take_newer_knowledge_back():
+    noted = replace(RECORD, source_end=SourceEnd(200, NOW))
+    planned = Range("orders", 0, "source-topic-id", 100, 110, "behind")
+    assert with_source_end(noted, planned, NOW - timedelta(seconds=1)) == noted
+    assert with_source_end(noted, planned, None) == noted

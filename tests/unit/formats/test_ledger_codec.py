@@ -14,6 +14,7 @@ from mirror.formats.ledger import (
     Decided,
     LastRecord,
     LedgerRecord,
+    SourceEnd,
     Writer,
 )
 from mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
@@ -75,6 +76,7 @@ records = st.builds(
     older=st.none() | st.builds(OlderCopies, offsets, offsets, offsets, offsets, st.none() | older_maps),
     handed_back=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
     earlier=st.tuples(offsets, offsets),
+    source_end=st.none() | st.builds(SourceEnd, offsets, times),
 )
 
 
@@ -102,6 +104,11 @@ def test_the_first_colon_parts_code_and_message_of_the_error(message, text):
 def test_the_limits_under_which_a_record_was_refused_stand_behind_the_rest_of_the_note():
     noted = replace(RECORD, blocked=replace(RECORD.blocked, limits="max.message.bytes=1"))
     assert encode(noted) == encode(RECORD)[:-2] + b',"limits":"max.message.bytes=1"}}'
+
+
+def test_the_end_of_the_source_stands_behind_the_rest_and_only_where_it_is_known():
+    noted = replace(RECORD, source_end=SourceEnd(120, AT))
+    assert encode(noted) == encode(RECORD)[:-1] + b',"source_end":{"offset":120,"time":"2026-11-21T08:00:00.123Z"}}'
 
 
 @given(records)

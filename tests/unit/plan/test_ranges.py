@@ -27,7 +27,11 @@ def chosen(found=FOUND, record=RECORD, skip_gaps=False, now=NOW):
 
 
 def test_the_range_goes_from_the_watermark_to_the_last_stable_offset():
-    assert chosen() == Range("orders", 3, "source-topic-id", 50, 100, "behind")
+    assert chosen() == Range("orders", 3, "source-topic-id", 50, 100, "behind", log_end=120)
+
+
+def test_a_range_to_the_logs_end_says_no_other_end():
+    assert chosen(found=replace(FOUND, end=100)).log_end is None
 
 
 def test_a_range_knows_the_leader_epoch_in_which_it_was_planned():
@@ -46,7 +50,8 @@ def test_a_log_start_behind_the_watermark_is_a_gap_that_names_both():
 
 
 def test_a_gap_is_passed_over_where_that_is_configured():
-    assert chosen(found=replace(FOUND, log_start=60), skip_gaps=True) == Range("orders", 3, "source-topic-id", 60, 100, "gap", skip_to=60)
+    planned = chosen(found=replace(FOUND, log_start=60), skip_gaps=True)
+    assert planned == Range("orders", 3, "source-topic-id", 60, 100, "gap", skip_to=60, log_end=120)
 
 
 @pytest.mark.parametrize("skip_gaps", [False, True])
@@ -163,5 +168,5 @@ def test_the_pause_grows_and_never_exceeds_an_hour(tries):
 )
 def test_a_first_sight_starts_where_it_is_told_within_the_log(start, time_offset, expected):
     assert first_sight(replace(FOUND, time_offset=time_offset), start) == Range(
-        "orders", 3, "source-topic-id", expected, 100, "first sight"
+        "orders", 3, "source-topic-id", expected, 100, "first sight", log_end=120
     )
