@@ -31,6 +31,13 @@ CUTOVER_ADAPTERS = {
     *("audit_gate.py", "group_commit.py", "group_placement.py", "group_survey.py", "move.py", "move_groups.py", "preflight.py"),
     *("topic_survey.py", "writer_survey.py"),
     *("group_survey.py", "move.py", "open_wave.py", "preflight.py", "topic_survey.py", "way_back.py", "writer_survey.py"),
+    "close_flow.py",
+    "failover_survey.py",
+    "group_survey.py",
+    "move.py",
+    "preflight.py",
+    "topic_survey.py",
+    "writer_survey.py",
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {"mirror.audit.model", "mirror.kafka.model", "mirror.status.status", "mirror.sync.config_diff"}

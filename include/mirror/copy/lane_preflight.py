@@ -34,7 +34,7 @@ from mirror.kafka.ledger import Ledger
 from mirror.kafka.polling import until
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_clusters, check_ledger, check_writer, handed_back, moved, still_lost
+from mirror.plan.checks import check_clusters, check_lane_open, check_ledger, check_writer, handed_back, moved, still_lost
 from mirror.plan.model import Range
 from mirror.plan.target_checks import RemotePartition, availability, continuity, hidden, window
 
@@ -115,6 +115,7 @@ class LanePreflight:
         lane = ledger.read_fenced(task.lane)
         self.ledger_end.next = lane.end
         self._note = lane.note
+        check_lane_open(lane.note)
         records = dict(lane.records)
         self._state.log.fenced(lane.end, records)
         self._state.note_totals(records)

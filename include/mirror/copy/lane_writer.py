@@ -1,11 +1,11 @@
-"""Writes ledger records of a flow that changes hands, by a lane's own protocol: fence, read its ledger, then write in a transaction."""
+"""Writes ledger records of a flow that changes hands or is closed, by a lane's own protocol: fence, read its ledger, write in a transaction."""
 
 import socket
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from mirror.copy.confluent.engine import ConfluentEngine
+from mirror.copy.confluent.target import TransactionalProducer
 from mirror.copy.lane_preflight import check_owner
 from mirror.copy.model import LaneTask
 from mirror.decisions.in_force import Decisions
@@ -62,7 +62,7 @@ class _Attempt:
         """The records that were written, once they can be read."""
         task = self._task
         with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
-            engine = ConfluentEngine(task, _BATCH_BYTES)
+            producer = TransactionalProducer(task, _BATCH_BYTES)
             try:
                 check_ledger(task.ledger_topic, task.ledger_id, target.topic_ids([task.ledger_topic]).get(task.ledger_topic))
                 lane = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_fenced(task.lane)
@@ -74,12 +74,12 @@ class _Attempt:
                 said = {**changed, **(_note(task, self._decided, writer) if self._decided else {})}
                 if said:
                     entries = [(encode_key(tp), encode(record)) for tp, record in sorted(said.items())]
-                    end.delivered((offset, 1) for offset in engine.record(task.ledger_topic, task.lane, entries))
+                    end.delivered((offset, 1) for offset in producer.record(task.ledger_topic, task.lane, entries))
                     self.committing = True
-                    engine.commit()
+                    producer.commit()
                     end.committed()
             finally:
-                engine.close()
+                producer.close()
             if said:
                 _await_marker(end, target)
         return changed

@@ -12,6 +12,7 @@ from mirror.formats.control import (
     ACCEPT_RECORDS,
     ADOPT_CLUSTER,
     BEGIN_LEDGER,
+    CLOSED,
     HANDED_BACK,
     LEDGER,
     MOVED,
@@ -116,6 +117,18 @@ class Decisions:
         """The decision by which MirrorMaker 2 mirrors the flow again, unless it was taken over since."""
         decision = self._by_key.get((HANDED_BACK, None, None))
         return decision if decision is not None and decision.decision == HANDED_BACK else None
+
+    @property
+    def closed(self) -> Decision | None:
+        """The decision by which the flow copies nothing since a failover, unless it was reopened since."""
+        decision = self._by_key.get((CLOSED, None, None))
+        return decision if decision is not None and decision.decision == CLOSED else None
+
+    @property
+    def reopened(self) -> Decision | None:
+        """The decision by which a flow that was closed copies again."""
+        decision = self._by_key.get((CLOSED, None, None))
+        return decision if decision is not None and decision.decision != CLOSED else None
 
     def begins_ledger(self, found_id: str | None, gone_id: str | None = None) -> bool:
         """Whether the ledger that is gone (`gone_id`, else the flow's own) may be replaced by the one that stands there now, or by one to

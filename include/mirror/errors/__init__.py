@@ -16,6 +16,7 @@ from mirror.errors.base import MirrorError as MirrorError
 from mirror.errors.base import Problem as Problem
 from mirror.errors.base import named_with as named_with
 from mirror.errors.configuration import *
+from mirror.errors.failover import *
 from mirror.errors.kafka import *
 from mirror.errors.lane import *
 from mirror.errors.ledger import *

@@ -32,6 +32,9 @@ UNLIMITED = -1
 """The rate of a flow that is not throttled."""
 LEDGER = "ledger"
 """Not a decision: which ledger is the flow's, written by the plan that began it."""
+CLOSED, REOPENED = "closed", "reopened"
+"""Whether the flow copies anything: not since a failover away from its source, which may come back with other records, until somebody
+decides."""
 MOVED, RETURNED = "moved", "returned"
 """Where a topic is written since a cutover: on the flow's target, so that the flow copies it no more, or on its source again."""
 WAVE, WAVE_GROUP = "wave", "wave-group"
@@ -42,7 +45,7 @@ NOTES = (LEDGER, WAVE, WAVE_GROUP)
 
 Key = tuple[str, str | None, int | None]
 
-_OPPOSITES = {RESUME: PAUSE, TAKEN_OVER: HANDED_BACK, RETURNED: MOVED}
+_OPPOSITES = {RESUME: PAUSE, TAKEN_OVER: HANDED_BACK, RETURNED: MOVED, REOPENED: CLOSED}
 """Decisions that stand under the key of what they take back."""
 
 
@@ -143,6 +146,8 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     TAKEN_OVER: {},
     LEDGER: {"ledger_id": string},
     THROTTLE: {"bytes_per_second": _or_none(_rate)},
+    CLOSED: {},
+    REOPENED: {},
     MOVED: {"wave": string},
     RETURNED: {"wave": string},
     WAVE: {"document": _document_text},

@@ -1,4 +1,5 @@
-"""What the ledger says of a whole lane: that the flow was handed back to MirrorMaker 2, or taken over since.
+"""What the ledger says of a whole lane: that the flow was handed back to MirrorMaker 2, or taken over since; that it is closed since a
+failover, or open again.
 
 The note stands in the lane's ledger partition, under the key of the ledger topic itself and the lane's number, which no source partition
 has. It has the form of every ledger record, so a mirror that does not know it reads a partition that was handed back and that the source

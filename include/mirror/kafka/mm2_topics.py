@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from mirror.errors import InternalRecordDamaged, MirrorError
 from mirror.formats import mm2
@@ -155,7 +155,9 @@ def read_stored(
             damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
             continue
         headers = headers_or_none(message)
-        checkpoints[key_of(read)] = StoredCheckpoint(read, _header(headers, GENERATION), _header(headers, PLACE) or "")
+        kind, time = message.timestamp()
+        stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else int(time)
+        checkpoints[key_of(read)] = StoredCheckpoint(read, _header(headers, GENERATION), _header(headers, PLACE) or "", stamp)
     return checkpoints, damaged
 
 

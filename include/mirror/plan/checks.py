@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mirror.decisions.in_force import NO_DECISIONS, Decisions
-from mirror.errors import ErrorReport, ForeignWriter, HandedBack, LedgerMissing, OtherCluster, PlanMismatch, Remedy, TopicMoved
+from mirror.errors import ErrorReport, FlowClosed, ForeignWriter, HandedBack, LedgerMissing, OtherCluster, PlanMismatch, Remedy, TopicMoved
+from mirror.formats.control import CLOSED
 from mirror.formats.fields import moment_text
 from mirror.formats.ledger import LedgerRecord, loss_note
 from mirror.offsets.partition import TopicPartition
@@ -52,6 +53,20 @@ def moved(tp: TopicPartition, record: LedgerRecord) -> TopicMoved | None:
     """Why a lane leaves a partition alone that a cutover moved to the target. The ledger says so itself: an old plan may be copied late."""
     decided = record.moved
     return None if decided is None else TopicMoved(*tp, decided.who, moment_text(decided.when))
+
+
+def check_closed(decisions: Decisions) -> None:
+    """Raises FlowClosed if the flow copies nothing since a failover."""
+    decision = decisions.closed
+    if decision is not None:
+        raise FlowClosed(decision.who, moment_text(decision.when), decision.why)
+
+
+def check_lane_open(note: LedgerRecord | None) -> None:
+    """Raises FlowClosed if the lane's note says so: a plan from before the failover may be copied after it."""
+    decided = note.decided if note is not None else None
+    if decided is not None and decided.decision == CLOSED:
+        raise FlowClosed(decided.who, moment_text(decided.when), decided.why)
 
 
 def still_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:

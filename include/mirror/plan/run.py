@@ -16,7 +16,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.plan.checks import check_clusters, check_handed_back
+from mirror.plan.checks import check_closed, check_clusters, check_handed_back
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import BLOCKED, Plan, Range
 from mirror.plan.planner import Planning
@@ -98,10 +98,11 @@ def survey(
 
 
 def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool) -> PlanContext:
-    source_id, target_id = source.cluster_id(), target.cluster_id()
     control = control_of(flow, target)
     decisions = read_decisions(flow, control, dry_run)
     check_handed_back(decisions)
+    check_closed(decisions)  # in front of all that asks the source, which may be gone
+    source_id, target_id = source.cluster_id(), target.cluster_id()
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
     # A topic that was moved stays away, also where nobody is to have decided about single partitions.

@@ -21,6 +21,8 @@ class StoredCheckpoint(NamedTuple):
     checkpoint: Checkpoint
     generation: str | None
     place: str = ""
+    time: int | None = None
+    """When the group was looked at (Unix milliseconds); None: not told."""
 
 
 class Candidate(NamedTuple):

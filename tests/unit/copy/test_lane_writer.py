@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from mirror.config.resolved_flow import ClientSettings
+from mirror.copy import lane_writer
 from mirror.copy.lane_writer import write_lane
 from mirror.copy.model import LaneTask
 from mirror.errors import ClusterUnreachable, LedgerMissing, UnexpectedOffset
 from mirror.formats.control import HANDED_BACK
 from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import Decided
-from mirror.migration import lane_writer
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_brokers import BOTH_SERVERS, DEPOSED, LEDGER, Brokers, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.ledger_records import ledger_record
@@ -28,7 +28,7 @@ def brokers(monkeypatch):
         monkeypatch.setattr(fake, "brokers", made, raising=False)
     monkeypatch.setattr(lane_writer, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_writer, "Ledger", MemoryLedger)
-    monkeypatch.setattr(lane_writer, "ConfluentEngine", lambda _task, _bytes: MemoryEngine(made))
+    monkeypatch.setattr(lane_writer, "TransactionalProducer", lambda _task, _bytes: MemoryEngine(made))
     monkeypatch.setattr(lane_writer.time, "sleep", lambda _seconds: None)
     return made
 

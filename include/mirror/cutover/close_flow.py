@@ -1,0 +1,107 @@
+"""Closes a flow against a source that comes back after a failover, and opens it again. Neither asks the source anything.
+
+The decision stands in the control topic, where every plan reads it, and in the note of each lane, which a lane reads behind its fence: a
+plan that was made before is copied by none either. The lanes are fenced on the way, so a copy that still runs ends here.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mirror.config.validate import check_readable
+from mirror.copy.lane_writer import Records, write_lane
+from mirror.copy.run import LANES_AT_ONCE, lane_task
+from mirror.decisions.in_force import Decisions, moment_after
+from mirror.errors import NotClosed, named_with
+from mirror.formats.control import ADOPT_CLUSTER, CLOSED, REOPENED, Decision
+from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.ledger import LedgerView
+from mirror.plan.checks import check_handed_back
+from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.plan.run import plan_without_work
+from mirror.sync.flow_clusters import control_of
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class ClosedFlow:
+    """The decision in force, whether it stood there before, and the lanes in which it was noted now."""
+
+    decision: Decision
+    was_there: bool
+    lanes: tuple[int, ...]
+
+
+def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosedFlow:
+    """Closes the flow: nothing is planned or copied until `reopen_flow`. Run again it goes on where it ended.
+
+    With `dry_run` nothing is written or fenced. Raises HandedBack, and what the target says.
+    """
+    return _decide(flow, CLOSED, who, why, dry_run)
+
+
+def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosedFlow:
+    """The opposite. Raises NotClosed of a flow that nobody closed, and what the target says."""
+    return _decide(flow, REOPENED, who, why, dry_run)
+
+
+def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool) -> ClosedFlow:
+    check_readable(flow)
+    with named_with(flow.name), Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
+        control = control_of(flow, target)
+        decisions = read_decisions(flow, control, dry_run)
+        check_handed_back(decisions)
+        ledger_id, view = read_ledger(flow, target, control, decisions, dry_run=True)
+        for unreadable in view.unreadable.values():
+            raise unreadable
+        there = decisions.closed if word == CLOSED else decisions.reopened
+        if there is None and word == REOPENED and decisions.closed is None:
+            raise NotClosed(flow.name)
+        when = moment_after(decisions, view.records.values(), datetime.now(UTC))
+        decision = there or Decision(word, who, when, why)
+        decided = Decided.of(decision)
+        lanes = tuple(lane for lane in range(flow.value("mirror.lanes")) if _is_due(view.notes.get(lane), decided)) if ledger_id else ()
+        if not dry_run:
+            if there is None:
+                control.write_next([decision])  # from now on nothing is planned, or everything is
+            _note(flow, view, decisions, (target.cluster_id(), ledger_id), lanes, decided)
+    return ClosedFlow(decision, there is not None, lanes)
+
+
+def _is_due(note: LedgerRecord | None, decided: Decided) -> bool:
+    """Whether a lane does not have the decision yet; that it is open it need not be told that was never closed."""
+    noted = note.decided if note is not None else None
+    if decided.decision == REOPENED:
+        return noted is not None and noted.decision == CLOSED
+    return noted is None or (noted.decision, noted.when) != (decided.decision, decided.when)
+
+
+def _note(
+    flow: "Flow", view: LedgerView, decisions: Decisions, target_ids: tuple[str, str], lanes: tuple[int, ...], decided: Decided
+) -> None:
+    target_id, ledger_id = target_ids
+    plan = plan_without_work(flow, _source_id(flow, view, decisions), target_id, ledger_id, decisions)
+
+    def nothing(_records: Records, _writer: Writer) -> Records:
+        return {}
+
+    def one(lane: int) -> None:
+        # Another installation may have copied a moment ago: whoever declares its source lost puts an end to that.
+        write_lane(replace(lane_task(flow, plan, lane, decided.decision), installation=""), nothing, decided)
+
+    with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+        for _ in threads.map(one, lanes):
+            pass
+
+
+def _source_id(flow: "Flow", view: LedgerView, decisions: Decisions) -> str:
+    """The source's cluster id as the ledger has it: the source itself may be gone."""
+    for decision in decisions.all:
+        if decision.decision == ADOPT_CLUSTER and decision.alias == flow.source:
+            return decision.cluster_id or ""
+    newest = max(view.records.values(), key=lambda record: record.writer.time, default=None)
+    return newest.source_cluster_id if newest is not None else ""

@@ -1,0 +1,179 @@
+"""Where a consumer group goes on when its source is lost: its newest checkpoint, made better by what the ledger knows now. Pure.
+
+The source cannot be asked any more, so a group stood where its newest checkpoint says (the checkpoint holds the source's offset too). What
+the group read after that it reads again. The position is never late: a checkpoint of the same generation and the offset map both lie at the
+first record that the group has not read, or in front of it, so the later one of the two is taken.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from mirror.cutover.findings import Finding, information, some, stop, warning
+from mirror.cutover.missing_records import moment_of
+from mirror.formats.ledger import LedgerRecord
+from mirror.offsets.holes import EXACT_PLACE
+from mirror.offsets.partition import TopicPartition
+from mirror.translation.group_rules import StoredCheckpoint, StoredCheckpoints
+from mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
+
+COMMITTED = "committed"
+"""Of a group that stands further on on the target than anything that is known of it on the source: it stays there."""
+
+
+@dataclass(frozen=True)
+class TargetLog:
+    """A partition of the target as it is now: its topic's id, log start and end."""
+
+    topic_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class FailoverPosition:
+    """Where one group goes on in one partition of the target.
+
+    `offset` is its position on the source as of `time`. `reread`: how many records it reads again at most, of those that it had read by
+    then (None: nobody knows). `behind`: how many offsets stand on the target behind `target`; all that it read after `time` is among them.
+    """
+
+    group: str
+    remote: TopicPartition
+    source: TopicPartition | None
+    offset: int
+    time: datetime | None
+    kind: str
+    target: int | None = None
+    reread: int | None = None
+    behind: int = 0
+    reason: str = ""
+    committed: int | None = None
+    """What the group has on the target before anything is committed."""
+    metadata: str = ""
+
+    def __str__(self) -> str:
+        known = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {moment_of(self.time)}")
+        if self.target is None:
+            return f"{self.remote} has no answer ({self.reason}), {known}"
+        again = {EXACT: "exact", COMMITTED: "where it stands already"}.get(self.kind, self._again())
+        return f"{self.remote}@{self.target}: {again}, for {known}"
+
+    def _again(self) -> str:
+        return f"{self.kind}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
+
+
+@dataclass(frozen=True)
+class TargetView:
+    """What the target holds: the ledger's records, logs of remote partitions, and positions of groups."""
+
+    records: Mapping[TopicPartition, LedgerRecord]
+    logs: Mapping[TopicPartition, TargetLog]
+    committed: Mapping[tuple[str, TopicPartition], int]
+
+
+def failover_positions(checkpoints: StoredCheckpoints, view: TargetView) -> tuple[FailoverPosition, ...]:
+    """The best position of each checkpoint's group and partition, in their order."""
+    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in view.records.items()}
+    return tuple(_position(stored, sources.get(remote), view) for (_, remote), stored in sorted(checkpoints.items()))
+
+
+def _position(stored: StoredCheckpoint, source: TopicPartition | None, view: TargetView) -> FailoverPosition:
+    checkpoint = stored.checkpoint
+    remote = TopicPartition(checkpoint.topic, checkpoint.partition)
+    log, time = view.logs.get(remote), None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
+    position = FailoverPosition(
+        checkpoint.group,
+        remote,
+        source,
+        checkpoint.upstream,
+        time,
+        NONE,
+        committed=view.committed.get((checkpoint.group, remote)),
+        metadata=checkpoint.metadata,
+    )
+    if log is None:
+        return replace(position, reason="the target has no such partition, or no leader for it")
+    record = view.records.get(source) if source is not None else None
+    answer = _of_checkpoint(stored) if record is None else best_answer(stored, record, log.topic_id)
+    if answer.target is None:
+        return replace(position, reason=answer.reason)
+    return _within(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log)
+
+
+def _of_checkpoint(stored: StoredCheckpoint) -> TranslatedOffset:
+    """Without a ledger record the checkpoint stands alone: of a topic that the source had from the target, or MirrorMaker 2's."""
+    is_exact = stored.place == EXACT_PLACE
+    return TranslatedOffset(EXACT if is_exact else EARLY, stored.checkpoint.downstream, reread=0 if is_exact else None)
+
+
+def best_answer(stored: StoredCheckpoint, record: LedgerRecord, target_topic_id: str) -> TranslatedOffset:
+    """The later one of the checkpoint's position and of what the ledger says of its source offset now: neither is late. What MirrorMaker 2
+    wrote, and what was written in another generation, does not count."""
+    checkpoint = stored.checkpoint
+    state = SourceState(record.source_topic_id, max(checkpoint.upstream, record.watermark))
+    answer = translate(checkpoint.upstream, record, state, target_topic_id)
+    if answer.target is None or answer.kind == INCOMPLETE or stored.generation != generation(record):
+        return answer
+    if answer.at_most is not None and checkpoint.downstream > answer.at_most:
+        return answer
+    if checkpoint.downstream < answer.target:
+        return answer
+    if stored.place == EXACT_PLACE:
+        return replace(answer, kind=EXACT, target=checkpoint.downstream, reread=0)
+    saved = checkpoint.downstream - answer.target
+    reread = None if answer.reread is None else max(answer.reread - saved, 0)
+    return replace(answer, target=checkpoint.downstream, reread=reread)
+
+
+def _within(position: FailoverPosition, log: TargetLog) -> FailoverPosition:
+    """The position where the partition has it, and the one that the group has already where that lies behind it."""
+    assert position.target is not None
+    target = min(max(position.target, log.start), log.end)
+    if target > position.target:
+        said = f"the target's log starts at {log.start}, so what it had not read in front of that is gone there too"
+        position = replace(position, kind=INCOMPLETE, reason=said)
+    there = position.committed
+    if there is not None and target < there <= log.end:
+        position, target = replace(position, kind=COMMITTED, reread=None), there
+    return replace(position, target=target, behind=log.end - target)
+
+
+def position_findings(positions: Iterable[FailoverPosition], target: str) -> Iterator[Finding]:
+    """What is said of each group: no answer, records missing in front of its position, records that it reads again, what it used there."""
+    groups: dict[str, list[FailoverPosition]] = {}
+    for position in positions:
+        groups.setdefault(position.group, []).append(position)
+    for name, of_group in sorted(groups.items()):
+        yield from _of_group(name, of_group, target)
+
+
+def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iterator[Finding]:
+    by_kind: dict[str, list[FailoverPosition]] = {}
+    for position in positions:
+        by_kind.setdefault(position.kind, []).append(position)
+    if none := by_kind.get(NONE):
+        said = f"{name}: {len(none)} of {len(positions)} positions have no answer on {target}: {some(none)}."
+        yield stop(
+            "group-without-answer", said, "Reset the group there by hand, by the time of the last record that it had read.", group=name
+        )
+    if incomplete := by_kind.get(INCOMPLETE):
+        reasons = some([f"{position} ({position.reason})" for position in incomplete])
+        yield warning("group-incomplete", f"{name}: records that it had not read are not on {target}: {reasons}.", group=name)
+    if early := [position for position in by_kind.get(EARLY, ()) if position.reread != 0]:
+        counts = [position.reread for position in early]
+        count = "an unknown number of" if None in counts else f"at most {sum(number or 0 for number in counts):,}"
+        said = f"{name}: it reads {count} records again, from {len(early)} of {len(positions)} positions: {some(early)}."
+        yield warning("group-not-exact", said, "Let its application pass over what it knows, or take that.", group=name)
+    if there := by_kind.get(COMMITTED):
+        said = f"{name}: on {target} it stands behind its checkpoint in {some(there)}. It stays there: the mirror never moves a group back."
+        step = "If somebody only tried it there, reset it to its checkpoint by hand before its consumers start."
+        yield warning("group-further-on-target", said, step, group=name)
+    times = [position.time for position in positions if position.time is not None]
+    if times:
+        behind = sum(position.behind for position in positions)
+        said = (
+            f"{name}: its offsets on the source are known as of {moment_of(min(times))} at the oldest. What it read after its checkpoints "
+            f"it reads again; {behind:,} offsets stand behind its positions in all."
+        )
+        yield information("group-known-until", said, group=name)
