@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mirror.cli import cutover_plan, cutover_wave
+from mirror.cli import cutover_compare, cutover_plan, cutover_wave
 from mirror.cli.answer import Answer
 from mirror.cli.options import FLOW, Parser, typed
 from mirror.config import Flow
@@ -46,6 +46,7 @@ def add_arguments(step: Parser, add_common: AddCommon) -> None:
         add_common(part, name in (RUN, ROLLBACK))
         part.set_defaults(looks=name not in (RUN, ROLLBACK))
         part.need(*_NEEDED.get(name, ()))
+    cutover_compare.add_parts(parts, add_common)
 
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -61,7 +62,7 @@ def check(options: argparse.Namespace) -> None:
     """Raises UsageError if no part is named, or a run names no wave."""
     if options.part is None:
         said = "The command line cannot be used: cutover needs to know what to do."
-        raise UsageError(said, next=(f"Possible are: {', '.join(_PARTS)}. See ", own("cutover --help"), "."))
+        raise UsageError(said, next=(f"Possible are: {', '.join((*_PARTS, *cutover_compare.PARTS))}. See ", own("cutover --help"), "."))
     if options.part == RUN and options.topics is None and options.wave is None:
         said = "The command line cannot be used: cutover run needs --topics, or --wave for one that was begun."
         raise UsageError(said, next=("See ", own("cutover run --help"), "."))

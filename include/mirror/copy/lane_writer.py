@@ -1,4 +1,4 @@
-"""Writes ledger records of a flow that changes hands or is closed, by a lane's own protocol: fence, read its ledger, write in a transaction."""
+"""Writes ledger records of a flow that changes hands or is closed, as a lane does: fence, read its ledger, write in a transaction."""
 
 import socket
 import time

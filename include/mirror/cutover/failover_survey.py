@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
 from mirror.cutover.failover_positions import FailoverPosition, TargetLog, TargetView, failover_positions, position_findings
-from mirror.cutover.findings import Finding, in_order, of_error, some, stop, warning, wave_findings
+from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from mirror.cutover.wave import Wave, WaveTopics, matches, select_topics
 from mirror.errors import MirrorError, named_with
@@ -148,7 +148,12 @@ class _TargetSurvey:
 
     def _last_beat(self) -> datetime | None:
         """The newest heartbeat that came through the flow; its own beat is written to the target, and says nothing of the source."""
-        return max((path.time for path in heartbeat_paths(self._flow, self._target) if len(path.path) > 2), default=None)
+        try:
+            paths = heartbeat_paths(self._flow, self._target)
+        except MirrorError as error:
+            self._findings.append(of_error(error.report(), WARNING))
+            return None
+        return max((path.time for path in paths if len(path.path) > 2), default=None)
 
 
 def _sightings(stored: StoredCheckpoints, remotes: Mapping[TopicPartition, TopicPartition]) -> dict[TopicPartition, list[EndSighting]]:

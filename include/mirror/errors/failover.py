@@ -10,8 +10,8 @@ class FlowClosed(MirrorError):
     runbook = Runbook(
         "The flow's source was declared lost, applications moved to the target, and the flow was closed against a source that comes back.",
         "No, nothing was copied.",
-        "Compare the source with what was copied, and export what only it has (`cutover compare --export DIR`). Then move applications back "
-        "by a wave of the opposite flow, or let the flow copy again with `cutover reopen`.",
+        "Compare the source with what was copied, and export what only it has (`cutover compare --export DIR`). Then move applications "
+        "back by a wave of the opposite flow, or let the flow copy again with `cutover reopen`.",
         more="The message says who closed it, when and why.",
     )
 
@@ -66,7 +66,7 @@ class ExportFailed(MirrorError):
     runbook = Runbook(
         "A record that only the returned source has could not be exported.",
         "Not yet: the record is still on the source. Nothing was deleted.",
-        "Make room for the files, or read the record that is named by another client. Run the same command again: it goes on where it ended.",
+        "Make room for the files, or read the record that is named by another client. Run the same command again: it goes on.",
     )
 
     def __init__(

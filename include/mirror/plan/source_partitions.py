@@ -104,16 +104,19 @@ def source_partitions(
 
 
 def with_epoch_ends(
-    flow: Flow, partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
+    flow: Flow,
+    partitions: Mapping[TopicPartition, SourceOffsets],
+    records: Mapping[TopicPartition, LedgerRecord],
+    seconds: float = _EPOCH_SECONDS,
 ) -> dict[TopicPartition, SourceOffsets]:
     """The partitions, those with a new leader epoch since their last copy with the end of the old one. That alone tells of a truncated log
-    that has grown again. One whose leader does not answer is looked at again by the lane that copies it."""
+    that has grown again. One whose leader does not answer within so many seconds is looked at again by the lane that copies it."""
     epochs = {
         tp: (epoch, partition.end)
         for tp, partition in partitions.items()
         if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
     }
-    ends = epoch_ends(flow.client("source", "consumer"), epochs, _EPOCH_SECONDS)
+    ends = epoch_ends(flow.client("source", "consumer"), epochs, seconds)
     return {tp: replace(partition, epoch_end=ends.get(tp)) for tp, partition in partitions.items()}
 
 
