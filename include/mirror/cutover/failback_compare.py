@@ -23,8 +23,8 @@ SAME, MORE, LESS, OTHER, NEW, GONE = "same", "more", "less", "other", "new", "go
 class PartitionComparison:
     """One partition of the returned source. Offsets are the source's.
 
-    `[only_start, only_end)`: what only the source has, as far as it can be read. `[lost_start, lost_end)`: copied, and not on the source any
-    more. `open_until`: behind `only_end` stands a transaction that is open, up to here.
+    `[only_start, only_end)` is what only the source has, as far as it can be read, `[lost_start, lost_end)` what was copied and is gone.
+    `open_until`: behind `only_end` stands a transaction that is open, up to here.
     """
 
     source: TopicPartition

@@ -70,8 +70,8 @@ class LastRecord:
 
 @dataclass(frozen=True)
 class SourceEnd:
-    """Where a source partition ended when it was asked, uncommitted records included, and when that was at the latest: every record that the
-    source had acknowledged by then lies in front of it. The time is that of the clock that plans."""
+    """Where a source partition ended when it was asked, uncommitted records included, and a time just before that: every record that the
+    source had acknowledged by then lies in front of it. The time is by the planner's clock."""
 
     offset: int
     time: datetime

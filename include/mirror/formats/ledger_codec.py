@@ -94,9 +94,7 @@ def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
     value |= _closed(record)
     if record.earlier != (0, 0):
         value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
-    if (end := record.source_end) is not None:
-        value["source_end"] = {"offset": end.offset, "time": moment_text(end.time)}
-    return value
+    return value | _source_end_document(record)
 
 
 def _closed(record: LedgerRecord) -> dict[str, Any]:
@@ -171,6 +169,11 @@ def _map_in(fields: dict[str, Any]) -> OffsetMap:
     """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
     pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
     return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _true(fields, "thinned_behind"))
+
+
+def _source_end_document(record: LedgerRecord) -> dict[str, Any]:
+    end = record.source_end
+    return {} if end is None else {"source_end": {"offset": end.offset, "time": moment_text(end.time)}}
 
 
 def _source_end(fields: dict[str, Any]) -> SourceEnd:
