@@ -15,10 +15,10 @@ from confluent_kafka import Producer
 
 from mirror.__main__ import main
 from mirror.copy.run import copy_in_process
-from mirror.cutover.close_flow import close_flow
+from mirror.cutover.close_flow import close_flow, reopen_flow
 from mirror.cutover.failover_survey import survey_failover
 from mirror.cutover.wave import Wave
-from mirror.errors import FlowClosed, MirrorError
+from mirror.errors import FlowClosed, MirrorError, NotClosed
 from mirror.formats.control import CLOSED
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
@@ -277,3 +277,21 @@ def exported_lines(directory):
 
 def unpacked(text):
     return None if text is None else base64.b64decode(text)
+
+
+def test_a_flow_is_closed_and_reopened_and_both_may_be_said_twice(mirroring, topic, oracle):
+    flow = mirroring.flow
+    with pytest.raises(NotClosed):
+        reopen_flow(flow, "ana", "nothing to open")
+    assert not mirroring.copy().errors
+    oracle.produce(mirroring.source, topic, 20, seed=2)
+    planned = plan(flow)
+    assert close_flow(flow, "ana", "a test", dry_run=True).lanes == (0, 1, 2, 3)
+    assert [len(close_flow(flow, "ana", "a test").lanes) for _ in range(2)] == [4, 0]
+    with pytest.raises(FlowClosed):
+        plan(flow, dry_run=True)
+    assert {error.code for result in copy_in_process(flow, planned) for error in result.errors} == {"FlowClosed"}
+    assert [len(reopen_flow(flow, "ben", "compared").lanes) for _ in range(2)] == [4, 0]
+    assert mirroring.copy().records == 20
+    assert [len(close_flow(flow, "ana", "once more").lanes) for _ in range(2)] == [4, 0]
+    assert len(reopen_flow(flow, "ben", "compared again").lanes) == 4

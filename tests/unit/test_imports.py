@@ -36,6 +36,7 @@ CUTOVER_ADAPTERS = {
     "group_survey.py",
     "move.py",
     "preflight.py",
+    "source_comparison.py",
     "topic_survey.py",
     "writer_survey.py",
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ClosedFlow:
+class ClosingResult:
     """The decision in force, whether it stood there before, and the lanes in which it was noted now."""
 
     decision: Decision
@@ -36,7 +36,7 @@ class ClosedFlow:
     lanes: tuple[int, ...]
 
 
-def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosedFlow:
+def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosingResult:
     """Closes the flow: nothing is planned or copied until `reopen_flow`. Run again it goes on where it ended.
 
     With `dry_run` nothing is written or fenced. Raises HandedBack, and what the target says.
@@ -44,12 +44,12 @@ def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> Close
     return _decide(flow, CLOSED, who, why, dry_run)
 
 
-def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosedFlow:
+def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosingResult:
     """The opposite. Raises NotClosed of a flow that nobody closed, and what the target says."""
     return _decide(flow, REOPENED, who, why, dry_run)
 
 
-def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool) -> ClosedFlow:
+def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool) -> ClosingResult:
     check_readable(flow)
     with named_with(flow.name), Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
         control = control_of(flow, target)
@@ -69,7 +69,7 @@ def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool) -> Close
             if there is None:
                 control.write_next([decision])  # from now on nothing is planned, or everything is
             _note(flow, view, decisions, (target.cluster_id(), ledger_id), lanes, decided)
-    return ClosedFlow(decision, there is not None, lanes)
+    return ClosingResult(decision, there is not None, lanes)
 
 
 def _is_due(note: LedgerRecord | None, decided: Decided) -> bool:

@@ -12,11 +12,22 @@ from dataclasses import dataclass
 from mirror.cutover.findings import Finding, information, stop, warning
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets
 
 SAME, MORE, LESS, OTHER, NEW, GONE = "same", "more", "less", "other", "new", "gone"
 """What a returned partition is beside its copy: it ends where the copy does; it has records that were never copied; it lost copied ones
 (and may have others in their place); its topic was created anew; it was never copied at all; it is not there any more."""
+
+
+@dataclass(frozen=True)
+class ReturnedLog:
+    """A partition of the returned source: its topic's id, where its log starts, how far it can be read, where it ends, and where the leader
+    epoch of the last copy ends in it, if newer ones follow."""
+
+    topic_id: str
+    log_start: int
+    readable_end: int
+    end: int
+    epoch_end: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,13 +87,13 @@ def span(start: int, end: int) -> str:
 
 
 def compare_partitions(
-    records: Mapping[TopicPartition, LedgerRecord], source: Mapping[TopicPartition, SourceOffsets]
+    records: Mapping[TopicPartition, LedgerRecord], source: Mapping[TopicPartition, ReturnedLog]
 ) -> tuple[PartitionComparison, ...]:
-    """Every partition that the ledger or the source has, in order. The ends of departed leader epochs stand in `source`."""
+    """Every partition that the ledger or the source has, in order."""
     return tuple(_compared(tp, records.get(tp), source.get(tp)) for tp in sorted({*records, *source}))
 
 
-def _compared(tp: TopicPartition, record: LedgerRecord | None, log: SourceOffsets | None) -> PartitionComparison:
+def _compared(tp: TopicPartition, record: LedgerRecord | None, log: ReturnedLog | None) -> PartitionComparison:
     watermark = None if record is None else record.watermark
     if log is None:
         start = 0 if record is None else record.live_start
@@ -101,7 +112,7 @@ def _compared(tp: TopicPartition, record: LedgerRecord | None, log: SourceOffset
 
 
 def _with(
-    tp: TopicPartition, state: str, watermark: int | None, start: int, log: SourceOffsets, lost: tuple[int, int], open_until: int | None
+    tp: TopicPartition, state: str, watermark: int | None, start: int, log: ReturnedLog, lost: tuple[int, int], open_until: int | None
 ) -> PartitionComparison:
     return PartitionComparison(tp, state, watermark, start, max(start, log.readable_end), *lost, open_until, log.topic_id)
 

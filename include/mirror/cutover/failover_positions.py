@@ -53,18 +53,18 @@ class FailoverPosition:
     metadata: str = ""
 
     def __str__(self) -> str:
-        known = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {moment_of(self.time)}")
+        place = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {moment_of(self.time)}")
         if self.target is None:
-            return f"{self.remote} has no answer ({self.reason}), {known}"
+            return f"{self.remote} has no answer ({self.reason}), {place}"
         again = {EXACT: "exact", COMMITTED: "where it stands already"}.get(self.kind, self._again())
-        return f"{self.remote}@{self.target}: {again}, for {known}"
+        return f"{self.remote}@{self.target}: {again}, for {place}"
 
     def _again(self) -> str:
         return f"{self.kind}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
 
 
 @dataclass(frozen=True)
-class TargetView:
+class FailoverFacts:
     """What the target holds: the ledger's records, logs of remote partitions, and positions of groups."""
 
     records: Mapping[TopicPartition, LedgerRecord]
@@ -72,16 +72,16 @@ class TargetView:
     committed: Mapping[tuple[str, TopicPartition], int]
 
 
-def failover_positions(checkpoints: StoredCheckpoints, view: TargetView) -> tuple[FailoverPosition, ...]:
+def failover_positions(checkpoints: StoredCheckpoints, facts: FailoverFacts) -> tuple[FailoverPosition, ...]:
     """The best position of each checkpoint's group and partition, in their order."""
-    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in view.records.items()}
-    return tuple(_position(stored, sources.get(remote), view) for (_, remote), stored in sorted(checkpoints.items()))
+    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in facts.records.items()}
+    return tuple(_position(stored, sources.get(remote), facts) for (_, remote), stored in sorted(checkpoints.items()))
 
 
-def _position(stored: StoredCheckpoint, source: TopicPartition | None, view: TargetView) -> FailoverPosition:
+def _position(stored: StoredCheckpoint, source: TopicPartition | None, facts: FailoverFacts) -> FailoverPosition:
     checkpoint = stored.checkpoint
     remote = TopicPartition(checkpoint.topic, checkpoint.partition)
-    log, time = view.logs.get(remote), None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
+    log, time = facts.logs.get(remote), None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
     position = FailoverPosition(
         checkpoint.group,
         remote,
@@ -89,12 +89,12 @@ def _position(stored: StoredCheckpoint, source: TopicPartition | None, view: Tar
         checkpoint.upstream,
         time,
         NONE,
-        committed=view.committed.get((checkpoint.group, remote)),
+        committed=facts.committed.get((checkpoint.group, remote)),
         metadata=checkpoint.metadata,
     )
     if log is None:
         return replace(position, reason="the target has no such partition, or no leader for it")
-    record = view.records.get(source) if source is not None else None
+    record = facts.records.get(source) if source is not None else None
     answer = _of_checkpoint(stored) if record is None else best_answer(stored, record, log.topic_id)
     if answer.target is None:
         return replace(position, reason=answer.reason)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
-from mirror.cutover.failover_positions import FailoverPosition, TargetLog, TargetView, failover_positions, position_findings
+from mirror.cutover.failover_positions import FailoverPosition, TargetLog, FailoverFacts, failover_positions, position_findings
 from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from mirror.cutover.wave import Wave, WaveTopics, matches, select_topics
@@ -83,7 +83,7 @@ class _TargetSurvey:
         names = self._group_names(stored, remotes)
         chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._goes_along(key[1], remotes, records)}
         logs = self._logs({remote for _, remote in chosen})
-        positions = failover_positions(chosen, TargetView(wave_records, logs, self._committed(names)))
+        positions = failover_positions(chosen, FailoverFacts(wave_records, logs, self._committed(names)))
         missing = missing_records(wave_records, _sightings(stored, remotes))
         last_beat = self._last_beat()
         self._findings += position_findings(positions, flow.target)

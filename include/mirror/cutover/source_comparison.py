@@ -13,7 +13,7 @@ from mirror.config.policies import topic_selection
 from mirror.config.validate import check_readable
 from mirror.cutover.export_files import ExportFiles
 from mirror.cutover.export_format import TIMESTAMP_TYPES, ExportedRecord
-from mirror.cutover.failback_compare import GONE, NEW, OTHER, PartitionComparison, compare_partitions, comparison_findings
+from mirror.cutover.failback_compare import GONE, NEW, OTHER, PartitionComparison, ReturnedLog, compare_partitions, comparison_findings
 from mirror.cutover.findings import Finding, in_order, of_error, stop, wave_findings
 from mirror.cutover.wave import Wave, select_topics
 from mirror.errors import ExportFailed, MirrorError, named_with
@@ -87,10 +87,11 @@ class _SourceLook:
         logs = source_partitions(self._source, topics, partitions, flow.reads_committed, refused)
         self.findings += [of_error(error.report()) for error in refused.values()]
         hidden = {tp for tp in records if tp.topic in refused}
-        return compare_partitions(
-            {tp: record for tp, record in records.items() if tp not in hidden},
-            with_epoch_ends(flow, logs, records, flow.request_seconds),
-        )
+        with_epochs = with_epoch_ends(flow, logs, records, flow.request_seconds)
+        returned = {
+            tp: ReturnedLog(log.topic_id, log.log_start, log.readable_end, log.end, log.epoch_end) for tp, log in with_epochs.items()
+        }
+        return compare_partitions({tp: record for tp, record in records.items() if tp not in hidden}, returned)
 
     def _ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         flow = self._flow

@@ -8,6 +8,7 @@ from functools import cache
 from types import ModuleType
 
 from mirror.errors import audit, backfill, configuration, kafka, lane, ledger, migration, source, spark, target, unknown_failure, wave
+from mirror.errors import audit, backfill, configuration, failover, kafka, lane, ledger, migration, source, spark, target, unknown_failure
 from mirror.errors.alert_kinds import ALERTS
 from mirror.errors.base import MirrorError, Runbook
 from mirror.errors.next_step import FLOW, MODULE, SCRIPT
@@ -24,6 +25,7 @@ CHAPTERS: tuple[tuple[str, ModuleType], ...] = (
     ("Audit", audit),
     ("MirrorMaker 2", migration),
     ("Waves of a cutover", wave),
+    ("Failover", failover),
 )
 """The titles of the groups, and the module that has the errors of each."""
 

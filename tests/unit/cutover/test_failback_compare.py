@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.cutover.failback_compare import GONE, LESS, MORE, NEW, OTHER, SAME, compare_partitions, comparison_findings
+from mirror.cutover.failback_compare import GONE, LESS, MORE, NEW, OTHER, SAME, ReturnedLog, compare_partitions, comparison_findings
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets
 from tests.unit.ledger_records import ledger_record
 
 ORDERS = TopicPartition("orders", 0)
 RECORD = ledger_record(watermark=100, leader_epoch=4, covered=((0, 100),))
-LOG = SourceOffsets(ORDERS, "source-topic-id", 0, 100, 100, leader_epoch=5)
+LOG = ReturnedLog("source-topic-id", 0, 100, 100)
 
 
 def compared(record=RECORD, log=LOG):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover.failover_positions import COMMITTED, TargetLog, TargetView, failover_positions, position_findings
+from mirror.cutover.failover_positions import COMMITTED, TargetLog, FailoverFacts, failover_positions, position_findings
 from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.map import OffsetMap, Run
@@ -28,10 +28,10 @@ def stored(upstream, downstream, place="", record=RECORD):
 
 
 def position(checkpoint, record=RECORD, log=LOG, committed=None):
-    view = TargetView(
+    facts = FailoverFacts(
         {ORDERS: record} if record else {}, {REMOTE: log} if log else {}, {("billing", REMOTE): committed} if committed is not None else {}
     )
-    (answer,) = failover_positions({("billing", REMOTE): checkpoint}, view)
+    (answer,) = failover_positions({("billing", REMOTE): checkpoint}, facts)
     return answer
 
 
