@@ -54,8 +54,9 @@ def run_reopen(flow: Flow, options: argparse.Namespace) -> Answer:
     """Opens the flow."""
     from mirror.cutover.close_flow import reopen_flow
 
-    done = reopen_flow(flow, user_at_host(), options.reason, options.dry_run)
-    verb = "would be" if options.dry_run else "was"
+    dry_run = getattr(options, "dry_run", False)
+    done = reopen_flow(flow, user_at_host(), options.reason, dry_run)
+    verb = "would be" if dry_run else "was"
     said = f"{flow.name} {'was already open' if done.was_there else f'{verb} opened'}, in {len(done.lanes)} lanes: {done.decision}."
     return Answer(DONE, {"reopened": str(done.decision), "lanes": list(done.lanes)}, (), said)
 
