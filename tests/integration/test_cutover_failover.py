@@ -17,6 +17,8 @@ from mirror.__main__ import main
 from mirror.copy.run import copy_in_process
 from mirror.cutover.close_flow import close_flow, reopen_flow
 from mirror.cutover.failover_survey import survey_failover
+from mirror.cutover.failover_wave import move_groups_step, open_step, preflight_step
+from mirror.cutover.steps import FAILOVER, StepOptions
 from mirror.cutover.wave import Wave
 from mirror.errors import FlowClosed, MirrorError, NotClosed
 from mirror.formats.control import CLOSED
@@ -25,7 +27,7 @@ from mirror.plan.run import plan
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import group_context
 from services.oracle import Record
-from tests.integration.consumers import groups_of, member, read
+from tests.integration.consumers import member, read
 from tests.waiting import PATIENCE
 
 PARTITIONS = 3
@@ -91,6 +93,25 @@ def nobody_calls(bootstrap):
         yield
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+class MemoryNotes:
+    """A wave's notes, in memory."""
+
+    def __init__(self):
+        self.steps, self.groups = {}, {}
+
+    def of_step(self, step):
+        return self.steps.get(step, {})
+
+    def keep(self, step, facts):
+        self.steps[step] = facts
+
+    def of_group(self, group):
+        return self.groups.get(group, {})
+
+    def keep_groups(self, facts):
+        self.groups |= facts
 
 
 def values(oracle, bootstrap, topic):
@@ -191,10 +212,15 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
 
     positions = {each.remote: each for each in survey.positions}
     assert {each.group for each in survey.positions} == {lost.group}
-    with groups_of(lost.mirroring.target) as groups:
-        errors = {}
-        assert groups.commit(survey.to_commit(), errors) == {lost.group: {}}
-        assert not errors
+    notes = MemoryNotes()
+    options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
+    assert preflight_step(lost.mirroring.flow, lost.wave).is_done
+    assert move_groups_step(lost.mirroring.flow, lost.wave, notes, options).is_done
+    noted = dict(notes.groups)
+    assert move_groups_step(lost.mirroring.flow, lost.wave, notes, options).is_done
+    assert notes.groups == noted, "what the group had before is noted once"
+    assert set(noted[lost.group]["before"][lost.remote].values()) == {None}
+    assert open_step(lost.mirroring.flow, options).is_done
     behind = Counter()
     for number, tp, offset, _ in lost.load.acknowledged:
         if number not in copied:

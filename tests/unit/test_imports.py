@@ -33,6 +33,7 @@ CUTOVER_ADAPTERS = {
     *("group_survey.py", "move.py", "open_wave.py", "preflight.py", "topic_survey.py", "way_back.py", "writer_survey.py"),
     "close_flow.py",
     "failover_survey.py",
+    "failover_wave.py",
     "group_survey.py",
     "move.py",
     "preflight.py",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
-from mirror.cutover.failover_positions import FailoverPosition, TargetLog, FailoverFacts, failover_positions, position_findings
+from mirror.cutover.failover_positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
 from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from mirror.cutover.wave import Wave, WaveTopics, matches, select_topics

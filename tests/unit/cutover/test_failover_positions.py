@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover.failover_positions import COMMITTED, TargetLog, FailoverFacts, failover_positions, position_findings
+from mirror.cutover.failover_positions import COMMITTED, FailoverFacts, TargetLog, failover_positions, position_findings
 from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.map import OffsetMap, Run

@@ -9,7 +9,7 @@ from mirror.errors.next_step import of_the_flow
 from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, UNKNOWN
 from tests.unit.test_imports import LIBRARY, ROOT
 
-GUIDES = ROOT / "docs" / "guides" / 
+GUIDES = ROOT / "docs" / "guides"
 PAGES = (GUIDES / "planned-cutover.md", GUIDES / "disaster-recovery.md")
 
 
