@@ -9,15 +9,16 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
 
 from mirror.__main__ import main
 from mirror.copy.run import copy_in_process
+from mirror.cutover import failover_groups, failover_open, failover_preflight
 from mirror.cutover.close_flow import close_flow, reopen_flow
 from mirror.cutover.failover_survey import survey_failover
-from mirror.cutover.failover_wave import move_groups_step, open_step, preflight_step
 from mirror.cutover.steps import FAILOVER, StepOptions
 from mirror.cutover.wave import Wave
 from mirror.errors import FlowClosed, MirrorError, NotClosed
@@ -214,13 +215,14 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     assert {each.group for each in survey.positions} == {lost.group}
     notes = MemoryNotes()
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
-    assert preflight_step(lost.mirroring.flow, lost.wave).is_done
-    assert move_groups_step(lost.mirroring.flow, lost.wave, notes, options).is_done
+    move = SimpleNamespace(flow=lost.mirroring.flow, wave=lost.wave)
+    assert failover_preflight.step(move, notes, options).is_done
+    assert failover_groups.step(move, notes, options).is_done
     noted = dict(notes.groups)
-    assert move_groups_step(lost.mirroring.flow, lost.wave, notes, options).is_done
+    assert failover_groups.step(move, notes, options).is_done
     assert notes.groups == noted, "what the group had before is noted once"
     assert set(noted[lost.group]["before"][lost.remote].values()) == {None}
-    assert open_step(lost.mirroring.flow, options).is_done
+    assert failover_open.step(move, notes, options).is_done
     behind = Counter()
     for number, tp, offset, _ in lost.load.acknowledged:
         if number not in copied:

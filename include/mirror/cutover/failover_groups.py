@@ -1,17 +1,16 @@
-"""The steps of a wave whose source is lost: the preflight, the groups' positions, and the flow that is closed. All of it on the target alone.
+"""The step `move-groups` of a wave whose source is lost: commits the best position that the target knows of each group.
 
-They are called with the flow and the wave, not with a Move: that one has both clusters open. What they note has the form of a planned wave's
-notes, so that a roll back puts groups back to where they were.
+What it notes has the form of a planned wave's notes, so the same roll back puts groups back to where they were.
 """
 
+import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from mirror.cutover.close_flow import close_flow
 from mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
-from mirror.cutover.steps import AFTER, BEFORE, MOVE_GROUPS, OPEN, PREFLIGHT, StepOptions, StepOutcome, WaveNotes, ended
-from mirror.cutover.wave import Wave
+from mirror.cutover.move import Move
+from mirror.cutover.steps import AFTER, BEFORE, MOVE_GROUPS, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Committed, Groups
@@ -21,42 +20,25 @@ if TYPE_CHECKING:
     from mirror.config import Flow
 
 GROUPS = "groups"
-"""The fact of `move-groups` with the names of all groups that were noted."""
+"""The step's fact with the names of all groups that were noted, as the planned step has it."""
 
 
-def preflight_step(flow: "Flow", wave: Wave) -> StepOutcome:
-    """Says what stops the wave, what may be missing and where groups would go on; what may be missing is among the facts. It reads only."""
-    survey = survey_failover(flow, wave)
-    findings = tuple(finding for finding in survey.findings if finding.kind != INFORMATION)
-    lines = tuple(finding.message for finding in survey.findings if finding.kind == INFORMATION)
-    facts = {
-        "topics": len(survey.topics.names),
-        "partitions": len(survey.missing),
-        GROUPS: len({position.group for position in survey.positions}),
-        "missing": [partition.as_document() for partition in survey.missing],
-    }
-    return ended(PREFLIGHT, findings, lines, facts)
-
-
-def move_groups_step(flow: "Flow", wave: Wave, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Commits each group's best position, after it noted what the group had on the target; what was noted first stays. Run again, it does
-    what is left. Raises what concerns the target as a whole."""
-    survey = survey_failover(flow, wave)
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Commits, after it noted what each group had on the target; what was noted first stays. Run again, it does what is left. Raises what
+    concerns the target as a whole."""
+    flow, survey = move.flow, survey_failover(move.flow, move.wave)
     findings = [finding for finding in survey.findings if finding.kind != INFORMATION]
     lines = tuple(f"{position.group}: {position}" for position in survey.positions)
     commit = survey.to_commit()
     if not options.dry_run and not any(finding.kind == STOP for finding in findings):
         _note(survey, commit, notes)
         findings += _commit(flow, commit)
-    return ended(MOVE_GROUPS, in_order(findings, flow.name), lines, {GROUPS: sorted({position.group for position in survey.positions})})
+    return ended(MOVE_GROUPS, in_order(findings, flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
-def open_step(flow: "Flow", options: StepOptions) -> StepOutcome:
-    """Closes the flow against a source that comes back. Raises what the target says."""
-    closing = close_flow(flow, options.who, options.reason, options.dry_run)
-    verb = "would be" if options.dry_run else "is"
-    lines = (f"{flow.name} {verb} closed, in {len(closing.lanes)} lanes as of now: {closing.decision}.",)
-    return ended(OPEN, (), lines, {"closed": str(closing.decision)})
+def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """As the planned step takes it back: that too asks the target alone."""
+    return cast(StepOutcome, importlib.import_module(STEP_MODULES[MOVE_GROUPS]).rollback(move, notes, options))
 
 
 def _note(survey: FailoverSurvey, commit: Mapping[str, Mapping[TopicPartition, Committed]], notes: WaveNotes) -> None:
