@@ -7,8 +7,21 @@ from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 
-from mirror.errors import audit, backfill, configuration, kafka, lane, ledger, migration, source, spark, target, unknown_failure, wave
-from mirror.errors import audit, backfill, configuration, failover, kafka, lane, ledger, migration, source, spark, target, unknown_failure
+from mirror.errors import (
+    audit,
+    backfill,
+    configuration,
+    failover,
+    kafka,
+    lane,
+    ledger,
+    migration,
+    source,
+    spark,
+    target,
+    unknown_failure,
+    wave,
+)
 from mirror.errors.alert_kinds import ALERTS
 from mirror.errors.base import MirrorError, Runbook
 from mirror.errors.next_step import FLOW, MODULE, SCRIPT
