@@ -13,7 +13,8 @@ from mirror.cutover.move import Move
 from mirror.cutover.steps import AFTER, BEFORE, MOVE_GROUPS, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Committed, Groups
+from mirror.kafka.groups import Groups
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from mirror.errors import MirrorError, named_with
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
-from mirror.kafka.groups import Committed, Groups
+from mirror.kafka.groups import Groups
 from mirror.kafka.mm2_topics import read_stored
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_handed_back
 from mirror.plan.internal_topics import read_decisions, read_ledger

@@ -88,8 +88,9 @@ class LedgerRecord:
     copy is responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills
     wrote, into whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once
     more. `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since. `moved`: the cutover since which the
-    partition is written on the target, so that nothing more of it is copied. `source_end`: how far the source reached when the last copy was
-    planned, which is all that is known of it once the source is lost (None: written before that was noted).
+    partition is written on the target, so that nothing more of it is copied.
+    `source_end`: how far the source reached when the last copy was planned, which is all that is known of it once the source is lost (None:
+    written before that was noted).
     """
 
     watermark: int
