@@ -1,6 +1,7 @@
 """What all jobs do alike with Spark: its context, and functions of the mirror on its workers.
 
-The one file that imports pyspark, and that uses anything of its private side: `SparkContext._jsc`, as Spark 4.2.0 has it.
+The one file that imports pyspark, and that uses anything of its private side: `SparkContext._jsc` and the converters that it gives py4j, as
+Spark 4.2.0 has them.
 """
 
 import logging
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
 from mirror.spark import worker
@@ -21,6 +23,10 @@ log = logging.getLogger("mirror.spark.job")
 
 # A worker gets `on_worker` itself, not its name: one without the library could not even say what it lacks.
 cloudpickle.register_pickle_by_value(worker)
+
+# pyspark's converters, for dates and numpy's types, are asked of each argument of each call into the JVM. To answer, those for numpy import
+# it, and with it pandas, pyarrow and unittest: 50 MB and half a CPU second for numbers and texts, which need no converter.
+INPUT_CONVERTER[:] = [converter for converter in INPUT_CONVERTER if not type(converter).__module__.startswith("pyspark.")]
 
 
 @contextmanager
