@@ -17,10 +17,10 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
 
     from mirror.config import load
     from mirror.copy.job import read_plan
-    from mirror.copy.run import copy_on_spark
+    from mirror.copy.run import MODULES, copy_on_spark
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
-    with spark_context(flow_name, run_id) as spark:
+    with spark_context(flow_name, run_id, MODULES) as spark:
         return copy_on_spark(flow, plan, run_id, spark.defaultParallelism, partial(run_on_workers, spark))
 
 
@@ -31,12 +31,12 @@ def run_in_rounds(plan_file: str, result_file: str, flow_name: str, run_id: str,
     from mirror.config import load
     from mirror.copy.job import keep_run, read_plan
     from mirror.copy.rounds import Rounds, run_times
-    from mirror.copy.run import copy_on_spark
+    from mirror.copy.run import MODULES, copy_on_spark
     from mirror.copy.run_result import RunResult
     from mirror.spark.driver import wait_while_alive
 
     flow, plan, wait = load().flow(flow_name), read_plan(Path(plan_file)), wait_while_alive(int(submitter))
-    with spark_context(flow_name, run_id) as spark:
+    with spark_context(flow_name, run_id, MODULES) as spark:
 
         def copy(now: Any, planned: Any, budget: Any) -> list[Any]:
             return copy_on_spark(now, planned, run_id, spark.defaultParallelism, partial(run_on_workers, spark), budget)

@@ -1,7 +1,7 @@
 """What all jobs do alike with Spark: its context, and functions of the mirror on its workers.
 
-The one file that imports pyspark, and that uses anything of its private side: `SparkContext._jsc` and the converters that it gives py4j, as
-Spark 4.2.0 has them.
+The one file that imports pyspark, and that uses anything of its private side: `SparkContext._jsc`, its gateway and the converters that it
+gives py4j, as Spark 4.2.0 has them.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import Any
 from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
-from mirror.spark import worker
+from mirror.spark import worker, worker_daemon
 from mirror.spark.driver import of_prepared_workers
 from mirror.spark.log import wanted_level
 from mirror.spark.start import is_local
@@ -30,10 +30,15 @@ INPUT_CONVERTER[:] = [converter for converter in INPUT_CONVERTER if not type(con
 
 
 @contextmanager
-def spark_context(flow: str, run: str = "") -> Iterator[Any]:
-    """A SparkContext with what every job of ours needs; ended behind the block."""
+def spark_context(flow: str, run: str = "", modules: Sequence[str] = ()) -> Iterator[Any]:
+    """A SparkContext with what every job of ours needs; ended behind the block. `modules` are what its workers will import: on this host
+    they share them."""
+    SparkContext._ensure_initialized()  # without its gateway to the JVM a SparkConf does not see what spark-submit was told
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
     settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
+    if modules and is_local(settings.get("spark.master") or ""):
+        settings.setIfMissing("spark.python.daemon.module", worker_daemon.MODULE)
+        settings.setExecutorEnv(worker_daemon.MODULES, ",".join(["pyspark.worker", *modules]))
     spark = SparkContext(conf=settings)
     try:
         of_run = f", run {run}" if run else ""

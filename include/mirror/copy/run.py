@@ -28,6 +28,8 @@ LANES_AT_ONCE = 4
 
 ON_WORKERS = "mirror.copy.run:copy_side_by_side"
 """What a worker of Spark runs."""
+MODULES = ("mirror.copy.run", "mirror.copy.confluent.engine", "mirror.copy.batches.engine", "mirror.copy.batches.sampler")
+"""What it imports for that: the engines too, which a lane opens by name."""
 
 
 def lane_tasks(flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None) -> list[LaneTask]:
