@@ -6,7 +6,7 @@ A minute's copy of little data is mostly Spark's start. Three things make it che
 loads (the JVM maps it instead of reading and verifying jars), a JVM set up for a short life, and a Spark home without pyspark.zip, so that
 driver and workers import the environment's compiled modules instead of compiling the zip's sources in every process.
 
-The archive fits one Java and one set of jars. Where either changed the JVM silently goes on without it, so this runs again by itself then.
+The archive fits one Java and one set of jars. Where either changed the JVM silently goes on without it, so this runs again by itself then, and where the settings below did.
 """
 
 import os
@@ -20,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 
 from mirror.spark.start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
 
+# A heap begins with a sixty-fourth of the machine's memory, of which a JVM fills a quarter before it first looks for garbage; a job's driver
+# needs some 30 MB.
 # No unix domain sockets between JVM and workers: 0.3 s faster with 16 lanes, but at the end a worker may print a broken pipe's traceback.
 SETTINGS = """\
 spark.ui.enabled false
@@ -27,7 +29,7 @@ spark.log.level WARN
 spark.driver.bindAddress 127.0.0.1
 spark.driver.host 127.0.0.1
 spark.driver.memory 512m
-spark.driver.extraJavaOptions {archive} -Xlog:cds=off -Xlog:cds+dynamic=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.driver.extraJavaOptions {archive} -Xlog:cds=off -Xlog:cds+dynamic=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms48m
 """
 
 
@@ -76,8 +78,8 @@ def job() -> None:
 
 def main() -> None:
     tuned = TunedSpark(TUNED)
-    current = fingerprint()
-    if tuned.properties.exists() and tuned.properties.read_text(encoding="utf-8").startswith(current + "\n"):
+    wanted = f"{fingerprint()}\n{SETTINGS.format(archive=f'-XX:SharedArchiveFile={tuned.archive}')}"
+    if tuned.properties.exists() and tuned.properties.read_text(encoding="utf-8") == wanted:
         print(f"The tuned Spark start in {tuned.directory} is up to date.")
         return
     tuned.properties.unlink(missing_ok=True)
@@ -87,7 +89,7 @@ def main() -> None:
     build_home(tuned)
     train(tuned)
     unfinished = tuned.properties.with_suffix(".unfinished")
-    unfinished.write_text(f"{current}\n{SETTINGS.format(archive=f'-XX:SharedArchiveFile={tuned.archive}')}", encoding="utf-8")
+    unfinished.write_text(wanted, encoding="utf-8")
     unfinished.rename(tuned.properties)
     print(f"Tuned Spark's start in {tuned.directory}.")
 

@@ -22,13 +22,14 @@ from typing import Self
 
 import psutil
 
+from mirror.spark import worker_daemon
 from services.java import ROOT
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_EVERY_SECONDS = 0.02
 _LOOK_AT_ALL_EVERY = 5
 """Every so many looks it is all processes: that takes milliseconds, and the machine has other things to do."""
-_PARENT_OF_WORKERS = "pyspark.daemon"
+_PARENTS_OF_WORKERS = {"pyspark.daemon", worker_daemon.MODULE}
 _MEMORY = "--memory"
 _LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
@@ -167,7 +168,7 @@ class Watch(threading.Thread):
             if process.name() == "java":
                 return
             self.largest = max(self.largest, _kilobytes(process.pid, "status", "VmHWM"))
-            if process.pid not in self._daemons and process.ppid() not in self._daemons and _PARENT_OF_WORKERS in process.cmdline():
+            if process.pid not in self._daemons and process.ppid() not in self._daemons and not _PARENTS_OF_WORKERS.isdisjoint(process.cmdline()):
                 self._daemons[process.pid] = process
 
     def _look_at_workers(self) -> None:

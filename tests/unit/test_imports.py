@@ -49,8 +49,8 @@ VALUES_AND_COMPARISONS = {"mirror.kafka.model", "mirror.plan.target_checks", "mi
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
 """The page runs inside Airflow's api-server; this one module of it knows that."""
-SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"))
-"""The modules that talk to Spark; drivers of spark-submit are in jobs/."""
+SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"), Path("spark/worker_daemon.py"))
+"""The modules that talk to Spark, or are started by it; drivers of spark-submit are in jobs/."""
 BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisions", "kafka")
 """Rooms that know no flow and no property."""
 AIRFLOW_COMPAT = Path("airflow/compat.py")

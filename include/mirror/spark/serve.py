@@ -29,7 +29,7 @@ spark.log.level WARN
 spark.driver.bindAddress 127.0.0.1
 spark.driver.host 127.0.0.1
 spark.driver.memory {memory}
-spark.driver.extraJavaOptions {archive}-XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.driver.extraJavaOptions {archive}-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms48m
 spark.speculation false
 spark.python.unix.domain.socket.enabled true
 spark.connect.grpc.binding.address 127.0.0.1

@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from mirror.spark import worker_daemon
 from tests.bench.processes import RunningTree, cost_of
 from tests.waiting import eventually
 
@@ -27,19 +28,20 @@ os.close(writer)
 os.read(reader, 1)
 if sys.argv[2] == "stays": time.sleep(600)
 """
-COMMAND = [sys.executable, "-c", DAEMON, "pyspark.daemon"]
+COMMANDS = [[sys.executable, "-c", DAEMON, module] for module in ("pyspark.daemon", worker_daemon.MODULE)]
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[-1])
 @pytest.mark.parametrize("order", ["waits", "ends first"])
-def test_a_commands_cost_has_the_cpu_time_of_workers_once(order: str) -> None:
+def test_a_commands_cost_has_the_cpu_time_of_workers_once(order: str, command: list[str]) -> None:
     # The command starts the daemon, as a JVM does.
-    cost = cost_of([sys.executable, "-c", f"import subprocess; subprocess.run({[*COMMAND, order]!r}, check=True)"], memory=True)
+    cost = cost_of([sys.executable, "-c", f"import subprocess; subprocess.run({[*command, order]!r}, check=True)"], memory=True)
     assert 0.5 <= cost.cpu < 0.9
     assert cost.megabytes > 3
 
 
 def test_a_running_tree_keeps_the_cpu_time_of_workers_that_ended() -> None:
-    program = f"import subprocess; subprocess.run({[*COMMAND, 'stays']!r})"
+    program = f"import subprocess; subprocess.run({[*COMMANDS[0], 'stays']!r})"
     parent = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:
         with RunningTree(parent.pid) as tree:

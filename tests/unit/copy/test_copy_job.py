@@ -46,7 +46,7 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     spark = ModuleType("spark_job")
 
     @contextmanager
-    def spark_context(_flow: str, _run: str) -> Iterator[Any]:
+    def spark_context(_flow: str, _run: str, _modules: Sequence[str]) -> Iterator[Any]:
         spark.starts += 1  # type: ignore[attr-defined]
         yield SimpleNamespace(defaultParallelism=2)
 
