@@ -202,6 +202,12 @@ class Cluster:
         listed = self._listed(partitions, OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed), errors)
         return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
+    def led(self, partitions: Partitions) -> set[TopicPartition]:
+        """Those of the partitions whose leaders answer for them just now; whoever waits for the others asks again."""
+        wanted = list(partitions)
+        answers = self.connections.offsets(wanted, [OffsetQuestion(LATEST)])
+        return set(answers[0] if answers else list_offsets(self.admin, wanted, _spec(LATEST), False, {}, pauses=()))
+
     def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
         """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
         return {tp: end for tp, end in self._listed(partitions, OffsetQuestion(LATEST), errors).items() if end.offset >= 0}

@@ -192,10 +192,15 @@ class ClusterConnections:
         if unknown:
             self._metadata(sorted(unknown))
         by_node: dict[int, dict[TopicPartition, int]] = {}
+        unled: set[str] = set()
         for tp in wanted:
             node, epoch = self._described[tp.topic].leaders.get(tp.partition, (-1, -1))
             if node >= 0:
                 by_node.setdefault(node, {})[tp] = epoch
+            else:
+                unled.add(tp.topic)
+        for topic in unled:
+            del self._described[topic]  # it may have leaders when somebody asks again
         return by_node
 
     def _offsets(self, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion]) -> list[dict[TopicPartition, End]]:

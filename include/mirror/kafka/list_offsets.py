@@ -12,7 +12,7 @@ epoch in the log as it is now is then the first offset whose record may be anoth
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -45,9 +45,10 @@ _EPOCH_END = re.compile(r"truncation detected at .*?broker end offset is (\d+)")
 
 
 def list_offsets(
-    admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec, committed: bool, errors: Errors
+    admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec, committed: bool, errors: Errors, pauses: Sequence[float] | None = None
 ) -> dict[TopicPartition, End]:
     """What `spec` asks for, with the leader epoch; the offset -1 where nothing is. `committed`: as a `read_committed` reader sees it.
+    `pauses`: how long to wait for leaders that are moving, before each further question; () asks once.
 
     A partition that is gone or without leader is absent. A topic that we may not describe goes into `errors` if it is given. Raises
     ClusterUnreachable.
@@ -55,11 +56,12 @@ def list_offsets(
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     wanted = [tp for tp in partitions if not unusable(tp.topic)]  # one other name, and the client waits for all of them in vain
     ends: dict[TopicPartition, End] = {}
-    for pause in _PAUSES:
-        wanted = _ask(admin, wanted, spec, isolation, errors, ends)
+    wanted = _ask(admin, wanted, spec, isolation, errors, ends)
+    for pause in _PAUSES if pauses is None else pauses:
         if not wanted:
             break
         time.sleep(pause)
+        wanted = _ask(admin, wanted, spec, isolation, errors, ends)
     return ends
 
 

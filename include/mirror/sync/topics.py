@@ -39,6 +39,7 @@ _REFUSALS = {
 _LED_WITHIN_SECONDS = 30.0
 _VISIBLE_WITHIN_SECONDS = 5.0
 _SECONDS_A_PARTITION = 0.01
+_ASKED_AT_ONCE = 200
 """Thousands of new partitions are as many logs for the brokers to open: a busy one took 4 ms for each, and showed none before its turn."""
 
 
@@ -201,8 +202,12 @@ class _Refresh:
         waiting = set() if self._dry_run else {TopicPartition(change.remote, n) for change in created for n in range(change.partitions)}
 
         def all_led() -> bool:
-            waiting.difference_update(self._target.offsets(sorted(waiting), "latest", errors={}))
-            return not waiting
+            """Asks for a few at a time: for those behind them only when these are led."""
+            while portion := sorted(waiting)[:_ASKED_AT_ONCE]:
+                waiting.difference_update(led := self._target.led(portion))
+                if len(led) < len(portion):
+                    return False
+            return True
 
         if waiting:
             until(all_led, _LED_WITHIN_SECONDS + _SECONDS_A_PARTITION * len(waiting), every=0.05)

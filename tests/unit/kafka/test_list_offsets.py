@@ -53,7 +53,7 @@ class Client:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[TopicPartition, End]]:
     """Lists both partitions at a cluster that is a `Client`."""
-    monkeypatch.setattr(listing, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(listing, "_PAUSES", (0.0,))
 
     def ask(client: Client, errors: dict[str, MirrorError] | None = None) -> dict[TopicPartition, End]:
         monkeypatch.setattr("mirror.kafka.admin.AdminClient", lambda _settings: client)
@@ -139,3 +139,10 @@ def test_what_a_leader_says_of_one_partition_hides_no_other_and_what_concerns_th
     assert {topic: type(error) for topic, error in errors.items()} == {"orders": KafkaFailure}
     with pytest.raises(KafkaFailure, match="REQUEST_TIMED_OUT"):
         listed(Client(orders=[KafkaError(KafkaError.REQUEST_TIMED_OUT)], pay=[5]), {})
+
+
+def test_whoever_waits_for_a_leader_itself_is_answered_at_once(monkeypatch):
+    client = Client(orders=[KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION), 7], pay=[5])
+    monkeypatch.setattr("mirror.kafka.admin.AdminClient", lambda _settings: client)
+    ends = list_offsets(Admin("east", {}, 1.0), [ORDERS, PAY], OffsetSpec.latest(), False, {}, pauses=())
+    assert (ends, client.asked) == ({PAY: End(5, 3)}, [["orders", "pay"]])

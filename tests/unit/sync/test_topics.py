@@ -28,9 +28,9 @@ class MemoryCluster:
         self.writes = 0
         self.unled_for = 0
 
-    def offsets(self, partitions: Iterable[TopicPartition], at: str, errors: MutableMapping[str, MirrorError]) -> dict[TopicPartition, int]:
+    def led(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         self.unled_for -= 1
-        return {} if self.unled_for >= 0 else dict.fromkeys(partitions, 0)
+        return set() if self.unled_for >= 0 else set(partitions)
 
     def names(self) -> list[str]:
         return sorted(set(self.partitions) - self.hidden)
