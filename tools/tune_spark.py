@@ -6,7 +6,8 @@ A minute's copy of little data is mostly Spark's start. Three things make it che
 loads (the JVM maps it instead of reading and verifying jars), a JVM set up for a short life, and a Spark home without pyspark.zip, so that
 driver and workers import the environment's compiled modules instead of compiling the zip's sources in every process.
 
-The archive fits one Java and one set of jars. Where either changed the JVM silently goes on without it, so this runs again by itself then, and where the settings below did.
+The archive fits one Java and one set of jars. Where either changed the JVM silently goes on without it, so this runs again by itself
+then, or where the settings below did.
 """
 
 import os
@@ -20,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 
 from mirror.spark.start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
 
-# A heap begins with a sixty-fourth of the machine's memory, of which a JVM fills a quarter before it first looks for garbage; a job's driver
-# needs some 30 MB.
+# A heap begins with a sixty-fourth of the machine's memory, and a JVM fills a quarter of that before it first looks for garbage. The driver
+# of a job needs some 30 MB.
 # No unix domain sockets between JVM and workers: 0.3 s faster with 16 lanes, but at the end a worker may print a broken pipe's traceback.
 SETTINGS = """\
 spark.ui.enabled false

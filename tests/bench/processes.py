@@ -168,7 +168,11 @@ class Watch(threading.Thread):
             if process.name() == "java":
                 return
             self.largest = max(self.largest, _kilobytes(process.pid, "status", "VmHWM"))
-            if process.pid not in self._daemons and process.ppid() not in self._daemons and not _PARENTS_OF_WORKERS.isdisjoint(process.cmdline()):
+            if (
+                process.pid not in self._daemons
+                and process.ppid() not in self._daemons
+                and not _PARENTS_OF_WORKERS.isdisjoint(process.cmdline())
+            ):
                 self._daemons[process.pid] = process
 
     def _look_at_workers(self) -> None:

@@ -45,7 +45,12 @@ _EPOCH_END = re.compile(r"truncation detected at .*?broker end offset is (\d+)")
 
 
 def list_offsets(
-    admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec, committed: bool, errors: Errors, pauses: Sequence[float] | None = None
+    admin: Admin,
+    partitions: Iterable[TopicPartition],
+    spec: OffsetSpec,
+    committed: bool,
+    errors: Errors,
+    pauses: Sequence[float] | None = None,
 ) -> dict[TopicPartition, End]:
     """What `spec` asks for, with the leader epoch; the offset -1 where nothing is. `committed`: as a `read_committed` reader sees it.
     `pauses`: how long to wait for leaders that are moving, before each further question; () asks once.

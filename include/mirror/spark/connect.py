@@ -1,7 +1,7 @@
 """A Spark that stays: the tasks of a job as tasks of `mapInArrow` in a named session of a Spark Connect server.
 
-Beside connect_workers.py and worker_daemon.py no module of the library imports pyspark. Each Spark task gets its share of the pickled tasks in the function
-itself, as bytes: no plan, log or event log of Spark shows more than the first few of them, which are pickle's own.
+Beside connect_workers.py and worker_daemon.py no module of the library imports pyspark. Each Spark task gets its share of the pickled tasks
+in the function itself, as bytes: no plan, log or event log of Spark shows more than the first few of them, which are pickle's own.
 """
 
 import logging

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _AHEAD_BYTES = _FETCH_BYTES // 2
-"""As long as so much waits in memory, nothing more is fetched. The answer to the next fetch comes on top, and what is under way to the target:
-half of an answer lasts until the next one comes, and a whole one would be 4 MB more for each lane, without being any faster."""
+"""As long as so much waits in memory, nothing more is fetched. The answer to the next fetch comes on top, and what is under way to the
+target: half of an answer lasts until the next one comes, and a whole one would be 4 MB more for each lane, without being any faster."""
 _ANSWERS_BYTES = 4 * _FETCH_BYTES
 """From so large answers on, batches in them no longer wait for a later transaction: the smallest one keeps its whole answer in memory."""
 
