@@ -60,6 +60,13 @@ def test_a_partition_of_another_leader_is_left_out_and_its_leader_is_asked_for_a
     assert connections.offsets([ORDERS, OTHER], [END]) == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
 
 
+def test_a_partition_that_nobody_leads_is_left_out_and_looked_for_again(connections, broker):
+    late = TopicPartition("orders", 2)
+    assert connections.offsets([OTHER, late], [END]) == [{OTHER: End(0, 0)}]
+    broker.log(*late)
+    assert connections.offsets([OTHER, late], [END]) == [{OTHER: End(0, 0), late: End(0, 0)}]
+
+
 def test_a_refused_partition_is_left_out(connections, broker):
     broker.refusals[ListOffsetsRequest, ORDERS].append(FENCED_LEADER_EPOCH)
     assert connections.offsets([ORDERS, OTHER], [END]) == [{OTHER: End(0, 0)}]
