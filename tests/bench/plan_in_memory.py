@@ -23,7 +23,7 @@ from mirror.copy.run import lane_tasks
 from mirror.decisions.in_force import Decisions
 from mirror.formats.ledger import LastRecord, LedgerRecord, Writer
 from mirror.formats.ledger_codec import decode, encode
-from mirror.kafka.cluster import Cluster
+from mirror.kafka.cluster import Cluster, TopicListing
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import ConfigEntry, LogOffsets, Partition, Topic
 from mirror.offsets.map import OffsetMap, Run
@@ -54,6 +54,14 @@ class MemoryCluster:
     def names(self) -> list[str]:
         """All topics."""
         return self._names
+
+    def listing(self) -> TopicListing:
+        """All topics, as metadata lists them."""
+        return TopicListing(frozenset(self._names), {})
+
+    def listed_topics(self, names: Iterable[str], errors: object = None) -> dict[str, Topic]:
+        """As `topics`."""
+        return self.topics(names)
 
     def topics(self, names: Iterable[str], errors: object = None) -> dict[str, Topic]:
         """Topics as metadata describes them."""

@@ -157,6 +157,19 @@ class MemoryCluster:
         WAY.met()
         return [ORDERS] if self.alias == "east" else [REMOTE, LEDGER, CONTROL]
 
+    def listing(self) -> Any:
+        from mirror.kafka.cluster import TopicListing
+
+        WAY.met()
+        return TopicListing(frozenset(self.names()), {})
+
+    def listed_topics(self, names: Iterable[str], errors: object = None) -> dict[str, Any]:
+        WAY.met()
+        return self.topics(names)
+
+    def open_ahead(self) -> None:
+        WAY.met()
+
     def topics(self, names: Iterable[str], errors: object = None, operation: str = "DESCRIBE") -> dict[str, Any]:
         from mirror.kafka.model import Partition, Topic
 

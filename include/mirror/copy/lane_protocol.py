@@ -80,6 +80,7 @@ class Attempt:
             Cluster(task.source, task.clients.source_admin, task.request_seconds) as source,
         ):
             self._target, self._source = target, source
+            source.open_ahead()  # it is asked just before the first commit, and may be far away
             self._view = TargetView(task, target)
             self._portion = self._state.pace.portion
             self._choose_engines()

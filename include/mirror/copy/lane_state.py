@@ -15,6 +15,10 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
 
+FULL_SIZE_LANES = 4
+"""So many lanes of a process may have transactions of full size with records that are encoded anew: these, and what the client makes of
+them, are most of a process's memory. Where there are more lanes, all of them together have as much."""
+
 
 class LaneState:
     """Kept over the attempts of one run. Only what was committed stands in `written` and `copied`."""
@@ -52,8 +56,10 @@ class LaneState:
     def transaction_bytes(self) -> int:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
         throttle allows in a second."""
-        budget = self._bytes_left()
-        return self.pace.transaction_bytes(self.size.bytes if budget is None else min(self.size.bytes, max(budget, SMALLEST_TRANSACTION)))
+        budget, size = self._bytes_left(), self.size.bytes
+        if self.engines.turn == RECORDS and self.task.lanes_at_once > FULL_SIZE_LANES:
+            size = max(SMALLEST_TRANSACTION, size * FULL_SIZE_LANES // self.task.lanes_at_once)
+        return self.pace.transaction_bytes(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
 
     def _bytes_left(self) -> int | None:
         if self.task.max_bytes < 0:

@@ -66,6 +66,9 @@ class LaneTask(ResolvedFlow):
     round: int = 1
     """Which round of its run it is; of later ones than the first the lane says at DEBUG what is no trouble."""
 
+    lanes_at_once: int = 1
+    """How many lanes share the process's memory."""
+
     @property
     def producer_client_id(self) -> str:
         """The client.id of the lane's producer, unless the user names one: quotas and the brokers' logs know the lane by it."""

@@ -60,7 +60,7 @@ class BrokerConnection:
         """`settings` are kafka-python's (`python_settings`); `seconds`: how long any answer may take. Raises UnsupportedVersionError for
         a broker that is too old."""
         self.address = address
-        self._seconds = seconds
+        self.seconds = seconds
         self._client_id = str(settings["client_id"])
         self._client = self._client_id.encode()
         self._number = 0
@@ -106,6 +106,11 @@ class BrokerConnection:
     def has_buffered(self) -> bool:
         """Whether bytes of an answer were taken from the network already, so that no selector tells of them."""
         return bool(self._ahead) or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, in either direction, on a connection that is open."""
+        return self.fileno() >= 0 and not (self._waiting or self._unsent or self.has_buffered)
 
     def send(self, request: Any, answered: Answered, decode: Decode | None = None) -> None:
         """Sends a request of kafka-python's; `receive` will hand its answer over. `decode`: what reads the body of its answer (of a
@@ -166,6 +171,7 @@ class BrokerConnection:
         number, size, decode, answered = self._waiting.popleft()
         self.bytes_in_flight -= size
         if _SIZE.unpack_from(frame)[0] != number:
+            self.close()
             raise errors.CorrelationIdError(f"the answer to another request than {number}")
         decoded = decode(frame)
         self._heard(getattr(decoded, "throttle_time_ms", 0) / 1000)
@@ -217,7 +223,7 @@ class BrokerConnection:
                 wait = select.poll()  # select() takes no file descriptor from 1024 on
                 wait.register(self, select.POLLIN | select.POLLOUT if writes else select.POLLIN)
                 throttle = max(0.0, self.silent_since - time.monotonic())
-                if not wait.poll((self._seconds + throttle) * 1000):
+                if not wait.poll((self.seconds + throttle) * 1000):
                     raise TimeoutError("no answer came in time") from wanting
 
     def _log_in(self, settings: Mapping[str, Any]) -> None:

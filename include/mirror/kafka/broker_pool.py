@@ -18,6 +18,7 @@ from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnr
 from mirror.kafka.bootstrap_servers import servers
 from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.cluster_answers import METADATA, METADATA_NEWEST, Metadata, metadata
+from mirror.kafka.idle_connections import IDLE, login_of
 from mirror.kafka.kafka_python import python_settings
 from mirror.offsets.partition import TopicPartition
 
@@ -51,6 +52,7 @@ class BrokerPool:
         self.patience = patience
         """For how many seconds opening is tried again; None: as long as an answer may take."""
         self._settings = python_settings(settings)
+        self._login = login_of(settings)
         self._bootstrap = str(settings["bootstrap.servers"])
         self._servers = [_address(server) for server in servers(settings)]
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
@@ -128,6 +130,12 @@ class BrokerPool:
             connection.close()
         self._connections.clear()
 
+    def release(self) -> None:
+        """Lets go of every connection: those on which nothing is under way are for others in this process."""
+        for address, connection in self._connections.items():
+            IDLE.put(address, self._login, connection)
+        self._connections.clear()
+
     # ------------------------------------------------------------ inside
 
     def _patient(self, step: str, call: Callable[[], Result]) -> Result:
@@ -160,7 +168,9 @@ class BrokerPool:
             return there
         if there is not None:
             there.close()
-        self._connections[address] = BrokerConnection(address, self._settings, self.seconds)
+        self._connections[address] = IDLE.take(address, self._login, self.seconds) or BrokerConnection(
+            address, self._settings, self.seconds
+        )
         return self._connections[address]
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AclOperation, AlterConfigOpType, ConfigResource, NewPartitions, OffsetSpec
@@ -39,6 +39,13 @@ _SERVER_SECONDS = 5.0
 """How long one server may take: most clusters that are asked server by server have a broker that does not answer."""
 
 
+class TopicListing(NamedTuple):
+    """The names that a cluster lists, and what it said of their topics: of all of them, or of none."""
+
+    names: frozenset[str]
+    described: Mapping[str, DescribedTopic]
+
+
 class Cluster:
     """The admin's view of one cluster. Raises the errors of `mirror.errors`, with the alias in their messages."""
 
@@ -52,6 +59,7 @@ class Cluster:
         self._admin: Admin | None = None
         self._opening = threading.Lock()
         self._cluster_id: str | None = None
+        self._listing: TopicListing | None = None
 
     def __enter__(self) -> "Cluster":
         return self
@@ -65,6 +73,10 @@ class Cluster:
         if self._admin is not None:
             self._admin.close()
 
+    def open_ahead(self) -> None:
+        """Begins to connect for what is only asked, and comes back at once: a far cluster is asked later, and then answers sooner."""
+        self.connections.open_ahead()
+
     @property
     def admin(self) -> Admin:
         """librdkafka's admin client, for adapters of one subject each too."""
@@ -74,9 +86,10 @@ class Cluster:
             return self._admin
 
     def cluster_id(self) -> str:
-        """The cluster's own id; the cheapest question there is, so it also probes reachability and credentials."""
+        """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
+        reachability and credentials."""
         if self._cluster_id is None:
-            self._cluster_id = self.connections.cluster_id() or str(self.admin.metadata().cluster_id)
+            self._cluster_id = self.connections.last_cluster_id or self.connections.cluster_id() or str(self.admin.metadata().cluster_id)
         return self._cluster_id
 
     def names(self) -> list[str]:
@@ -84,6 +97,22 @@ class Cluster:
         answer = self.connections.topics(None)
         names = [described.name for described in answer] if answer is not None else list(self.admin.metadata().topics)
         return sorted(name for name in names if not name.startswith("__"))
+
+    def listing(self) -> "TopicListing":
+        """All topics that we may describe and that are not internal to the brokers, as of the first time that this was asked: a plan goes
+        by one listing, and a far cluster is asked once."""
+        if self._listing is None:
+            answer = self.connections.topics(None)
+            topics = {described.name: described for described in answer or ()}
+            names = topics if answer is not None else self.admin.metadata().topics
+            self._listing = TopicListing(frozenset(name for name in names if not name.startswith("__")), topics)
+        return self._listing
+
+    def listed_topics(self, names: Iterable[str], errors: Errors = None) -> dict[str, Topic]:
+        """As `topics`, asking only for those that are not in the listing: a cluster does not list what it hides from us."""
+        wanted, listed = set(names), self.listing().described
+        topics = {name: listed[name].topic for name in wanted & listed.keys()}
+        return topics | self.topics(wanted - listed.keys(), errors)
 
     def topics(self, names: Iterable[str] | None = None, errors: Errors = None, operation: str = "DESCRIBE") -> dict[str, Topic]:
         """Topics by name, with ids; those that do not exist are absent, as are names that no topic can have. Without names: all that are

@@ -13,15 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mirror.errors import MirrorError
-from mirror.formats.batch_records import StoredRecord, records_in
+from mirror.formats.batch_records import StoredRecord
 from mirror.kafka import cluster_answers as answers
 from mirror.kafka.cluster_answers import DescribedTopic, ListedOffset, Metadata
+from mirror.kafka.log_fetch import NotClean, committed_records, fetch_to_ends
+from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.model import ConfigEntry, End
 from mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from mirror.kafka.broker_connection import BrokerConnection
-    from mirror.kafka.fetch_response import FetchResponse
 
 _SECONDS = 3.0
 """How long an answer may take until librdkafka's client is asked instead, which waits as long as the user wants."""
@@ -38,8 +39,6 @@ _SOURCES = {
 """Where a config's value is from, by the broker's number, in the words of librdkafka's client."""
 _FETCH_BYTES = 8 * 1024 * 1024
 _FETCH_WAIT_MS = 10
-_NO_PROGRESS = 3
-"""After so many empty answers in a row the end of a range is not waited for any longer."""
 
 Result = TypeVar("Result")
 
@@ -53,10 +52,6 @@ class OffsetQuestion(NamedTuple):
     committed: bool = False
 
 
-class NotClean(Exception):
-    """Raised for an answer that librdkafka's client has to be asked for."""
-
-
 class ClusterConnections:
     """Asks over one connection a broker. Safe for several threads, which take turns. No method raises: None means that it has no clean
     answer."""
@@ -68,17 +63,24 @@ class ClusterConnections:
         self._lock = threading.Lock()
         self._pool: Any = None
         self._failures = 0
+        self.last_cluster_id = ""
+        """As the newest metadata have it; '': there were none."""
         self._described: dict[str, DescribedTopic] = {}
         """As the newest metadata has them."""
 
     def close(self) -> None:
         """Lets go of the connections."""
         with self._lock:
-            self._close()
+            if self._pool is not None:
+                self._pool.release()
 
     def cluster_id(self) -> str | None:
         """The cluster's own id."""
         return self._clean("the cluster's id", lambda: self._metadata([]).cluster_id or None)
+
+    def open_ahead(self) -> None:
+        """Begins to connect, and comes back at once: the first question has to wait for the rest alone."""
+        threading.Thread(target=self._clean, args=("a connection", lambda: self._opened().some()), name="connecting", daemon=True).start()
 
     def topics(self, names: Sequence[str] | None) -> list[DescribedTopic] | None:
         """These topics, or all that we may describe, the brokers' internal ones too. No clean answer if any of them has an error."""
@@ -96,6 +98,11 @@ class ClusterConnections:
     def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord] | None:
         """The committed records in `[start, end)` of each partition, in order within each."""
         return self._clean("records", lambda: self._records({tp: bounds for tp, bounds in ranges.items() if bounds[0] < bounds[1]}))
+
+    def newest(self, ends: Mapping[TopicPartition, int]) -> list[StoredRecord] | None:
+        """The newest committed record of each key in front of these ends, in the order in which they were written in each partition. What
+        this process has read of a log before is not read again."""
+        return self._clean("records", lambda: self._newest({tp: end for tp, end in ends.items() if end > 0}))
 
     # ------------------------------------------------------------ inside
 
@@ -146,6 +153,7 @@ class ClusterConnections:
         pool = self._opened()
         answer: Metadata = ask_metadata(pool.some(), names)
         pool.learn(answer.brokers)
+        self.last_cluster_id = answer.cluster_id
         self._described.update({described.name: described for described in answer.topics})
         return answer
 
@@ -231,59 +239,54 @@ class ClusterConnections:
         return ends
 
     def _records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
+        fetched = self._fetched(ranges, {})
+        return [record for tp, there in fetched.items() for record in committed_records(tp, there, *ranges[tp])]
+
+    def _newest(self, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
+        self._by_node(ends)
+        logs = {tp: (self._described[tp.topic].id, tp.partition) for tp in ends}
+        states = {tp: state for tp, end in ends.items() if (state := MEMORY.state(logs[tp], end)) is not None}
+        try:
+            return self._newest_behind(ends, logs, states)
+        except NotClean as why:
+            if not states:
+                raise
+            log.debug("Cluster '%s': all of it is read anew: %s", self._alias, why)
+            for tp in states:
+                MEMORY.forget(logs[tp])
+            return self._newest_behind(ends, logs, {})
+
+    def _newest_behind(
+        self, ends: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogKey], states: Mapping[TopicPartition, LogState]
+    ) -> list[StoredRecord]:
+        """Goes on behind what is remembered, once the leader has said that it is still the same log."""
+        ranges = {tp: (states[tp].position if tp in states else 0, end) for tp, end in ends.items()}
+        records: list[StoredRecord] = []
+        for tp, there in self._fetched(ranges, {tp: state.epoch for tp, state in states.items()}).items():
+            newest = dict(states[tp].newest) if tp in states else {}
+            for record in committed_records(tp, there, *ranges[tp]):
+                newest.pop(record.key, None)  # it stands where it was written last
+                newest[record.key] = record
+            whole = [batch for batch, _ in there.batches if batch.next_offset <= ends[tp]]
+            if whole:
+                MEMORY.keep(logs[tp], LogState(whole[-1].next_offset, whole[-1].leader_epoch, newest))
+            records += newest.values()
+        return records
+
+    def _fetched(self, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        """What is in the ranges. Where a leader epoch is given, of the record in front of a range, the leader is asked in any case whether
+        it has that record."""
         from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits
         from mirror.kafka.broker_pool import Leader
 
         by_node = self._by_node(ranges)
         if sum(map(len, by_node.values())) < len(ranges):
             raise NotClean("a partition has no leader")
-        records: list[StoredRecord] = []
+        everything: dict[TopicPartition, Any] = {}
         limits = FetchLimits(_FETCH_BYTES, _FETCH_BYTES, _FETCH_WAIT_MS, committed=True)
-        for node, epochs in by_node.items():
-            fetched = {tp: FetchedPartition(ranges[tp][0], None, Leader(node, epoch)) for tp, epoch in epochs.items()}
-            self._fetch(self._opened().to(node), fetched, {tp: ranges[tp][1] for tp in fetched}, limits)
-            for tp, there in fetched.items():
-                records += _committed_records(tp, there, *ranges[tp])
-        return records
-
-    @staticmethod
-    def _fetch(
-        connection: "BrokerConnection", fetched: Mapping[TopicPartition, Any], ends: Mapping[TopicPartition, int], limits: Any
-    ) -> None:
-        """Fetches every partition up to its end."""
-        from mirror.kafka.batch_fetch import ask_for
-
-        waits = 0
-        while short := {tp: there for tp, there in fetched.items() if there.position < ends[tp]}:
-            before = sum(there.position for there in short.values())
-            answers: list[FetchResponse] = []
-            # Brokers fill an answer in the order of the question.
-            ask_for(connection, dict(sorted(short.items(), key=lambda item: item[1].bytes)), limits, answers.append)
-            connection.receive()
-            (answer,) = answers
-            if answer.error_code:
-                raise NotClean(f"a fetch has the error code {answer.error_code}")
-            for data in answer.partitions:
-                tp = TopicPartition(data.topic, data.partition)
-                if data.error_code or data.diverged_at is not None:
-                    raise NotClean(f"{tp} has the error code {data.error_code}, or another log")
-                fetched[tp].add(data)
-                if fetched[tp].old is not None:
-                    raise NotClean(f"{tp} has records of an old format")
-            waits = 0 if sum(there.position for there in short.values()) > before else waits + 1
-            if waits >= _NO_PROGRESS:
-                raise NotClean("the end of a range is not there")
-
-
-def _committed_records(tp: TopicPartition, fetched: Any, start: int, end: int) -> list[StoredRecord]:
-    records: list[StoredRecord] = []
-    for batch, is_copied in fetched.batches:
-        if not is_copied:
-            continue
-        if not batch.is_intact:
-            raise NotClean(f"{tp}@{batch.base_offset}: the checksum of a batch is not that of its bytes")
-        try:
-            records += [StoredRecord(tp, *record) for record in records_in(batch) if start <= record[0] < end]
-        except ValueError as failure:
-            raise NotClean(f"{tp}@{batch.base_offset}: {failure}") from failure
-    return records
+        for node, leader_epochs in by_node.items():
+            fetched = {tp: FetchedPartition(ranges[tp][0], epochs.get(tp), Leader(node, epoch)) for tp, epoch in leader_epochs.items()}
+            ends = {tp: ranges[tp][1] for tp in fetched}
+            fetch_to_ends(self._opened().to(node), fetched, ends, limits, {tp for tp in fetched if tp in epochs})
+            everything |= fetched
+        return everything

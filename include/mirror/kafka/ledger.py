@@ -16,7 +16,7 @@ from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
-from mirror.kafka.stored_records import stored_records
+from mirror.kafka.stored_records import newest_records
 from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
@@ -139,14 +139,9 @@ class Ledger:
         self, settings: Mapping[str, Any], ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> tuple[dict[TopicPartition, StoredRecord], dict[int, MirrorError]]:
         """The newest record of each source partition, in the order in which they were written, and by lane what could not be read."""
-        by_key: dict[tuple[int, bytes | None], StoredRecord] = {}
-        for record in stored_records(self._target, settings, ranges, _READ_SECONDS):
-            key = (record.partition.partition, record.key)
-            by_key.pop(key, None)  # it stands where it was written last
-            by_key[key] = record
         newest: dict[TopicPartition, StoredRecord] = {}
         unreadable: dict[int, MirrorError] = {}
-        for record in by_key.values():
+        for record in newest_records(self._target, settings, ranges, _READ_SECONDS):
             try:
                 tp = decode_key(record.key, str(record))
                 newest.pop(tp, None)

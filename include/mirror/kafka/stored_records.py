@@ -22,6 +22,21 @@ def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges
         yield StoredRecord(tp, int(message.offset() or 0), _bytes(message.key()), _bytes(message.value()))
 
 
+def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> list[StoredRecord]:
+    """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Likewise; of logs
+    that are read from their beginning, what this process has read before is not read again."""
+    if login(settings) == login(cluster.settings) and not any(start for start, _ in ranges.values()):
+        newest = cluster.connections.newest({tp: end for tp, (_, end) in ranges.items()})
+        if newest is not None:
+            return newest
+    by_key: dict[tuple[int, bytes | None], StoredRecord] = {}
+    for record in stored_records(cluster, settings, ranges, seconds):
+        key = (record.partition.partition, record.key)
+        by_key.pop(key, None)  # it stands where it was written last
+        by_key[key] = record
+    return list(by_key.values())
+
+
 def login(settings: Mapping[str, Any]) -> dict[str, Any]:
     """By whom, and where, a client with these settings is connected."""
     return {name: value for name, value in settings.items() if name.startswith(_OF_A_LOGIN)}

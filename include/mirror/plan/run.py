@@ -102,6 +102,8 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     decisions = read_decisions(flow, control, dry_run)
     check_handed_back(decisions)
     check_closed(decisions)  # in front of all that asks the source, which may be gone
+    if flow.value("refresh.topics.enabled"):
+        source.listing()  # its answer has the cluster's id too
     source_id, target_id = source.cluster_id(), target.cluster_id()
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)

@@ -53,12 +53,13 @@ def eligible(
     mirrored: dict[str, list[int]] = {}
     for tp in in_ledger:
         mirrored.setdefault(tp.topic, []).append(tp.partition)
-    names = set(mirrored) | set(source.names() if discover else ())
+    names = set(mirrored) | (source.listing().names if discover else set())
     refused.update({name: error for name in names if (error := selection.refusal(name)) is not None})
     chosen = [name for name in names if selection.should_replicate(name)]
     shared = selection.with_shared_remote_name(chosen, mirrored)
     refused.update(shared)
-    topics = source.topics([name for name in chosen if name not in shared], refused)
+    to_mirror = [name for name in chosen if name not in shared]
+    topics = source.listed_topics(to_mirror, refused) if discover else source.topics(to_mirror, refused)
     hidden: dict[str, MirrorError] = {}
     remote_topics = target.topics({selection.remote(name) for name in topics}, hidden)
     result = Eligible()

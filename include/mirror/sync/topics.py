@@ -58,11 +58,11 @@ def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
     A cluster leaves out of its list what we may not see. So topics that the configuration spells out are asked for by name: then a
     missing permission is an error that names the topic, instead of a topic that is silently not mirrored.
     """
-    names = frozenset(source.names())
+    names = source.listing().names
     names_asked = names | set(selection.topic_filter.literal_names)
     wanted = {name for name in names_asked if selection.should_replicate(name)}
     refused: dict[str, MirrorError] = {name: error for name in names_asked if (error := selection.refusal(name)) is not None}
-    topics = source.topics(wanted, refused)
+    topics = source.listed_topics(wanted, refused)
     return SourceTopics(topics, names, refused)
 
 

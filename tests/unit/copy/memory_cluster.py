@@ -12,6 +12,9 @@ PARTITIONS = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
 class QuietCluster:
     """The part of Cluster that says nothing of offsets: every topic has four partitions and no configs."""
 
+    def open_ahead(self) -> None:
+        """There is nothing to open."""
+
     def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
         self.alias = alias
         self.server = str(settings.get("bootstrap.servers", ""))

@@ -30,7 +30,7 @@ def play(largest, bytes_per_second, transactions, timeout=60.0):
 
 
 def test_a_quick_target_soon_gets_the_largest_transactions():
-    assert play(32 * MB, 100 * MB, 5) == ([4 * MB, 8 * MB, 16 * MB, 32 * MB, 32 * MB],) * 2
+    assert play(32 * MB, 100 * MB, 5) == ([4 * MB, 16 * MB, 32 * MB, 32 * MB, 32 * MB],) * 2
 
 
 def test_no_transaction_is_larger_than_configured():

@@ -2,7 +2,7 @@
 
 import pytest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from mirror.kafka import cluster_connections
 from mirror.kafka.cluster_answers import EARLIEST, LATEST
@@ -130,3 +130,9 @@ def test_a_cluster_that_cannot_be_reached_has_no_answer(broker):
 def test_settings_that_are_not_understood_here_have_no_answer(broker):
     unknown = {**broker.settings, "security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI"}
     assert ClusterConnections("west", unknown, 30.0).cluster_id() is None
+
+
+def test_connecting_ahead_leaves_one_connection_for_the_first_question(connections, broker):
+    connections.open_ahead()
+    assert connections.topics(["orders"]) is not None
+    assert len(broker.of(ApiVersionsRequest)) == 1

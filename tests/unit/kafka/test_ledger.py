@@ -19,7 +19,7 @@ class Target:
     """Its last stable offset reaches the end, 7, after so many questions."""
 
     alias, timeout, settings = "west", 30.0, {}
-    connections = SimpleNamespace(records=lambda _ranges: None)
+    connections = SimpleNamespace(records=lambda _ranges: None, newest=lambda _ends: None)
 
     def __init__(self, after: float) -> None:
         self.after = after

@@ -4,6 +4,7 @@ from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.kafka.cluster import TopicListing
 from mirror.kafka.model import Topic
 from mirror.policy import DefaultReplicationPolicy, TopicSelection
 from mirror.policy.filters import DefaultTopicFilter
@@ -18,8 +19,11 @@ class Listing:
         self.hidden = hidden
         self.asked: set[str] = set()
 
-    def names(self) -> list[str]:
-        return sorted(self.visible)
+    def listing(self) -> TopicListing:
+        return TopicListing(frozenset(self.visible), {})
+
+    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+        return self.topics(names, errors)
 
     def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
         self.asked = set(names)

@@ -8,6 +8,7 @@ import pytest
 
 from mirror.config import Flow, load
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.kafka.cluster import TopicListing
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.topics import RefreshTopicsResult, refresh_topics
@@ -34,6 +35,12 @@ class MemoryCluster:
 
     def names(self) -> list[str]:
         return sorted(set(self.partitions) - self.hidden)
+
+    def listing(self) -> TopicListing:
+        return TopicListing(frozenset(self.names()), {})
+
+    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+        return self.topics(names, errors)
 
     def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
         found = {}

@@ -112,7 +112,7 @@ class BatchSource:
 
     def close(self) -> None:
         """Lets go of the connections."""
-        self.pool.close()
+        self.pool.release()
 
     # ------------------------------------------------------------ inside
 

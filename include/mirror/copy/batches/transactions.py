@@ -103,9 +103,10 @@ class LaneTransactions:
 
     def close(self) -> None:
         """Aborts an open transaction and closes the connections. One that lost its lane only closes: an abort could not succeed."""
-        self._pool.close()
         if self._since is None or self._is_over:
+            self._pool.release()
             return
+        self._pool.close()
         # What does not succeed here is done by the next attempt's fencing; nothing of the transaction becomes visible before.
         self._pool.seconds = min(self._pool.seconds, _CLOSE_SECONDS)
         with suppress(MirrorError):

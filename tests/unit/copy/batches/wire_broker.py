@@ -7,6 +7,7 @@ has not learnt from it.
 import socket
 import struct
 import threading
+import uuid
 from collections import defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -118,6 +119,7 @@ class WireBroker:
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, Log] = {}
         self.owners: dict[str, Owner] = defaultdict(Owner)
+        self.topic_ids: dict[str, uuid.UUID] = defaultdict(uuid.uuid4)
         self.refusals: dict[tuple[type, TopicPartition | None], deque[int]] = defaultdict(deque)
         self.requests: list[object] = []
         self.transaction_version = 2
@@ -232,6 +234,7 @@ class WireBroker:
             MetadataResponse.MetadataResponseTopic(
                 error_code=code,
                 name=each.name,
+                topic_id=self.topic_ids[each.name],
                 is_internal=False,
                 partitions=[
                     MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
