@@ -23,8 +23,8 @@ from mirror.spark.driver import Spread
 log = logging.getLogger(__name__)
 
 LANES_AT_ONCE = 8
-"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are. The memory of
-records that are encoded anew stays that of `mirror.copy.lane_state.FULL_SIZE_LANES`."""
+"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are. The
+transactions of records that are encoded anew take the memory of `mirror.copy.lane_state.FULL_SIZE_LANES` of them."""
 
 
 ON_WORKERS = "mirror.copy.run:copy_side_by_side"
