@@ -27,9 +27,11 @@ from mirror.config import Configuration, Flow, InvalidFlow
 from mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
 from mirror.errors.next_step import started_as
 from mirror.sync.step import pairs_of
+from mirror.watchdog.watch import watched
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2, WAITING: 3}
 INTERRUPTED = 130
+_RUN_AGAIN = "Run it again: what was not committed is aborted then, and nothing is lost or doubled."
 
 Answers = Iterator[tuple[str | None, Answer]]
 """Flow name (None: the whole configuration, or the command line itself) and what is said of it."""
@@ -149,7 +151,7 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     _say_notices(flow)
     try:
         # Airflow logs to standard output once it is asked for a connection, and that is the answer's alone.
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), watched(f"`{options.command}` of {flow.name}", _RUN_AGAIN):
             answer: Answer = options.run(flow, options)
         return answer
     except (ConfigurationError, UsageError) as error:

@@ -10,7 +10,7 @@ from functools import cache
 from tests.unit.test_imports import LIBRARY
 
 LADDER = (
-    *(("former_paths",), ("",), ("errors",), ("offsets",), ("formats",)),
+    *(("former_paths",), ("",), ("errors", "watchdog"), ("offsets",), ("formats",)),
     *(("decisions", "policy", "translation"), ("config",), ("kafka", "spark")),
     *(("sync",), ("plan",), ("copy",), ("audit", "decide", "status"), ("alerts", "backfill", "cutover", "migration"), ("airflow", "cli")),
     ("__main__", "client", "provider", "web"),

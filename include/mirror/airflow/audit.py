@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator
 from mirror.airflow.alert_store import remember_audit
 from mirror.airflow.backfill_runs import previous_run
 from mirror.airflow.backfill_xcom import resolution_of
-from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, to_xcom
+from mirror.airflow.tasks import from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body, to_xcom
 from mirror.backfill.model import Resolution
 from mirror.config import load
 
@@ -41,7 +41,7 @@ class AuditOperator(BaseOperator):
         from mirror.audit.report import errors_of, lines_of
         from mirror.audit.run import audit
 
-        with as_airflow_errors():
+        with task_body():
             flow = load().flow(self.flow)
             arguments = self.audit_arguments(flow, context)
             result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._compare_on_spark(flow, *work)))

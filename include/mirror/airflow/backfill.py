@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 from mirror.airflow.backfill_runs import SUMMARY, clear_number, range_to_tell, unfinished_before
 from mirror.airflow.backfill_xcom import history_is_requested, part_from_xcom, part_to_xcom, request, resolution_of, resolution_to_xcom
 from mirror.airflow.copy import CopyOperator
-from mirror.airflow.tasks import ONE_VALUE, as_airflow_errors, is_dry_run, pull, push_return_value, raise_errors, run_name, skip
+from mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import IN_TIME_ORDER, Resolution
 from mirror.backfill.summary import DONE, RangeSummary, summary
@@ -53,7 +53,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
     the summary."""
     from mirror.backfill.resolve import resolve
 
-    with as_airflow_errors():
+    with task_body():
         flow = load().flow(flow_name)
         resolution = resolve(flow, request(flow))
     for notice in resolution.notices:
@@ -67,7 +67,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
 @task(task_id="summary", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
 def summarize(flow_name: str) -> str:
     """Fails with everything that failed or is left. The last run of one of Airflow's backfills sends the summary of the whole range."""
-    with as_airflow_errors():
+    with task_body():
         flow = load().flow(flow_name)
         audit_value: Any = pull("audit")
         live, history = part_from_xcom(pull("live")), part_from_xcom(pull("history"))
@@ -167,7 +167,7 @@ class FillOperator(CopyOperator):
             skip("The times have no offsets; the log of the task resolve says why.")
         if self.part == "history" and not history_is_requested():
             skip(_HISTORY_NOT_REQUESTED.format(program(), self.flow))
-        with as_airflow_errors():
+        with task_body():
             flow = load().flow(self.flow)
             previous, part = self._previous_part(context), self._slice(flow, context)
             total, progressed = previous.plus(part), part.owed < previous.owed if previous.offsets else bool(part.records)

@@ -23,7 +23,6 @@ from mirror.airflow.copy_xcom import (
 )
 from mirror.airflow.tasks import (
     ONE_VALUE,
-    as_airflow_errors,
     from_xcom,
     is_by_person,
     is_dry_run,
@@ -33,6 +32,7 @@ from mirror.airflow.tasks import (
     raise_errors,
     run_name,
     skip,
+    task_body,
     try_number,
 )
 from mirror.config import load
@@ -58,7 +58,7 @@ def plan(flow_name: str) -> dict[str, Any]:
     from mirror.plan.run import plan as make_plan
     from mirror.status.run_log import plan_lines
 
-    with as_airflow_errors():
+    with task_body():
         log.info("%s: run %s plans, try %d.", flow_name, run_name(), try_number())
         new_plan = make_plan(load().flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
     for line in plan_lines(new_plan):
@@ -82,7 +82,7 @@ def publish(flow_name: str) -> dict[str, Any]:
 
     if is_dry_run():
         skip("A dry run changes nothing, so there is nothing to publish.")
-    with as_airflow_errors():
+    with task_body():
         flow, plan_value, copied = load().flow(flow_name), pull("plan"), pull("copy")
         of_rounds = run_from_xcom(copied)
         if of_rounds is not None:
@@ -108,7 +108,7 @@ def verdict(flow_name: str) -> str:
     from mirror.status.run_log import verdict_lines
 
     plan_value, published_value = pull("plan"), pull("publish")
-    with as_airflow_errors():
+    with task_body():
         if plan_value is None:
             raise JobFailed(f"{flow_name}: there is no plan, so nothing was copied.", next="The log of the task plan says why.")
         if is_dry_run():
@@ -167,7 +167,7 @@ class CopyOperator(BaseOperator):
             skip("A dry run copies nothing; the log of the task verdict says what would be copied.")
         from mirror.status.run_log import lanes_line, work_line
 
-        with as_airflow_errors():
+        with task_body():
             flow, plan_value = load().flow(self.flow), pull("plan")
             plan = plan_from_xcom(flow, plan_value)
             if flow.value("mirror.rounds.seconds"):

@@ -13,7 +13,7 @@ from airflow.sdk import get_current_context, task
 
 from mirror.airflow.alert_store import audits_of, store_of
 from mirror.airflow.deadlines import late_runs
-from mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors
+from mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
 from mirror.alerts.state import AlertState, from_document
 from mirror.config import Flow, load
 from mirror.errors import ErrorReport
@@ -39,23 +39,24 @@ def freshness_task(flow: Flow) -> Any:
         """Checks, stores the new state, sends the alerts, and stores which of them could not be sent."""
         from mirror.alerts.check import check, deliver_outbox, observe_for_alerts
 
-        store = get_current_context()["asset_state_store"][asset]
-        flow = load().flow(name)
-        before = _stored_state(name, store.get(_KEY, default=None))
-        checked = check(flow, observe_for_alerts(flow), before, audits_of(flow), late_runs(flow, before))
-        store.set(_KEY, checked.state.as_document())
-        _log_alerts(name, before, checked)
-        state, failures = deliver_outbox(checked)
-        if state != checked.state:
-            store.set(_KEY, state.as_document())
-        document = replace(checked, state=state).document()
-        errors = [error.report() for error in failures.values()]
-        if checked.observation.failure:
-            errors.append(ErrorReport("CheckFailed", checked.observation.failure))
-        if errors:
-            push_return_value(document)
-        raise_errors(f"{name}: the check or its alerts failed", errors)
-        return document
+        with watched_task():
+            store = get_current_context()["asset_state_store"][asset]
+            flow = load().flow(name)
+            before = _stored_state(name, store.get(_KEY, default=None))
+            checked = check(flow, observe_for_alerts(flow), before, audits_of(flow), late_runs(flow, before))
+            store.set(_KEY, checked.state.as_document())
+            _log_alerts(name, before, checked)
+            state, failures = deliver_outbox(checked)
+            if state != checked.state:
+                store.set(_KEY, state.as_document())
+            document = replace(checked, state=state).document()
+            errors = [error.report() for error in failures.values()]
+            if checked.observation.failure:
+                errors.append(ErrorReport("CheckFailed", checked.observation.failure))
+            if errors:
+                push_return_value(document)
+            raise_errors(f"{name}: the check or its alerts failed", errors)
+            return document
 
     return run()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from mirror.airflow.tasks import as_airflow_errors, from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, to_xcom
+from mirror.airflow.tasks import from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, task_body, to_xcom
 from mirror.config import load
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class GroupOperator(BaseOperator):
         """The whole task."""
         from mirror.sync.groups.job import run_group_step
 
-        with as_airflow_errors():
+        with task_body():
             flow = load().flow(self.flow)
             groups = self._fresh_groups(flow)
             if groups is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from mirror.airflow.tasks import as_airflow_errors
+from mirror.airflow.tasks import task_body
 from mirror.config import load
 from mirror.errors import ErrorReport, ReportedError
 
@@ -42,7 +42,7 @@ class HeartbeatOperator(BaseOperator):
         from mirror.airflow.heartbeat_trigger import HeartbeatTrigger
         from mirror.sync.step import run_step
 
-        with as_airflow_errors():
+        with task_body():
             flow = load().for_heartbeats().flow(self.flow)
             if context["params"].get("dry_run"):
                 return run_step("heartbeats", flow, dry_run=True).result
@@ -54,7 +54,7 @@ class HeartbeatOperator(BaseOperator):
 
     def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns what the trigger did. Raises the error that ended it; a retry beats on after a pause."""
-        with as_airflow_errors():
+        with task_body():
             if "error" in event:
                 raise ReportedError(ErrorReport.from_dict(event["error"]))
         self.log.info("%s: %d beats.", self.flow, event["beats"])

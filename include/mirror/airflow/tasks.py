@@ -13,11 +13,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 from airflow.sdk import get_current_context, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
 from mirror.airflow import compat
 from mirror.config import load
 from mirror.errors import ErrorReport, MirrorError, ReportedError
+from mirror.watchdog.watch import watched
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,9 @@ _PACKED = "zlib+base64"
 
 ONE_VALUE: dict[str, Any] = {"multiple_outputs": False, "show_return_value_in_logs": False}
 """Options of a task that returns a document: one row in XCom, and not one more for each of its keys, which nobody reads."""
+
+ENDING_SECONDS = 60
+"""Airflow's own limit is a signal, and Python takes it up when the Kafka client returns. For so long the watchdog leaves that to it."""
 
 MAX_LISTED_ERRORS = 20
 """An exception lists so many errors; the log has all of them, in front of it."""
@@ -114,6 +118,50 @@ def is_plain(value: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
+def task_body() -> Iterator[None]:
+    """What each task that works with clusters does around its work: it ends if it hangs, and Airflow retries what is retriable."""
+    with watched_task(), as_airflow_errors():
+        yield
+
+
+@contextmanager
+def watched_task() -> Iterator[None]:
+    """Ends the task's process if it hangs in C code, which Airflow's own limit cannot, and says what follows if the task takes too long."""
+    limit = _limit_seconds()
+    then = _what_follows()
+    try:
+        with watched(_name_for_log(), then, None if limit is None else limit + ENDING_SECONDS):
+            yield
+    except AirflowTaskTimeout:
+        ends = "took longer than it may (execution_timeout, %s s), and is ended with what it started"
+        log.error(f"%s {ends}. %s", _name_for_log(), limit, then)  # noqa: TRY400 — Airflow logs the traceback
+        raise
+
+
+def _name_for_log() -> str:
+    try:
+        instance: Any = get_current_context()["ti"]
+    except (RuntimeError, KeyError):
+        return "The task"
+    return f"The task {instance.task_id} of {run_name()}"
+
+
+def _limit_seconds() -> float | None:
+    """The task's execution_timeout; None without one, or outside of a task."""
+    try:
+        limit: timedelta | None = get_current_context()["ti"].task.execution_timeout
+    except (RuntimeError, AttributeError, KeyError):
+        return None
+    return None if limit is None else limit.total_seconds()
+
+
+def _what_follows() -> str:
+    tries = tries_left()
+    again = f"Airflow starts try {tries[0] + 1} of {tries[1]}" if tries is not None and tries[0] < tries[1] else "The next run goes on"
+    return f"{again}; what was not committed is aborted then, and nothing is lost or doubled: the ledger says how far the copy is."
+
+
+@contextmanager
 def as_airflow_errors() -> Iterator[None]:
     """Lets Airflow retry what is retriable: any other error of ours fails the task at once, as an AirflowFailException."""
     try:
@@ -154,7 +202,7 @@ def step_task(flow_name: str, step: str) -> Any:
         """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
         from mirror.sync.step import pairs_of, run_step
 
-        with as_airflow_errors():
+        with task_body():
             result = run_step(step, pairs_of(step, load()).flow(flow_name), is_dry_run())
             for line in result.lines:
                 log.info("%s", line)

@@ -19,6 +19,7 @@ from mirror.offsets.partition import lane_of, transactional_id
 from mirror.plan.checks import check_configuration
 from mirror.plan.model import Plan, Range
 from mirror.spark.driver import Spread
+from mirror.watchdog.watch import watched
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,14 @@ LANES_AT_ONCE = 8
 """How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are. The
 transactions of records that are encoded anew take the memory of `mirror.copy.lane_state.FULL_SIZE_LANES` of them."""
 
+
+BESIDE_COPYING_SECONDS = 600
+"""Beyond its budget, how long a lane may take before its process is ended: fences, the last transaction, what it waits for brokers."""
+
+_NEXT_ATTEMPT = (
+    "Spark, Airflow or the next run begins these lanes anew, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
+    "or doubled."
+)
 
 ON_WORKERS = "mirror.copy.run:copy_side_by_side"
 """What a worker of Spark runs."""
@@ -93,8 +102,15 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, 
 
 def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
-    at_once = min(len(tasks), LANES_AT_ONCE)
-    with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="lane") as threads:
+    if not tasks:
+        return []
+    lanes, at_once = ", ".join(str(task.lane) for task in tasks), min(len(tasks), LANES_AT_ONCE)
+    turns = -(-len(tasks) // at_once)
+    seconds = turns * max(task.max_seconds for task in tasks) + BESIDE_COPYING_SECONDS
+    with (
+        watched(f"The copy of lanes {lanes} of {tasks[0].flow}", _NEXT_ATTEMPT, seconds),
+        ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="lane") as threads,
+    ):
         results = list(threads.map(copy_lane, [replace(task, lanes_at_once=at_once) for task in tasks]))
     for line in REPEATS.left_out():
         log.warning("%s", line)

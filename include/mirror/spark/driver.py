@@ -10,6 +10,7 @@ from typing import Any
 from mirror.errors import MirrorError, WorkerUnprepared
 from mirror.spark.files import write_failure
 from mirror.spark.log import log_to_standard_error, wanted_level, write_lines
+from mirror.watchdog.watch import watched
 
 Spread = Callable[[str, Sequence[Any], int], list[Any]]
 """`spread(function, tasks, slices)`: the answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. A
@@ -62,7 +63,8 @@ def exit_code(result_file: str, job: Callable[[Path], None]) -> int:
     code alone could not say whether to retry. The mirror's lines go to standard error, which is the job's log."""
     log_to_standard_error(wanted_level())
     try:
-        job(Path(result_file))
+        with watched("The driver of the Spark job", "The next try or run goes on; the ledger says how far the copy is."):
+            job(Path(result_file))
     except MirrorError as error:
         write_failure(Path(result_file), error)
         log.error("%s", error)  # noqa: TRY400 — it is one of ours, and says where it came from

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 _CLIENT_LOG = "mirror.kafka.client_log"
+_WATCHDOG = "mirror.watchdog.watch"
 OTHER_CODE = "other code"
 """The answer of a worker whose library is not the submitter's, or that has none."""
 
@@ -18,13 +19,14 @@ def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]
     that a worker that lacks a module can say so."""
     module, _, name = function.partition(":")
     try:
-        for needed in ("mirror", "confluent_kafka", _CLIENT_LOG, "mirror.spark.log", module):
+        for needed in ("mirror", "confluent_kafka", _CLIENT_LOG, _WATCHDOG, "mirror.spark.log", module):
             importlib.import_module(needed)
     except ImportError as error:
         lacking = error.name or needed
         yield {"module": lacking, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
         return
-    with sys.modules["mirror.spark.log"].worker_log(level, hand_over) as lines:
+    watched = sys.modules[_WATCHDOG].watched("A worker of Spark", "Spark gives its tasks to another one, or the next run does.")
+    with watched, sys.modules["mirror.spark.log"].worker_log(level, hand_over) as lines:
         yield from getattr(sys.modules[module], name)([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
         for line in sys.modules[_CLIENT_LOG].REPEATS.left_out():
             logging.getLogger(_CLIENT_LOG).warning("%s", line)

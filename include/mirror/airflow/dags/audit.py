@@ -4,6 +4,7 @@ from airflow.sdk import Param
 
 from mirror.airflow.audit import AuditOperator
 from mirror.airflow.dags.factory import FlowDag
+from mirror.airflow.time_limits import audit_limit
 from mirror.config import Flow
 
 DOC = """
@@ -29,7 +30,7 @@ PARAMS = {
 
 def tasks(flow: Flow) -> None:
     """One task."""
-    AuditOperator(flow=flow.name)
+    AuditOperator(flow=flow.name, execution_timeout=audit_limit(flow))
 
 
 KIND = FlowDag("audit", tasks, timetable=lambda _flow: None, deadline=lambda _flow: [], doc=DOC, params=PARAMS)

@@ -1,12 +1,11 @@
 """`<flow>.backfill`: brings a time interval to the target, also one from before the copy began, and audits it."""
 
-from datetime import timedelta
-
 from airflow.sdk import CronDataIntervalTimetable, Param, TriggerRule, chain
 
 from mirror.airflow.audit import IntervalAuditOperator
 from mirror.airflow.backfill import FillOperator, resolve_times, summarize
 from mirror.airflow.dags.factory import FlowDag
+from mirror.airflow.time_limits import audit_limit, copy_limit
 from mirror.config import Flow
 
 DOC = """
@@ -69,9 +68,6 @@ PARAMS = {
     "dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing."),
 }
 
-SAFETY = timedelta(minutes=10)
-"""Beyond a slice's budget, how long it may take before it is ended."""
-
 
 def tasks(flow: Flow) -> None:
     """resolve → live → history → audit → summary; what fails for some partitions keeps the others from nothing."""
@@ -82,13 +78,13 @@ def tasks(flow: Flow) -> None:
         # The copy's weight is that of three tasks, so it is always taken first.
         "priority_weight": 1,
         "weight_rule": "absolute",
-        "execution_timeout": timedelta(seconds=flow.value("mirror.run.max.seconds")) + SAFETY,
+        "execution_timeout": copy_limit(flow),
     }
     chain(
         resolve_times(flow.name),
         FillOperator(task_id="live", part="live", **slices),
         FillOperator(task_id="history", part="history", trigger_rule=TriggerRule.ALL_DONE, **slices),
-        IntervalAuditOperator(flow=flow.name, trigger_rule=TriggerRule.ALL_DONE),
+        IntervalAuditOperator(flow=flow.name, trigger_rule=TriggerRule.ALL_DONE, execution_timeout=audit_limit(flow)),
         summarize(flow.name),
     )
 

@@ -1,11 +1,10 @@
 """`<flow>.copy`: mirrors the records of a flow's topics, exactly once."""
 
-from datetime import timedelta
-
 from airflow.sdk import Param, chain
 
 from mirror.airflow.copy import CopyOperator, plan, publish, verdict
 from mirror.airflow.dags.factory import FlowDag
+from mirror.airflow.time_limits import copy_limit
 from mirror.config import Flow
 
 DOC = """
@@ -34,9 +33,6 @@ interval, or that `copy` is skipped only at its end.
 
 DRY_RUN = {"dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing.")}
 
-SAFETY = timedelta(minutes=10)
-"""Beyond its budget, how long a run may take before it is ended: nothing may hold the flow for ever."""
-
 
 def tasks(flow: Flow) -> None:
     """plan → copy → publish → verdict."""
@@ -45,7 +41,7 @@ def tasks(flow: Flow) -> None:
         flow=flow.name,
         pool=flow.pool,
         max_active_tis_per_dag=1,
-        execution_timeout=timedelta(seconds=flow.value("mirror.run.max.seconds")) + SAFETY,
+        execution_timeout=copy_limit(flow),
     )
     chain(plan(flow.name), copy, publish(flow.name), verdict(flow.name))
 

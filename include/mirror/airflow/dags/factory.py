@@ -10,6 +10,7 @@ from airflow.sdk import DAG, DeltaDataIntervalTimetable, Param, task
 from airflow.sdk.exceptions import AirflowFailException
 
 from mirror.airflow.deadlines import deadlines
+from mirror.airflow.time_limits import task_limit
 from mirror.config import Configuration, Flow, InvalidFlow, load
 from mirror.config.catalogue import CATALOGUE
 from mirror.errors import ConfigurationError
@@ -53,7 +54,8 @@ class FlowDag:
             schedule, start = (self.timetable(flow), _START) if self.timetable else _windows(self._seconds(flow))
             alerts = self.deadline(flow) if self.deadline else deadlines(flow, self.what)
             options = {"params": dict(self.params), "max_active_runs": self.runs_at_once(flow), "deadline": alerts or None}
-            with _dag(flow.dag_id(self.what), schedule, start, flow.tags, self.doc + _notices(flow), **options) as dag:
+            defaults = {"execution_timeout": task_limit(flow)}
+            with _dag(flow.dag_id(self.what), schedule, start, flow.tags, self.doc + _notices(flow), defaults, **options) as dag:
                 self.tasks(flow)
         except ConfigurationError as error:
             seconds = CATALOGUE[self.every].default if isinstance(self.every, str) else _SECONDS_IF_INVALID
@@ -88,7 +90,7 @@ def failing_dag(
     in_file = f" in {error.file}" if error.file else ""
     doc_md = f"**This cannot run: the configuration{in_file} is wrong.**\n{problems}\n\n{error.next}\n\n{doc}"
     options: dict[str, Any] = {"is_paused_upon_creation": False} if never_paused else {}
-    with _dag(dag_id, *_windows(seconds), tags, doc_md, **options) as dag:
+    with _dag(dag_id, *_windows(seconds), tags, doc_md, {}, **options) as dag:
 
         @task(retries=0)
         def configuration(message: str) -> None:
@@ -109,13 +111,13 @@ def _windows(seconds: int) -> tuple[DeltaDataIntervalTimetable, datetime]:
     return DeltaDataIntervalTimetable(timedelta(seconds=seconds)), aligned_start(seconds)
 
 
-def _dag(dag_id: str, schedule: Any, start: datetime, tags: tuple[str, ...], doc: str, **options: Any) -> DAG:
+def _dag(dag_id: str, schedule: Any, start: datetime, tags: tuple[str, ...], doc: str, defaults: Mapping[str, Any], **options: Any) -> DAG:
     return DAG(
         dag_id,
         schedule=schedule,
         start_date=start,
         catchup=False,
-        default_args={"owner": "mirror", **RETRIES},
+        default_args={"owner": "mirror", **RETRIES, **defaults},
         tags=list(tags),
         doc_md=doc,
         **{"max_active_runs": 1, **options},

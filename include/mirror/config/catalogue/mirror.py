@@ -160,6 +160,23 @@ MIRROR = (
         GROUP,
         between(0),
     ),
+    Property(
+        "mirror.audit.max.seconds",
+        "LONG",
+        86400,
+        "How long an audit may take before Airflow ends it and tries again.",
+        GROUP,
+        between(60),
+    ),
+    Property(
+        "mirror.task.max.seconds",
+        "LONG",
+        1800,
+        "How long a task may take before Airflow ends it and tries again. A copy and a backfill's slice have mirror.run.max.seconds and "
+        "ten minutes instead, an audit mirror.audit.max.seconds.",
+        GROUP,
+        between(60),
+    ),
     Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
 )
 

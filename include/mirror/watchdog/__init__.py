@@ -1,0 +1,6 @@
+"""A process beside this one that ends it when it hangs in C code, where no timeout of Python works.
+
+`watch` is for whoever works with a Kafka client; `process` is the program that watches. It knows nothing of the mirror.
+
+`offsets` and every room above it may import it.
+"""
