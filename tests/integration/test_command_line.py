@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mirror.__main__ import main
+from services.oracle import Side
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -155,6 +157,43 @@ def test_a_lane_that_fails_unexpectedly_in_a_spark_job_leaves_its_traceback_in_t
     (tmp_path / "sitecustomize.py").unlink()
     again = process(pair, "copy", "--json")
     assert (again.returncode, json.loads(again.stdout)["flows"][0]["result"]["records"]) == (0, 60), "nothing was lost, nothing is doubled"
+
+
+HANGING_WORKER = """
+import ctypes, os
+import mirror.watchdog.watch
+from mirror.copy.lane import LaneCopy
+
+mirror.watchdog.watch.SILENCE_SECONDS = 3.0
+run = LaneCopy.run
+
+def hang_with_the_lock(self):
+    try:
+        os.close(os.open({marker!r}, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return run(self)
+    ctypes.PyDLL(None).sleep(1000)
+
+LaneCopy.run = hang_with_the_lock
+"""
+
+
+@pytest.mark.parametrize("with_spark", [True, False], ids=["by Spark", "without"])
+def test_a_lane_that_hangs_in_c_code_ends_with_a_word_and_the_next_attempt_copies_all_of_it_once(
+    pair, oracle, topic, mirror, tmp_path, with_spark
+):
+    assert mirror("plan")[0] == 0
+    (tmp_path / "sitecustomize.py").write_text(HANGING_WORKER.format(marker=str(tmp_path / "hung")))
+    how = () if with_spark else ("--without-spark",)
+    done = process(pair, "copy", "--json", *how, path=(tmp_path,))
+    assert "hangs: for 3 s no line of its Python ran" in done.stderr
+    assert 'sitecustomize.py", line 14 in hang_with_the_lock' in done.stderr, done.stderr
+    if not with_spark:
+        assert done.returncode == -signal.SIGQUIT, "there is nobody who would begin it anew"
+        done = process(pair, "copy", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["flows"][0]["result"]["records"] == 60
+    assert oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic))).records == 60
 
 
 def test_one_flow_that_fails_does_not_stop_another(pair, oracle, topic, capsys):

@@ -103,6 +103,8 @@ class Watchdog:
             threading.Thread(target=self._give_signs, name="signs of life", daemon=True).start()
 
     def _give_signs(self) -> None:
+        # What a Java process starts, as Spark does with its Python, inherits that SIGQUIT is blocked. One thread that takes it is enough.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGQUIT})
         while True:
             with self._changed:
                 if self._watched:
@@ -131,8 +133,9 @@ _of_this_process = Watchdog()
 
 @contextmanager
 def watched(work: str, then: str, seconds: float | None = None, silence: float | None = None) -> Iterator[None]:
-    """Kills this process if no thread of Python runs for `silence` seconds (by default SILENCE_SECONDS) while the block does, or if the block takes longer than
-    `seconds` (None: it may). `work` names what the block does and `then` says what comes next, for the sentences that it leaves behind."""
+    """Kills this process if no thread of Python runs for `silence` seconds while the block does (None: SILENCE_SECONDS), or if the block
+    takes longer than `seconds` (None: it may). `work` names what the block does and `then` says what comes next, for the sentences that are
+    left behind."""
     ends = None if seconds is None else time.monotonic() + seconds
     with _of_this_process.watching(WatchedWork(work, then, silence or SILENCE_SECONDS, seconds, ends)):
         yield

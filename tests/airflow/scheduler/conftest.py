@@ -13,10 +13,12 @@ from mirror.config import load
 from mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
+from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
 from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
+from tests.airflow.scheduler.hanging import Hangs
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.session import airflows
 from tests.waiting import eventually
@@ -75,6 +77,12 @@ def on_call(hook: HttpSink, mails: MailSink) -> dict[str, str]:
 
 
 @pytest.fixture(scope="package")
+def hangs(services_directory: Path) -> Hangs:
+    """Lets tasks of the flow `hanging` hang."""
+    return Hangs(services_directory / "hanging")
+
+
+@pytest.fixture(scope="package")
 def airflow(
     pairs: dict[str, ClusterPair],
     make_airflow: Callable[..., AirflowServices],
@@ -83,11 +91,13 @@ def airflow(
     south: KafkaCluster,
     hook: HttpSink,
     on_call: dict[str, str],
+    hangs: Hangs,
 ) -> AirflowServices:
     """All flows' pools and copy DAGs; those that run once a week have begun with the run of this week, without work."""
     files = [services_directory / f"{name}.properties" for name in pairs]
     known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
-    running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call})
+    modules = {"PYTHONPATH": f"{hangs.directory}:{ROOT / 'include'}"}
+    running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call, **modules})
     api = running.api()
     api.import_pools(pools(load(files).flows))
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))

@@ -40,6 +40,8 @@ FLOWS = {
     "filled": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.alert.connections": "of_backfills"},
     # Likewise, with days below the start that nobody asked for, and others that are asked for in no order.
     "unasked": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.lanes": "2"},
+    # Its watchdog is impatient, and `Hangs` lets it hang.
+    "hanging": WEEKLY,
     # One lane with small transactions: a copy that takes long enough to be interrupted.
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }

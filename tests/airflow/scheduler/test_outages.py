@@ -7,6 +7,7 @@ from pathlib import Path
 from services.airflow import COMPONENTS, AirflowServices
 from services.kafka import KafkaCluster
 from services.sinks import HttpSink, MailSink, text
+from tests.airflow.scheduler.hanging import Hangs
 from tests.airflow.scheduler.in_airflow import GREEN, InAirflow, checked
 from tests.waiting import PATIENCE, eventually
 
@@ -74,3 +75,28 @@ def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
     assert restarted.ended(run) == "success"
     assert restarted.assert_mirrored(topic) == wanted
     assert restarted.states(run) == GREEN
+
+
+def test_task_and_lane_that_hang_in_c_code_are_ended_with_a_word_and_the_run_goes_on(
+    flow: Callable[[str], InAirflow], hangs: Hangs
+) -> None:
+    hanging = flow("hanging")
+    topic = hanging.create_topic("orders")
+    hanging.produce(topic, 300, seed=11, transactions=20, abort_percent=10)
+    for task in ("plan", "copy"):
+        hangs.arm(task)
+
+    run = hanging.api.trigger(hanging.dag)
+
+    assert hanging.ended(run) == "success"
+    assert hangs.has_hung("plan")
+    assert hangs.has_hung("copy")
+    assert {task["task_id"]: task["try_number"] for task in hanging.api.tasks(hanging.dag, run)}["plan"] == 2
+    planned, copied = hanging.api.log(hanging.dag, run, "plan"), hanging.api.log(hanging.dag, run, "copy")
+    for log in (planned, copied):
+        assert "for 4 s no line of its Python ran, so C code holds Python's lock" in log
+        assert "in hang_with_the_lock" in log, "where it hung"
+    assert f"The task plan of {hanging.dag} / {run} hangs" in planned
+    assert "Airflow starts try 2 of 4" in planned
+    assert hanging.assert_mirrored(topic) > 0
+    assert hanging.states(run) == GREEN
