@@ -19,6 +19,8 @@ from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from tests.frozen_process import pytest_configure as keep_standard_error
+from tests.frozen_process import pytest_runtest_protocol  # noqa: F401 — a hook
 from tests.session import STARTED, airflows, running
 from tests.waiting import PATIENCE
 
@@ -37,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Gives the process the home of an Airflow of the tests' own. Airflow reads its settings when it is first imported: by whichever test
     that is, or while tests are collected."""
     assert "airflow" not in sys.modules, "Airflow was imported before its home was set"
+    keep_standard_error(config)
     gc.set_threshold(50_000, 20, 20)  # Python's own numbers are for small programs: by them, a third of the unit tests' time is the search
     home = tempfile.mkdtemp(prefix="mirror-airflow-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))

@@ -134,7 +134,7 @@ def watched_task() -> Iterator[None]:
             yield
     except AirflowTaskTimeout:
         ends = "took longer than it may (execution_timeout, %s s), and is ended with what it started"
-        log.error(f"%s {ends}. %s", _name_for_log(), limit, then)  # noqa: TRY400 — Airflow logs the traceback
+        log.error(f"Too long: %s {ends}. %s", _name_for_log(), limit, then)  # noqa: TRY400 — Airflow logs the traceback
         raise
 
 
@@ -142,8 +142,8 @@ def _name_for_log() -> str:
     try:
         instance: Any = get_current_context()["ti"]
     except (RuntimeError, KeyError):
-        return "The task"
-    return f"The task {instance.task_id} of {run_name()}"
+        return "a task"
+    return f"the task {instance.task_id} of {run_name()}"
 
 
 def _limit_seconds() -> float | None:

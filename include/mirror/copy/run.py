@@ -32,7 +32,7 @@ BESIDE_COPYING_SECONDS = 600
 """Beyond its budget, how long a lane may take before its process is ended: fences, the last transaction, what it waits for brokers."""
 
 _NEXT_ATTEMPT = (
-    "Spark, Airflow or the next run begins these lanes anew, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
+    "Spark, Airflow or the next run begins the lane anew, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
     "or doubled."
 )
 
@@ -64,7 +64,8 @@ def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
 
 def copy_lane(task: LaneTask) -> LaneResult:
     """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
-    with said_by(f"lane {task.lane}: "):
+    seconds = task.max_seconds + BESIDE_COPYING_SECONDS
+    with said_by(f"lane {task.lane}: "), watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
         result = _copied(task)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
@@ -102,15 +103,8 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, 
 
 def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
-    if not tasks:
-        return []
-    lanes, at_once = ", ".join(str(task.lane) for task in tasks), min(len(tasks), LANES_AT_ONCE)
-    turns = -(-len(tasks) // at_once)
-    seconds = turns * max(task.max_seconds for task in tasks) + BESIDE_COPYING_SECONDS
-    with (
-        watched(f"The copy of lanes {lanes} of {tasks[0].flow}", _NEXT_ATTEMPT, seconds),
-        ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="lane") as threads,
-    ):
+    at_once = min(len(tasks), LANES_AT_ONCE)
+    with ThreadPoolExecutor(max_workers=max(at_once, 1), thread_name_prefix="lane") as threads:
         results = list(threads.map(copy_lane, [replace(task, lanes_at_once=at_once) for task in tasks]))
     for line in REPEATS.left_out():
         log.warning("%s", line)

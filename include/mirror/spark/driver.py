@@ -63,7 +63,7 @@ def exit_code(result_file: str, job: Callable[[Path], None]) -> int:
     code alone could not say whether to retry. The mirror's lines go to standard error, which is the job's log."""
     log_to_standard_error(wanted_level())
     try:
-        with watched("The driver of the Spark job", "The next try or run goes on; the ledger says how far the copy is."):
+        with watched("the driver of a Spark job", "The next try or run goes on; the ledger says how far the copy is."):
             job(Path(result_file))
     except MirrorError as error:
         write_failure(Path(result_file), error)

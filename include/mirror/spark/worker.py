@@ -25,7 +25,7 @@ def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]
         lacking = error.name or needed
         yield {"module": lacking, "host": socket.gethostname(), "python": sys.executable, "detail": str(error)}
         return
-    watched = sys.modules[_WATCHDOG].watched("A worker of Spark", "Spark gives its tasks to another one, or the next run does.")
+    watched = sys.modules[_WATCHDOG].watched("a worker of Spark", "Spark gives its tasks to another one, or the next run does.")
     with watched, sys.modules["mirror.spark.log"].worker_log(level, hand_over) as lines:
         yield from getattr(sys.modules[module], name)([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
         for line in sys.modules[_CLIENT_LOG].REPEATS.left_out():

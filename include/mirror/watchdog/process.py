@@ -15,7 +15,8 @@ import time
 
 _STEP_SECONDS = 1.0
 """It counts steps and not the clock, which jumps when a whole machine was suspended: then the process could give no sign of life either."""
-_DUMP_SECONDS = 5.0
+_DUMP_SECONDS = 2.0
+"""For so long a process may write its stacks."""
 
 
 def watch() -> None:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -41,17 +41,22 @@ class WatchedWork:
     seconds: float | None = None
     ends: float | None = None
 
-    def patience(self, now: float) -> tuple[float, str]:
-        """For how many seconds from now the process may give no sign, and what to say if it gives none."""
-        until_end = None if self.ends is None else max(0.0, self.ends - now)
-        if until_end is None or self.silence < until_end:
-            return self.silence, self._text(
-                f"hangs: for {self.silence:.0f} s no line of its Python ran, so C code holds Python's lock, most likely the Kafka client"
-            )
-        return until_end, self._text(f"is ended: it may take {self.seconds:.0f} s, and did not end by itself")
+    def patience(self, now: float) -> float:
+        """For how many seconds from now the process may give no sign."""
+        return self.silence if self.ends is None else min(self.silence, max(0.0, self.ends - now))
 
-    def _text(self, what: str) -> str:
-        return f"{self.work} {what}. The watchdog kills its process {os.getpid()}. {self.then} The stacks of its threads follow."
+
+def last_words(watched: Sequence[WatchedWork], now: float) -> tuple[float, str]:
+    """For how many seconds from now the process may give no sign, and what is said if it gives none."""
+    nearest = min(watched, key=lambda work: work.patience(now))
+    seconds, process = nearest.patience(now), os.getpid()
+    if seconds < nearest.silence:
+        why = f"Process {process} is ended ({nearest.work}): it may take {nearest.seconds:.0f} s, and did not end by itself"
+    else:
+        works = "; ".join(work.work for work in watched)
+        lock = "C code holds Python's lock, most likely the Kafka client"
+        why = f"Process {process} hangs ({works}): for {seconds:.0f} s no line of its Python ran, so {lock}"
+    return seconds, f"{why}. The watchdog kills it. {watched[-1].then} The stacks of its threads follow."
 
 
 class Watchdog:
@@ -85,7 +90,8 @@ class Watchdog:
 
     def _start(self) -> None:
         if self._input is None:
-            faulthandler.register(signal.SIGQUIT, file=_STDERR, all_threads=True, chain=True)
+            # Instead of any handler of Python's, such as the scheduler's of Airflow, which its tasks inherit: those need Python's lock.
+            faulthandler.register(signal.SIGQUIT, file=_STDERR, all_threads=True)
             program = pkgutil.get_data(*_PROGRAM) or b""  # the package may be a zip file, so there may be no path
             command = [sys.executable, "-I", "-S", "-c", program.decode()]
             try:
@@ -117,9 +123,7 @@ class Watchdog:
     def _give_sign(self) -> None:
         if self._input is None:
             return
-        now = time.monotonic()
-        seconds, text = min((watched.patience(now) for watched in self._watched), default=(0.0, ""))
-        line = json.dumps([os.getpid(), seconds, text] if self._watched else None)
+        line = json.dumps([os.getpid(), *last_words(self._watched, time.monotonic())] if self._watched else None)
         try:
             os.write(self._input, f"{line}\n".encode())
         except OSError as error:

@@ -96,7 +96,7 @@ def test_task_and_lane_that_hang_in_c_code_are_ended_with_a_word_and_the_run_goe
     for log in (planned, copied):
         assert "for 4 s no line of its Python ran, so C code holds Python's lock" in log
         assert "in hang_with_the_lock" in log, "where it hung"
-    assert f"The task plan of {hanging.dag} / {run} hangs" in planned
+    assert f"hangs (the task plan of {hanging.dag} / {run}): " in planned
     assert "Airflow starts try 2 of 4" in planned
     assert hanging.assert_mirrored(topic) > 0
     assert hanging.states(run) == GREEN
