@@ -1,5 +1,7 @@
 """The `copy` DAG with real brokers and a real Spark job, in this process (`dag.test()`)."""
 
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,29 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
+from tests.airflow.task_log import TaskLog
+from tests.waiting import eventually
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+HANGING_WORKER = """
+import ctypes, os
+from mirror.copy.lane import LaneCopy
+
+run = LaneCopy.run
+
+def hanging(self):
+    try:
+        hung = os.open({marker!r}, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except FileExistsError:
+        return run(self)
+    os.write(hung, str(os.getpid()).encode())
+    os.close(hung)
+    mutex = ctypes.create_string_buffer(64)
+    for _ in range(2):  # the second time waits for the first; no signal ends that
+        ctypes.PyDLL(None).pthread_mutex_lock(mutex)
+
+LaneCopy.run = hanging
+"""
 
 
 @pytest.fixture
@@ -81,3 +106,30 @@ def test_a_dry_run_writes_nothing_and_starts_no_spark(pair: ClusterPair, copy: C
     assert run.xcom["verdict"].endswith("1 partitions and 1 offsets would be copied (in batches: 1 partition).")
     assert oracle.topic_id(pair.target_bootstrap, pair.remote(topic)) is None
     assert oracle.topic_id(pair.target_bootstrap, f"mm2-ledger.{pair.source}.internal") is None
+
+
+def test_a_copy_that_reaches_its_time_limit_ends_with_all_that_it_started_and_the_next_try_copies_all(
+    pair: ClusterPair, copy: Callable[..., Any], oracle: Oracle, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task_log: TaskLog
+) -> None:
+    topic, marker = pair.topic("orders"), tmp_path / "hung"
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce(pair.source_bootstrap, topic, 100, seed=3)
+    (tmp_path / "sitecustomize.py").write_text(HANGING_WORKER.format(marker=str(marker)))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{INCLUDE}")
+    main = threading.main_thread().ident or 0
+
+    def reach_limit() -> None:
+        """As the timer of the task's execution_timeout would."""
+        eventually(lambda: marker.exists() and marker.read_text(), "a lane that hangs")
+        signal.pthread_kill(main, signal.SIGALRM)
+
+    alarm = threading.Thread(target=reach_limit)
+    alarm.start()
+    run = copy(retries=1)
+    alarm.join()
+
+    assert (run.state, run.tasks["copy"]) == ("success", "success")
+    oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic)))
+    eventually(lambda: not Path(f"/proc/{marker.read_text()}/cmdline").exists(), "the end of the worker that hung")
+    log = str(task_log.take())
+    assert "took longer than it may (execution_timeout, 900.0 s), and is ended with what it started. Airflow starts try 2 of 2; " in log
