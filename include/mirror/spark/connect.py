@@ -17,7 +17,7 @@ from typing import Any
 from mirror.config import Flow
 from mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
 from mirror.spark import worker
-from mirror.spark.connect_errors import as_our_errors, first_line, our_error
+from mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_failure, our_error
 from mirror.spark.connect_shares import count_for_message, shares_of
 from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
 from mirror.spark.connect_workers import worker_error
@@ -167,12 +167,11 @@ def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = wr
 def _open(url: ConnectUrl, installation: str) -> Any:
     """A session that answers. The server remembers sessions that it closed, and refuses their ids."""
     from pyspark import __version__
-    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 
     for number in range(_MOST_SESSIONS):
         session = SparkSession(_channel(url.of_session(session_id(installation, code_digest(), number))))
-        session.client.set_retry_policies([DefaultPolicy(max_retries=_MOST_RETRIES, max_backoff=_MOST_BACKOFF_MS)])
+        session.client.set_retry_policies([_retry_policy()])
         try:
             with as_our_errors(url, _SessionClosed):
                 version = session.version
@@ -184,6 +183,19 @@ def _open(url: ConnectUrl, installation: str) -> Any:
             raise SparkServerRefused.for_its_version(url.address, "Spark", version, __version__)
         return session
     raise SparkServerUnavailable(url.address, f"it closed {_MOST_SESSIONS} sessions of this installation and remembers their ids")
+
+
+def _retry_policy() -> Any:
+    """pyspark's own for less long, and not for a server whose certificate is refused: it has no other one the next time."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    class PolicyOfHandshakes(DefaultPolicy):
+        """What pyspark asks whether to try again."""
+
+        def can_retry(self, e: BaseException) -> bool:
+            return not is_handshake_failure(str(e)) and bool(super().can_retry(e))
+
+    return PolicyOfHandshakes(max_retries=_MOST_RETRIES, max_backoff=_MOST_BACKOFF_MS)
 
 
 class _SessionClosed(Exception):

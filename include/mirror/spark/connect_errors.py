@@ -61,6 +61,11 @@ def our_error(address: str, failure: Exception) -> MirrorError:
     )
 
 
+def is_handshake_failure(text: str) -> bool:
+    """Whether a failure of the client, as it says itself, is that of a TLS handshake."""
+    return _HANDSHAKE.search(text) is not None
+
+
 def _status(failure: Exception) -> str:
     """gRPC's status code of a failure, by its name; '' where there is none."""
     for name in ("code", "getGrpcStatusCode"):
