@@ -35,6 +35,11 @@ NEVER_DEAD = {"broker.session.timeout.ms": "60000"}
 """Nobody kills the brokers that all tests share: a machine that stands still for seconds must not make them dead for their controller."""
 
 
+CLEANS_SELDOM = {"log.cleaner.backoff.ms": "15000", "log.retention.check.interval.ms": "300000"}
+"""Of targets, as Kafka has it by default. All tests' ledgers stand there, and to look at each of them five times a second costs a broker
+more than the tests do. Topics that are to be compacted, or lose records to retention, are on sources."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Gives the process the home of an Airflow of the tests' own. Airflow reads its settings when it is first imported: by whichever test
     that is, or while tests are collected."""
@@ -75,7 +80,8 @@ def services_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def _clusters(services_directory: Path) -> Iterator[dict[str, KafkaCluster]]:
     """East and west."""
-    clusters = {alias: KafkaCluster(services_directory / alias, alias, properties=NEVER_DEAD, proxied=True) for alias in ("east", "west")}
+    settings = {"east": NEVER_DEAD, "west": NEVER_DEAD | CLEANS_SELDOM}
+    clusters = {alias: KafkaCluster(services_directory / alias, alias, properties=settings[alias], proxied=True) for alias in settings}
     with running(*clusters.values()):
         yield clusters
 
@@ -85,7 +91,8 @@ def guarded(services_directory: Path) -> Iterator[tuple[KafkaCluster, KafkaClust
     """Two clusters with an authorizer, shared by all tests: GUARDED_USERS may do what ACLs allow, the plain listener everything."""
     users = {name: name for name in GUARDED_USERS}
     source, target = (
-        KafkaCluster(services_directory / alias, alias, properties=NEVER_DEAD, users=users) for alias in ("guarded-east", "guarded-west")
+        KafkaCluster(services_directory / alias, alias, properties=NEVER_DEAD | CLEANS_SELDOM, users=users)
+        for alias in ("guarded-east", "guarded-west")
     )
     with running(source, target):
         yield source, target

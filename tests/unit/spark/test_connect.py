@@ -81,3 +81,24 @@ def test_a_server_that_hangs_is_asked_for_signs_of_life_as_seldom_as_servers_all
     options = dict(connect._channel("sc://127.0.0.1:15002")._channel_options)
     assert options["grpc.keepalive_time_ms"] >= 300_000, "a server of gRPC ends a connection whose client asks more often"
     assert options["grpc.keepalive_timeout_ms"] < 60_000
+
+
+@pytest.mark.parametrize(
+    ("details", "again"),
+    [
+        ("failed to connect to all addresses; Connection refused", True),
+        ("Ssl handshake failed: SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: self-signed certificate", False),
+        ("Hostname Verification Check failed.", False),
+    ],
+)
+def test_server_that_is_away_is_asked_again_and_one_whose_certificate_is_refused_is_not(details: str, again: bool) -> None:
+    grpc = pytest.importorskip("grpc")
+
+    class Failure(grpc.RpcError):  # type: ignore[misc, name-defined]
+        def code(self) -> Any:
+            return grpc.StatusCode.UNAVAILABLE
+
+        def __str__(self) -> str:
+            return details
+
+    assert connect._retry_policy().can_retry(Failure()) is again
