@@ -140,10 +140,9 @@ def watched_task() -> Iterator[None]:
 
 def _name_for_log() -> str:
     try:
-        instance: Any = get_current_context()["ti"]
-    except (RuntimeError, KeyError):
+        return f"the task {get_current_context()['ti'].task_id} of {run_name()}"
+    except (RuntimeError, AttributeError, KeyError):
         return "a task"
-    return f"the task {instance.task_id} of {run_name()}"
 
 
 def _limit_seconds() -> float | None:

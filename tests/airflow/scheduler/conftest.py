@@ -18,7 +18,7 @@ from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
 from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
-from tests.airflow.scheduler.hanging import Hangs
+from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.session import airflows
 from tests.waiting import eventually

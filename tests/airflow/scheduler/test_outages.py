@@ -7,7 +7,7 @@ from pathlib import Path
 from services.airflow import COMPONENTS, AirflowServices
 from services.kafka import KafkaCluster
 from services.sinks import HttpSink, MailSink, text
-from tests.airflow.scheduler.hanging import Hangs
+from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import GREEN, InAirflow, checked
 from tests.waiting import PATIENCE, eventually
 
