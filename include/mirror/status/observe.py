@@ -13,6 +13,7 @@ from mirror.config.policies import topic_selection
 from mirror.config.validate import check_readable
 from mirror.decisions.in_force import Present, list_decisions
 from mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
+from mirror.formats.control import WAVE
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.consumer_settings import SMALL_FETCHES
@@ -162,6 +163,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
         paused={tp: str(pause) for tp, pause in paused.items()},
         decided=decided,
         decisions=tuple(list_decisions(context.decisions, present)),
+        waves={name: wave.document or "" for name, wave in context.decisions.notes(WAVE).items()},
     )
 
 

@@ -211,6 +211,8 @@ class FlowSnapshot:
     groups: GroupsSnapshot = field(default_factory=GroupsSnapshot)
     heartbeats: tuple[HeartbeatPath, ...] = ()
     decisions: tuple[StandingDecision, ...] = ()
+    waves: Mapping[str, str] = field(default_factory=dict)
+    """The records of the flow's cutovers, as the control topic has them; `mirror.cutover.wave_record` reads them."""
     skipped: tuple[SkippedOffsets, ...] = ()
     """The newest of each partition first; no more than some hundred in all."""
     skipped_in_all: int = 0

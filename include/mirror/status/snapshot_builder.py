@@ -226,6 +226,7 @@ class FlowSnapshotBuilder:
             groups=self._groups,
             heartbeats=heartbeats,
             decisions=tuple(StandingDecision(*decision) for decision in observation.decisions),
+            waves=observation.waves,
             skipped=skipped,
             skipped_in_all=skipped_in_all,
             partial=partial,

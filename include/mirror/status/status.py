@@ -83,6 +83,8 @@ class Observation:
     decided: Mapping[TopicPartition, str] = field(default_factory=dict)
     decisions: tuple[tuple[Decision, bool], ...] = ()
     """What people decided, oldest first, and whether it still counts."""
+    waves: Mapping[str, str] = field(default_factory=dict)
+    """The records of the flow's cutovers, by the name of the wave, as the control topic has them."""
 
 
 @dataclass(frozen=True)

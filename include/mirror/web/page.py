@@ -20,6 +20,7 @@ from mirror.web.groups import GroupTable, group_table
 from mirror.web.history import LagSample, Sparkline, sparkline
 from mirror.web.state import FlowState, state_of
 from mirror.web.topics import TopicTable, topic_table
+from mirror.web.waves import WaveTrack, wave_tracks
 
 _MAX_LISTED = 10
 _MAX_CARDS = 20
@@ -119,6 +120,7 @@ class FlowPage:
     groups: GroupTable
     audit: LastAudit | None
     decisions: Sequence[StandingDecision]
+    waves: Sequence[WaveTrack]
     schema_topics: int
 
     @property
@@ -171,6 +173,7 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
         groups=group_table(observed.groups, parameters),
         audit=last_audit(flow.view),
         decisions=[decision for decision in observed.decisions if decision.in_force],
+        waves=wave_tracks(observed.waves),
         schema_topics=sum(topic.schema_ids is not None for topic in observed.topics),
     )
 

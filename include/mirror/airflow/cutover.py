@@ -1,0 +1,211 @@
+"""The tasks of the `cutover` DAG: a step of a wave each, and the report."""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import TriggerRule, get_current_context, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+
+from mirror.airflow.tasks import (
+    MAX_LISTED_ERRORS,
+    ONE_VALUE,
+    as_airflow_errors,
+    from_xcom,
+    is_dry_run,
+    pull,
+    push_return_value,
+    run_name,
+    skip,
+    to_xcom,
+)
+from mirror.config import load
+from mirror.cutover.findings import STOP, WARNING
+from mirror.cutover.steps import FAILOVER, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
+from mirror.cutover.wave import Wave, patterns
+from mirror.cutover.wave_record import read_name, wave_name
+from mirror.errors import UsageError
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = timedelta(seconds=5)
+"""After which pause a step that waits is run again: the write pause may be on."""
+_AT_ONCE_SECONDS = 60.0
+"""For how long a step waits by itself before it gives its place to others."""
+
+
+def step_task(flow_name: str, step: str) -> Any:
+    """The task of one step. It returns what the step did (`dry_run`: would do); it is red when something stops the wave."""
+
+    @task(task_id=task_id_of(step), trigger_rule=TriggerRule.NONE_FAILED, **ONE_VALUE)
+    def run() -> dict[str, Any]:
+        """Runs the step alone, from what the clusters and the control topic say now. One that waits is run again after a pause."""
+        from mirror.cutover.run import run_wave
+
+        with as_airflow_errors():
+            flow, mode = load().flow(flow_name), str(_params()["mode"])
+            if step not in steps_of(mode):
+                skip(f"A {mode} has no step {step}.")
+            wave = _wave()
+            result = run_wave(flow, wave, _options(flow, wave), only=step)
+        # When the result of an earlier step holds no more, the outcome is that step's.
+        outcome = result.outcomes[-1] if result.outcomes else StepOutcome(step, "done", (f"The wave is {result.record.state} already.",))
+        value = _logged(outcome)
+        if outcome.state == WAITING and not is_dry_run():
+            _wait(outcome)
+        if outcome.state == STOPPED and not is_dry_run():
+            push_return_value(value)
+            raise AirflowFailException(_why_stopped(flow_name, result.record.name, outcome))
+        return value
+
+    return run()
+
+
+def report_task(flow_name: str) -> Any:
+    """The leaf: the wave's report in the log and in XCom, whatever became of the steps. It is red unless the wave is open."""
+
+    @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
+    def run() -> dict[str, Any]:
+        from mirror.cutover.report import as_document, as_markdown
+        from mirror.cutover.run import stored_waves
+        from mirror.cutover.wave_record import OPENED
+
+        if is_dry_run():
+            return _report_dry_run(flow_name)
+        with as_airflow_errors():
+            flow, wave = load().flow(flow_name), _wave()
+            stored, name = stored_waves(flow), _name(flow_name, wave)
+            if name not in stored.waves:
+                skip(f"The control topic has no wave {name}: no step of it began.")
+            record, groups = stored.waves[name], stored.groups.get(name, {})
+            log.info("\n%s", as_markdown(flow_name, record, groups))
+            value = to_xcom(as_document(flow_name, record, groups), {"wave": name, "state": record.state})
+        if record.state != OPENED:
+            push_return_value(value)
+            next_step = record.next_step or "open"
+            raise AirflowFailException(
+                f"{flow_name}: the wave {name} is {record.state}, and its next step is {next_step}. The log of the task "
+                f"{task_id_of(next_step)} says what keeps it."
+            )
+        return value
+
+    return run()
+
+
+def _report_dry_run(flow_name: str) -> dict[str, Any]:
+    """What would stop the wave today. Of the steps behind the preflight a stop is to be expected: nobody was shut out, and nothing moved."""
+    preflight = from_xcom(pull(task_id_of(PREFLIGHT)) or {"findings": []}) or {}
+    stops = [str(finding["message"]) for finding in preflight.get("findings", ()) if finding["kind"] == STOP]
+    if stops:
+        raise AirflowFailException(_listed(f"{flow_name}: the wave could not move, and nothing was changed", stops))
+    log.info("%s: nothing stops the wave. The logs of the steps say what they would do; nothing was changed.", flow_name)
+    return {"dry_run": True, "stops": []}
+
+
+def task_id_of(step: str) -> str:
+    """The id of a step's task."""
+    return step.replace("-", "_")
+
+
+def steps_in_order() -> tuple[str, ...]:
+    """All steps that the DAG has tasks for; a failover skips some."""
+    return STEPS
+
+
+def _params() -> Any:
+    return get_current_context()["params"]
+
+
+def _wave() -> Wave:
+    """What the trigger form asks to move. Raises UsageError."""
+    params = _params()
+    given = {name: str(params[name] or "").strip() for name in ("topics", "groups")}
+    try:
+        if not given["topics"]:
+            raise ValueError("it names no pattern")
+        return Wave(patterns(given["topics"]), patterns(given["groups"]) if given["groups"] else (), _max_lag())
+    except ValueError as error:
+        raise UsageError(f"The wave cannot be read: {error}.", next="Trigger the DAG again with patterns between commas.") from None
+
+
+def _max_lag() -> int:
+    return int(_params()["max_lag"])
+
+
+def _name(flow_name: str, wave: Wave) -> str:
+    given = str(_params()["wave"] or "").strip()
+    try:
+        return read_name(given) if given else wave_name(flow_name, wave)
+    except ValueError as error:
+        raise UsageError(f"{error}.", next="Trigger the DAG again with another name, or with none.") from None
+
+
+def _options(flow: "Flow", wave: Wave) -> StepOptions:
+    params, run = _params(), run_name()
+    reason = str(params["reason"] or "").strip()
+    if params["mode"] == FAILOVER and not reason:
+        raise UsageError("A failover declares the source lost, and says why.", next="Trigger the DAG again, and fill in the field «Why».")
+    return StepOptions(
+        wave=_name(flow.name, wave),
+        who=run,
+        reason=reason or "asked for in Airflow",
+        mode=params["mode"],
+        dry_run=is_dry_run(),
+        max_lag=_max_lag(),
+        by=params["by"],
+        quiet_seconds=float(params["quiet_seconds"]),
+        full_audit=bool(params["full_audit"]),
+        timeout=_AT_ONCE_SECONDS,
+        progress=log.info,
+    )
+
+
+def _logged(outcome: StepOutcome) -> dict[str, Any]:
+    """The outcome for XCom, after the log had it."""
+    for line in outcome.lines:
+        log.info("%s", line)
+    for finding in outcome.findings:
+        level = {STOP: logging.ERROR, WARNING: logging.WARNING}.get(finding.kind, logging.INFO)
+        log.log(level, "%s", finding)
+    findings = [finding.as_document() for finding in outcome.findings]
+    totals = {"step": outcome.step, "state": outcome.state}
+    return to_xcom({**totals, "lines": list(outcome.lines), "findings": findings, "facts": dict(outcome.facts)}, totals)
+
+
+def _wait(outcome: StepOutcome) -> None:
+    """Gives the task's place to others for a moment. Raises AirflowRescheduleException, or AirflowFailException once it waited too long."""
+    waits = timedelta(minutes=float(_params()["wait_minutes"]))
+    first: Any = get_current_context()["task_state_store"].get(outcome.step)
+    now = datetime.now(UTC)
+    if first is None:
+        get_current_context()["task_state_store"].set(outcome.step, now.isoformat())
+    elif now - datetime.fromisoformat(first) > waits:
+        raise AirflowFailException(
+            f"{outcome.step} has waited for {waits.total_seconds() / 60:g} minutes: {_first_reason(outcome)} Clear this task to wait on; "
+            "or roll the wave back, for producers may be shut out."
+        )
+    log.info("%s waits: %s It looks again in %d s.", outcome.step, _first_reason(outcome), LOOK_AGAIN.seconds)
+    raise AirflowRescheduleException(now + LOOK_AGAIN)  # type: ignore[no-untyped-call]
+
+
+def _first_reason(outcome: StepOutcome) -> str:
+    return next((finding.message for finding in outcome.findings), outcome.lines[-1] if outcome.lines else "for the clusters.")
+
+
+def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome) -> str:
+    stops = [str(finding) for finding in outcome.findings if finding.kind == STOP]
+    task_id = task_id_of(outcome.step)
+    return (
+        f"{_listed(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
+        f"those behind it; or roll back: kafka-mirror cutover rollback --flow '{flow_name}' --wave {wave}"
+    )
+
+
+def _listed(summary: str, sentences: Sequence[str]) -> str:
+    listed = "".join(f"\n- {sentence}" for sentence in sentences[:MAX_LISTED_ERRORS])
+    more = len(sentences) - MAX_LISTED_ERRORS
+    return f"{summary}:{listed}" + (f"\n… and {more} more, all of them in the log above." if more > 0 else "")
