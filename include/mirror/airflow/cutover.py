@@ -97,7 +97,7 @@ def report_task(flow_name: str) -> Any:
 
 
 def _report_dry_run(flow_name: str) -> dict[str, Any]:
-    """What would stop the wave today. Of the steps behind the preflight a stop is to be expected: nobody was shut out, and nothing moved."""
+    """What would stop the wave now. Of the steps behind the preflight stops are expected: nobody was shut out, and nothing moved."""
     preflight = from_xcom(pull(task_id_of(PREFLIGHT)) or {"findings": []}) or {}
     stops = [str(finding["message"]) for finding in preflight.get("findings", ()) if finding["kind"] == STOP]
     if stops:
