@@ -28,6 +28,7 @@ KINDS = [
     "backfill",
     "checkpoints",
     "copy",
+    "cutover",
     "freshness",
     "group-offsets",
     "heartbeats",
@@ -232,7 +233,7 @@ def test_runs_have_a_deadline_where_somebody_is_to_be_told(configured: Callable[
     configured(*TWO_WAYS, told, "west->east.mirror.deadline.run.seconds = -1", "east->west.mirror.heartbeats.trigger = true")
     found = dags()
     alerts = {dag_id: dag.deadline[0] for dag_id, dag in found.items() if dag.deadline}
-    of_long_runs = {"audit", "backfill", "heartbeats"}
+    of_long_runs = {"audit", "backfill", "cutover", "heartbeats"}
     assert set(alerts) == {f"east-to-west.{kind}" for kind in set(KINDS) - of_long_runs}
     assert set(WATCHED) == set(KINDS) - {"audit", "backfill", "freshness"}, "of these the end is told"
     assert alerts["east-to-west.freshness"].interval == timedelta(seconds=900)
