@@ -1,0 +1,105 @@
+"""What applications wrote down, and what it says: which records a group never got, got twice, or got in another order. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+Number = tuple[str, int, int]
+"""A record: the producer's name, the partition, the number."""
+
+
+@dataclass(frozen=True)
+class Produced:
+    """What producers wrote down: what was acknowledged, with the cluster and the time (ms), and what nobody knows about."""
+
+    acked: Mapping[Number, tuple[str, int]]
+    doubts: frozenset[Number]
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a group wrote down: records in the order in which it got them, each with its topic; and how often a commit was refused."""
+
+    records: tuple[tuple[str, Number], ...]
+    uncommitted: int = 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a group did not get of what was acknowledged, got more than once, and got after a later record of the same producer and
+    partition. A record that was in doubt may be missing, but may not come twice."""
+
+    group: str
+    records: int
+    lost: tuple[Number, ...]
+    twice: tuple[Number, ...]
+    disordered: tuple[Number, ...]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it got everything once, in order."""
+        return not (self.lost or self.twice or self.disordered)
+
+    def __str__(self) -> str:
+        if self.is_good:
+            return f"{self.group}: {self.records} records, each once and in order"
+        parts = [f"{len(which)} {word} ({_some(which)})" for word, which in self._wrong() if which]
+        return f"{self.group}: {self.records} records; " + ", ".join(parts)
+
+    def _wrong(self) -> Iterable[tuple[str, tuple[Number, ...]]]:
+        return ("lost", self.lost), ("read twice", self.twice), ("out of order", self.disordered)
+
+
+def produced(lines: Iterable[str], producer: str) -> Produced:
+    """From the journal of one producer."""
+    acked: dict[Number, tuple[str, int]] = {}
+    doubts = set()
+    for kind, *words in map(str.split, lines):
+        if kind == "acked":
+            _, partition, number, _, cluster, time = words
+            acked[producer, int(partition), int(number)] = (cluster, int(time))
+        elif kind == "doubt":
+            _, partition, number, _ = words
+            doubts.add((producer, int(partition), int(number)))
+    return Produced(acked, frozenset(doubts))
+
+
+def read(lines: Iterable[str]) -> Read:
+    """From the journal of one group."""
+    records, uncommitted = [], 0
+    for kind, *words in map(str.split, lines):
+        if kind == "read":
+            topic, partition, _, producer, number, _ = words
+            records.append((topic, (producer, int(partition), int(number))))
+        elif kind == "uncommitted":
+            uncommitted += 1
+    return Read(tuple(records), uncommitted)
+
+
+def judge(group: str, by_producer: Iterable[Produced], of_group: Read, *, lost_is: Iterable[Number] = ()) -> Verdict:
+    """What a group missed, got twice, or got late. With names that differ on both clusters records of two topics come in no order, so order
+    is judged in each topic. `lost_is`: records that are known to be lost, and that it need not have."""
+    times = Counter(record for _, record in of_group.records)
+    acked = {number for each in by_producer for number in each.acked}
+    newest: dict[tuple[str, str, int], int] = defaultdict(lambda: -1)
+    seen: set[Number] = set()
+    disordered = []
+    for topic, record in of_group.records:
+        producer, partition, number = record
+        place = (topic, producer, partition)
+        if record not in seen and number < newest[place]:
+            disordered.append(record)
+        seen.add(record)
+        newest[place] = max(newest[place], number)
+    return Verdict(
+        group,
+        len(times),
+        tuple(sorted(acked - times.keys() - set(lost_is))),
+        tuple(sorted(record for record, count in times.items() if count > 1)),
+        tuple(disordered),
+    )
+
+
+def _some(numbers: tuple[Number, ...]) -> str:
+    shown = ", ".join(f"{producer}-{partition}#{number}" for producer, partition, number in numbers[:3])
+    return shown + (", …" if len(numbers) > 3 else "")
