@@ -1,0 +1,189 @@
+"""Two clusters with a flow in each direction, and applications that live on one of them until a wave moves them to the other."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.java import ROOT
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+from tests.trial.applications import JAVA, LIBRDKAFKA, Cluster, ConsumerApplication, Library, ProducerApplication
+from tests.trial.journal import Number, Produced, Verdict, judge, produced, read
+
+TOPIC, PARTITIONS = "orders", 3
+IDENTITY, REMOTE_NAMES = "names kept", "remote names"
+POLICIES = (IDENTITY, REMOTE_NAMES)
+DONE, STOPPED, WAITING, KILLED = 0, 1, 3, -signal.SIGKILL
+_DRAIN_SECONDS = 60.0
+_IDENTITY_POLICY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+_ONE_BROKER = ("replication.factor", "offset-syncs.topic.replication.factor", "checkpoints.topic.replication.factor")
+
+PRODUCERS = (
+    ProducerApplication(JAVA, "java", PARTITIONS),
+    ProducerApplication(JAVA, "java-transactional", PARTITIONS, is_transactional=True, pause_ms=50),
+    ProducerApplication(LIBRDKAFKA, "librdkafka", PARTITIONS),
+    ProducerApplication(LIBRDKAFKA, "librdkafka-transactional", PARTITIONS, is_transactional=True, pause_ms=50),
+)
+CONSUMERS = (
+    ConsumerApplication(JAVA, "java-classic"),
+    ConsumerApplication(JAVA, "java-consumer", "consumer"),
+    ConsumerApplication(JAVA, "java-late", pause_ms=700),
+    ConsumerApplication(LIBRDKAFKA, "librdkafka-classic"),
+    ConsumerApplication(LIBRDKAFKA, "librdkafka-consumer", "consumer"),
+)
+
+
+class MoverProcess:
+    """One run of a wave in a process of its own, which can be killed. What it says is in `lines`, as it comes."""
+
+    def __init__(self, config: Path, request: Mapping[str, object], log: Path) -> None:
+        self.lines: list[str] = []
+        self._log = log
+        self._watchers: list[Callable[[str], None]] = []
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.trial.mover", str(config), json.dumps(request)],
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+
+    def watch(self, watcher: Callable[[str], None]) -> None:
+        """Calls it with each line that is said from now on."""
+        self._watchers.append(watcher)
+
+    def run(self) -> int:
+        """Its exit code, once it ended."""
+        self._reader.start()
+        code = self._process.wait()
+        self._reader.join()
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL; harmless if it has ended."""
+        self._process.kill()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._log.open("a", encoding="utf-8") as log:
+            for line in self._process.stdout:
+                log.write(line)
+                self.lines.append(line.rstrip("\n"))
+                for watcher in self._watchers:
+                    watcher(line)
+
+
+@dataclass
+class TrialSite:
+    """The clusters by alias, the two flows, and the applications, which are `at` one of the clusters."""
+
+    directory: Path
+    clusters: Mapping[str, KafkaCluster]
+    libraries: Mapping[str, Library]
+    oracle: Oracle
+    policy: str
+    producers: Sequence[ProducerApplication] = PRODUCERS
+    consumers: Sequence[ConsumerApplication] = CONSUMERS
+    at: str = "east"
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for cluster in self.clusters.values():
+            if self.policy == REMOTE_NAMES or cluster.alias == self.at:
+                self.oracle.create_topic(cluster.bootstrap, TOPIC, PARTITIONS)
+        self.config = self._properties()
+
+    @property
+    def other(self) -> str:
+        """Where a wave moves to."""
+        return next(alias for alias in self.clusters if alias != self.at)
+
+    def start_producers(self) -> None:
+        """All of them, at the cluster of now."""
+        for each in self.producers:
+            each.start(self.libraries[each.library], self._here, TOPIC, self._journal(each.name))
+
+    def start_consumers(self) -> None:
+        """All of them, at the cluster of now, on the topic and on its mirror."""
+        topics = [TOPIC] if self.policy == IDENTITY else [TOPIC, f"{self.other}.{TOPIC}"]
+        for each in self.consumers:
+            each.start(self.libraries[each.library], self._here, topics, self._journal(each.name))
+
+    def end(self, applications: Sequence[ProducerApplication | ConsumerApplication]) -> None:
+        """Ends applications in order: what they did is committed and written down."""
+        for each in applications:
+            self.libraries[each.library].ask("end", each.name)
+
+    def mover(self, wave: str, **request: object) -> MoverProcess:
+        """A run of a wave from the cluster of now to the other one."""
+        flow = f"{self.at}->{self.other}"
+        return MoverProcess(self.config, {"flow": flow, "topics": TOPIC, "wave": wave, **request}, self.directory / "movers.log")
+
+    def produced(self) -> list[Produced]:
+        """What the producers wrote down so far."""
+        return [produced(self._lines(each.name), each.name) for each in self.producers]
+
+    def verdicts(self, lost: Sequence[Number] = ()) -> list[Verdict]:
+        """What each group missed, got twice, or got late."""
+        by_producer = self.produced()
+        return [judge(each.group, by_producer, read(self._lines(each.name)), lost_is=lost) for each in self.consumers]
+
+    def drain(self, lost: Sequence[Number] = ()) -> None:
+        """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not."""
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while any(verdict.lost for verdict in self.verdicts(lost)) and time.monotonic() < deadline:
+            time.sleep(0.5)
+
+    @property
+    def _here(self) -> Cluster:
+        return Cluster(self.at, self.clusters[self.at].bootstrap)
+
+    def _journal(self, name: str) -> Path:
+        return self.directory / f"{name}.journal"
+
+    def _lines(self, name: str) -> list[str]:
+        path = self._journal(name)
+        # A line that is being written has no end yet.
+        return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+
+    def _properties(self) -> Path:
+        east, west = self.clusters
+        lines = {
+            "clusters": f"{east}, {west}",
+            **{f"{alias}.bootstrap.servers": cluster.bootstrap for alias, cluster in self.clusters.items()},
+            f"{east}->{west}.enabled": "true",
+            f"{west}->{east}.enabled": "true",
+            "topics": TOPIC,
+            "groups": ".*",
+            "mirror.lanes": "4",
+            "admin.timeout.ms": "20000",
+            **dict.fromkeys(_ONE_BROKER, "1"),
+            **self.settings,
+        }
+        if self.policy == IDENTITY:
+            lines |= {"replication.policy.class": _IDENTITY_POLICY, f"{west}->{east}.mirror.way.back": "true"}
+        path = self.directory / "mm2.properties"
+        path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
+        return path
+
+
+def after(seconds: float, action: Callable[[], None]) -> None:
+    """Does something a moment later, beside what goes on."""
+    timer = threading.Timer(seconds, action)
+    timer.daemon = True
+    timer.start()
+
+
+def moment(dice: random.Random, longest: float) -> float:
+    """A part of a time, by chance, early ones as often as late ones."""
+    return dice.random() * longest
