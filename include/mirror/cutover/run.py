@@ -21,6 +21,9 @@ from mirror.sync.flow_clusters import clusters
 if TYPE_CHECKING:
     from mirror.config import Flow
 
+_CLOSED = "closed"
+"""The decision by which a failover closes a flow; who opens the flow again replaces it."""
+
 
 @dataclass(frozen=True)
 class WaveRun:
@@ -103,7 +106,7 @@ def _record(move: Move, wave: Wave, options: StepOptions, before: WaveRecord | N
     """The record with which the run begins."""
     if before is None:
         return _new(wave, options, 1)
-    if before.state == ROLLED_BACK or (before.state == OPENED and not _moved(move, before, stored)):
+    if before.state == ROLLED_BACK or (before.state == OPENED and not _stands(move, before, stored)):
         return replace(_new(wave, options, before.attempt + 1), run=before.run + 1)
     for what, noted, given in (("topics", before.topics, wave.topics), ("groups", before.groups, wave.groups)):
         if sorted(noted) != sorted(given):
@@ -135,6 +138,14 @@ def _moved(move: Move, record: WaveRecord, stored: StoredWaves) -> bool:
     """Whether a topic of the wave is written on the target since it opened: so it is also after an `open` that was killed."""
     moves = map(stored.decisions.moved, move.topics.names)
     return any(decision is not None and decision.wave == record.name for decision in moves)
+
+
+def _stands(move: Move, record: WaveRecord, stored: StoredWaves) -> bool:
+    """Whether what an open wave did still holds: its topics did not return, or after a failover nobody opened the flow again since."""
+    if record.mode != FAILOVER:
+        return _moved(move, record, stored)
+    closings = [decision.when for decision in stored.decisions.all if decision.decision == _CLOSED]
+    return any(when.timestamp() * 1000 <= (record.ended or 0) for when in closings)
 
 
 def _notebook(store: WaveStore, options: StepOptions, record: WaveRecord, before: WaveRecord | None, stored: StoredWaves) -> WaveNotebook:

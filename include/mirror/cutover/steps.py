@@ -29,9 +29,9 @@ later (the fence by a writer, the audit by records that came since) also has `ho
 long as it still holds: a short question without waiting, which the runner asks before each later step.
 """
 FAILOVER_MODULES: Mapping[str, str] = {
-    **{step: STEP_MODULES[step] for step in FAILOVER_STEPS},
     PREFLIGHT: "mirror.cutover.failover_preflight",
     MOVE_GROUPS: "mirror.cutover.failover_groups",
+    OPEN: "mirror.cutover.failover_open",
 }
 """The same of a wave whose source is lost: these steps ask the target alone."""
 UNDONE = (MOVE_GROUPS, FENCE)
