@@ -36,12 +36,13 @@ _RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
 def add_arguments(step: Parser, add_common: AddCommon) -> None:
     """A command of its own for each part of a cutover. `add_common` adds the options of every command, for one that writes or not."""
     parts = step.add_subparsers(dest="part", metavar="part", title="parts")
-    unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "export", "reason", "who", "output"))
-    step.set_defaults(check=check, prog=step.prog, **unset)
+    step.set_defaults(check=check, prog=step.prog)
+    unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "reason", "who", "output"))
     for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
         text = _PARTS[name]
         # What stands in front of the part holds, unless it is said again behind it.
         part: Parser = parts.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", argument_default=argparse.SUPPRESS)
+        part.set_defaults(**unset)
         add(part)
         add_common(part, name in (RUN, ROLLBACK))
         part.set_defaults(looks=name not in (RUN, ROLLBACK))
@@ -115,7 +116,6 @@ def _add_run(part: Parser) -> None:
     quiet = "how long the ends have to stand still behind the fence (default: 10)"
     part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=10.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
-    part.add_argument("--export", metavar="DIR", help="where records go that only a source that came back has, as JSON lines")
     _add_wait(part)
     _add_person(part)
     _add_output(part)

@@ -109,7 +109,7 @@ def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tu
 
 
 def _step_options(options: argparse.Namespace, name: str, reason: str, **more: Any) -> StepOptions:
-    given = {key: getattr(options, key) for key in ("max_lag", "quiet_seconds", "full_audit", "export") if hasattr(options, key)}
+    given = {key: getattr(options, key) for key in ("max_lag", "quiet_seconds", "full_audit") if hasattr(options, key)}
     who = (options.who or "").strip() or user_at_host()
     return StepOptions(name, who, reason, dry_run=options.dry_run, timeout=options.wait, progress=_say, **given, **more)
 

@@ -117,8 +117,6 @@ class StepOptions:
     """Whether the gate audits the wave whole, instead of since its last good audit."""
     timeout: float = 600.0
     """For how many seconds a step works or waits before it ends WAITING. A write pause is on: a step says each thing it waits for."""
-    export: str | None = None
-    """The directory for records that only a source that came back has (JSON lines)."""
     progress: Callable[[str], None] = in_silence
     """Takes one sentence about what a step does just now."""
 

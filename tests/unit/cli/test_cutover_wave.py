@@ -80,18 +80,18 @@ def test_a_run_has_its_defaults_and_a_name_of_its_own(run, answers):
     ((wave, options, until, only),) = calls
     assert (wave, options.wave, until, only) == (WAVE, NAME, None, None)
     assert (options.dry_run, options.mode, options.by, options.max_lag, options.quiet_seconds) == (False, "planned", BY_HAND, 1000, 10.0)
-    assert (options.timeout, options.full_audit, options.export) == (600.0, False, None)
+    assert (options.timeout, options.full_audit) == (600.0, False)
     assert "@" in options.who
 
 
 def test_a_run_takes_what_it_is_told(run, answers):
     calls = answers(RECORD)
     more = ("--by", "acl", "--max-lag", "5", "--quiet-seconds", "0.5", "--wait", "3", "--reason", "because", "--who", "bob")
-    run(*RUN, *more, "--wave", "mine", "--groups", "bill.*", "--full-audit", "--export", "/x", "--until", FENCE, "--dry-run")
+    run(*RUN, *more, "--wave", "mine", "--groups", "bill.*", "--full-audit", "--until", FENCE, "--dry-run")
     ((wave, options, until, only),) = calls
     assert (wave.groups, options.wave, until, only) == (("bill.*",), "mine", FENCE, None)
     assert (options.by, options.max_lag, options.quiet_seconds, options.timeout) == (BY_ACL, 5, 0.5, 3.0)
-    assert (options.reason, options.who, options.full_audit, options.export, options.dry_run) == ("because", "bob", True, "/x", True)
+    assert (options.reason, options.who, options.full_audit, options.dry_run) == ("because", "bob", True, True)
 
 
 def test_dry_run_counts_in_front_of_the_part_too(run, answers):
