@@ -78,12 +78,15 @@ class Decisions:
     @property
     def moved_topics(self) -> Mapping[str, Decision]:
         """The topics that are written on the flow's target since a cutover, each with the decision that says so."""
-        return {decision.topic: decision for decision in self.all if decision.decision == MOVED and decision.topic is not None}
+        return self._of_word(MOVED)
 
     @property
     def returned_topics(self) -> Mapping[str, Decision]:
         """The topics that a cutover of the opposite flow moved to the flow's source, likewise."""
-        return {decision.topic: decision for decision in self.all if decision.decision == RETURNED and decision.topic is not None}
+        return self._of_word(RETURNED)
+
+    def _of_word(self, word: str) -> dict[str, Decision]:
+        return {decision.topic: decision for decision in self._by_key.values() if decision.decision == word and decision.topic is not None}
 
     def notes(self, kind: str) -> Mapping[str, Decision]:
         """What the mirror noted for itself about its cutovers (WAVE, WAVE_GROUP), by name."""

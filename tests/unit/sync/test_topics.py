@@ -39,10 +39,10 @@ class MemoryCluster:
     def listing(self) -> TopicListing:
         return TopicListing(frozenset(self.names()), {})
 
-    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError] | None = None) -> dict[str, Topic]:
         return self.topics(names, errors)
 
-    def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+    def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError] | None = None) -> dict[str, Topic]:
         found = {}
         for name in names:
             if name in self.hidden:
