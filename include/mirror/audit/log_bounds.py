@@ -50,7 +50,10 @@ class LogBoundsReader:
         return LogBounds(self.starts[tp], self.ends[tp], self._target_starts[remote], self._stable[remote])
 
     def tail(self, tp: TopicPartition, record: LedgerRecord) -> Interval | None:
-        """Where a record behind the copy would be nobody's; None if nothing stands there but the marker of our own transaction."""
+        """Where a record behind the copy would be nobody's; None if nothing stands there but the marker of our own transaction, and where
+        producers write since a cutover moved the partition."""
+        if record.moved is not None:
+            return None
         remote = TopicPartition(record.target_topic, tp.partition)
         ends = self._target_starts[remote], self._stable[remote], self._target_ends[remote]
         return window(RemotePartition(tp, remote.topic, None, 1, *ends), record)

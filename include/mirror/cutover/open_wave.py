@@ -203,7 +203,8 @@ class _Opening:
         moved = [topic for topic in self.move.topics.names if self.decisions.moved(topic) is None]
         if moved:
             self.decisions = Decisions(self.control.read())  # the wave's own notes stand there since
-            self.control.write_next([self._decision(topic, {}) for topic in moved])
+            decision = self._decision(None, {})
+            self.control.write_next([replace(decision, topic=topic) for topic in moved])
 
     def _decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""

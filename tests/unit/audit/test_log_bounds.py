@@ -1,6 +1,7 @@
 """What an audit may read of a remote partition whose end a marker still hides."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,10 +9,11 @@ import pytest
 
 from mirror.audit.log_bounds import LogBoundsReader
 from mirror.errors import TargetHidden
+from mirror.formats.ledger import Decided
 from mirror.kafka import polling
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition
-from tests.unit.ledger_records import ledger_record
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 RECORD = ledger_record()
@@ -54,3 +56,10 @@ def test_a_marker_is_waited_for_and_no_longer_than_some_seconds(shows_after: flo
     error = holdings.live_error(TP, RECORD)
     assert isinstance(error, TargetHidden) if shows_after == 60 else error is None
     assert pytest.approx(waits, abs=0.15) == CLOCK.now
+
+
+def test_behind_a_moved_partition_stands_what_producers_write_there_now() -> None:
+    record = replace(RECORD, target_next=90)
+    holdings = LogBoundsReader(Cluster(), Cluster(), {TP: record}, True)  # type: ignore[arg-type]
+    assert holdings.tail(TP, record) == (90, 100)
+    assert holdings.tail(TP, replace(record, moved=Decided("moved", "somebody", WRITTEN_AT, "a wave"))) is None
