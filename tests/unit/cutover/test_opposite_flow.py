@@ -1,0 +1,50 @@
+"""Which topics of a wave flow back, and how, by the configuration alone."""
+
+import pytest
+
+from mirror.config import load
+from mirror.cutover.opposite_flow import append_findings, opposite_flow
+from mirror.errors import ConfigurationError
+
+IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+
+@pytest.fixture
+def opposite(tmp_path):
+    """`opposite(lines, topics)`: of the flow east->west, and the flow itself."""
+
+    def make(lines, *topics):
+        file = tmp_path / "mm2.properties"
+        clusters = ["clusters=east,west", "east.bootstrap.servers=localhost:1", "west.bootstrap.servers=localhost:2"]
+        file.write_text("\n".join([*clusters, "replication.factor=1", "east->west.enabled=true", *lines]))
+        flow = load([file], {}).flow("east->west")
+        return opposite_flow(flow, topics), flow
+
+    return make
+
+
+def test_without_an_opposite_flow_nothing_flows_back(opposite):
+    assert opposite([], "orders")[0] is None
+
+
+def test_with_remote_names_producers_begin_the_topics_anew(opposite):
+    way, _ = opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "orders", "payments")
+    assert (way.flow.name, way.own, way.same, way.not_replicated) == ("west->east", ("orders",), (), ("payments",))
+    assert way.topics == ("orders",)
+
+
+def test_with_names_that_are_kept_they_go_on_behind_what_was_copied(opposite):
+    way, flow = opposite([IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true"], "orders")
+    assert (way.own, way.same) == ((), ("orders",))
+    assert append_findings(way, flow) == []
+
+
+def test_a_topic_that_is_merged_with_others_has_no_way_back(opposite):
+    lines = [IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true", "mirror.on.unexplained.target=orders=append,fail"]
+    way, flow = opposite(lines, "orders", "payments")
+    assert [(found.code, found.topic) for found in append_findings(way, flow)] == [("way-back-of-merged-topic", "orders")] * 2
+
+
+def test_an_opposite_flow_that_is_wrong_is_an_error(opposite):
+    with pytest.raises(ConfigurationError):
+        opposite([IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true", "west->east.mirror.lanes=0"], "orders")
