@@ -11,13 +11,13 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 from mirror.airflow.tasks import (
     MAX_LISTED_ERRORS,
     ONE_VALUE,
-    as_airflow_errors,
     from_xcom,
     is_dry_run,
     pull,
     push_return_value,
     run_name,
     skip,
+    task_body,
     to_xcom,
 )
 from mirror.config import load
@@ -46,7 +46,7 @@ def step_task(flow_name: str, step: str) -> Any:
         """Runs the step alone, from what the clusters and the control topic say now. One that waits is run again after a pause."""
         from mirror.cutover.run import run_wave
 
-        with as_airflow_errors():
+        with task_body():
             flow, mode = load().flow(flow_name), str(_params()["mode"])
             if step not in steps_of(mode):
                 skip(f"A {mode} has no step {step}.")
@@ -70,20 +70,22 @@ def report_task(flow_name: str) -> Any:
 
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
-        from mirror.cutover.report import as_document, as_markdown
+        from mirror.cutover.report import WaveReport
         from mirror.cutover.run import stored_waves
         from mirror.cutover.wave_record import OPENED
 
         if is_dry_run():
             return _report_dry_run(flow_name)
-        with as_airflow_errors():
+        with task_body():
             flow, wave = load().flow(flow_name), _wave()
             stored, name = stored_waves(flow), _name(flow_name, wave)
             if name not in stored.waves:
                 skip(f"The control topic has no wave {name}: no step of it began.")
-            record, groups = stored.waves[name], stored.groups.get(name, {})
-            log.info("\n%s", as_markdown(flow_name, record, groups))
-            value = to_xcom(as_document(flow_name, record, groups), {"wave": name, "state": record.state})
+            record = stored.waves[name]
+            notes = {group: note.facts for group, note in stored.groups.get(name, {}).items()}
+            report = WaveReport(flow_name, record, notes)
+            log.info("\n%s", report.markdown())
+            value = to_xcom(report.as_document(), {"wave": name, "state": record.state})
         if record.state != OPENED:
             push_return_value(value)
             next_step = record.next_step or "open"
@@ -127,7 +129,7 @@ def _wave() -> Wave:
     try:
         if not given["topics"]:
             raise ValueError("it names no pattern")
-        return Wave(patterns(given["topics"]), patterns(given["groups"]) if given["groups"] else (), _max_lag())
+        return Wave(patterns(given["topics"]), patterns(given["groups"]) if given["groups"] else ())
     except ValueError as error:
         raise UsageError(f"The wave cannot be read: {error}.", next="Trigger the DAG again with patterns between commas.") from None
 
