@@ -24,28 +24,15 @@ ADAPTERS = {
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
-    *("group_survey.py", "move.py", "preflight.py", "preflight_step.py", "run.py", "topic_survey.py", "wave_notes.py", "writer_survey.py"),
-    *("acl_fence.py", "catch_up.py", "copy_pass.py", "fence.py", "fence_watch.py", "group_survey.py", "last_copy.py", "move.py"),
-    *("preflight.py", "topic_survey.py", "writer_survey.py"),
-    *("audit_gate.py", "group_commit.py", "group_survey.py", "move.py", "move_groups.py", "preflight.py"),
-    *("audit_gate.py", "group_commit.py", "group_placement.py", "group_survey.py", "move.py", "move_groups.py", "preflight.py"),
-    *("topic_survey.py", "writer_survey.py"),
-    *("group_survey.py", "move.py", "open_wave.py", "preflight.py", "topic_survey.py", "way_back.py", "writer_survey.py"),
-    "close_flow.py",
-    "failover_groups.py",
-    "failover_open.py",
-    "failover_preflight.py",
-    "failover_survey.py",
-    "group_survey.py",
-    "move.py",
-    "preflight.py",
-    "source_comparison.py",
-    "topic_survey.py",
-    "writer_survey.py",
+    *("acl_fence.py", "audit_gate.py", "catch_up.py", "close_flow.py", "copy_pass.py", "failover_groups.py", "failover_open.py"),
+    *("failover_preflight.py", "failover_survey.py", "fence.py", "fence_watch.py", "group_commit.py", "group_placement.py"),
+    *("group_survey.py", "last_copy.py", "move.py", "move_groups.py", "open_wave.py", "preflight.py", "preflight_step.py", "run.py"),
+    *("source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
-VALUES_AND_COMPARISONS = {"mirror.audit.model", "mirror.kafka.model", "mirror.status.status", "mirror.sync.config_diff"}
-VALUES_AND_COMPARISONS = {"mirror.kafka.model", "mirror.plan.target_checks", "mirror.status.status", "mirror.sync.config_diff"}
+VALUES_AND_COMPARISONS = {
+    *("mirror.audit.model", "mirror.kafka.model", "mirror.plan.target_checks", "mirror.status.status", "mirror.sync.config_diff"),
+}
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
 """The page runs inside Airflow's api-server; this one module of it knows that."""

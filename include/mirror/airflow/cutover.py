@@ -26,6 +26,7 @@ from mirror.cutover.steps import FAILOVER, PREFLIGHT, STEPS, STOPPED, WAITING, S
 from mirror.cutover.wave import Wave, patterns
 from mirror.cutover.wave_record import read_name, wave_name
 from mirror.errors import UsageError
+from mirror.errors.next_step import own
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -203,7 +204,7 @@ def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome) -> str:
     task_id = task_id_of(outcome.step)
     return (
         f"{_listed(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
-        f"those behind it; or roll back: kafka-mirror cutover rollback --flow '{flow_name}' --wave {wave}"
+        f"those behind it; or roll back: {own(f'cutover rollback --flow {flow_name!r} --wave {wave}')}"
     )
 
 

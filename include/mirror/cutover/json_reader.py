@@ -23,13 +23,13 @@ class JsonObject:
         """The same, or null."""
         return None if self._field(name) is None else self.number(name)
 
-    def text(self, name: str) -> str:
+    def string(self, name: str) -> str:
         """A string that can be written again."""
         return string({self._at(name): self._field(name)}, self._at(name))
 
     def word(self, name: str, words: Collection[str]) -> str:
         """One of these words."""
-        word = self.text(name)
+        word = self.string(name)
         if word not in words:
             raise ValueError(f"{self._at(name)} is {word!r}, not one of {', '.join(words)}")
         return word
@@ -40,7 +40,7 @@ class JsonObject:
         if not isinstance(items, list):
             raise ValueError(f"{self._at(name)} is no list")
         members = JsonObject({str(place): item for place, item in enumerate(items)}, self._at(name))
-        return tuple(members.text(place) for place in members.fields)
+        return tuple(members.string(place) for place in members.fields)
 
     def object(self, name: str) -> "JsonObject":
         """An object within."""

@@ -23,7 +23,7 @@ from mirror.cutover.opposite_flow import append_findings, opposite_flow
 from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave_ends import (
     Records,
-    SourceEnd,
+    SourceLog,
     ends_document,
     offsets_document,
     read_offsets,
@@ -124,7 +124,7 @@ class _Opening:
             return
         topics = self.move.sides.source.topics({tp.topic for tp in remaining})
         logs = self.move.sides.source.log_offsets(remaining)
-        self.findings += source_findings(records, {tp: SourceEnd(topics[tp.topic].id, logs.get(tp)) for tp in remaining})
+        self.findings += source_findings(records, {tp: SourceLog(topics[tp.topic].id, logs.get(tp)) for tp in remaining})
         in_ledger = [tp for tp in remaining if tp in records]
         remotes = self._remotes(in_ledger)
         self.findings += target_findings(remotes, records)

@@ -20,7 +20,7 @@ Records = Mapping[TopicPartition, LedgerRecord]
 
 
 @dataclass(frozen=True)
-class SourceEnd:
+class SourceLog:
     """A partition of the source as it is now."""
 
     topic_id: str
@@ -32,7 +32,7 @@ def unopened(records: Records, partitions: Collection[TopicPartition]) -> list[T
     return [tp for tp in partitions if (record := records.get(tp)) is None or record.moved is None]
 
 
-def source_findings(records: Records, ends: Mapping[TopicPartition, SourceEnd]) -> Iterator[Finding]:
+def source_findings(records: Records, ends: Mapping[TopicPartition, SourceLog]) -> Iterator[Finding]:
     """What is said against partitions whose copy does not end where the source does."""
     unknown = [tp for tp in ends if tp not in records]
     if unknown:
@@ -44,7 +44,7 @@ def source_findings(records: Records, ends: Mapping[TopicPartition, SourceEnd]) 
         yield stop("not-copied-to-the-end", said, "See who still writes to the source, fence the wave, and let the last copy run again.")
 
 
-def _behind(record: LedgerRecord, end: SourceEnd) -> str:
+def _behind(record: LedgerRecord, end: SourceLog) -> str:
     """Why a partition is not copied to its end; empty if it is."""
     if record.handed_back is not None:
         return "(MirrorMaker 2 mirrors it)"

@@ -54,7 +54,7 @@ class StepNote:
         fields.only(cls.__dataclass_fields__)
         return cls(
             fields.word("state", STEP_STATES),
-            fields.text("who"),
+            fields.string("who"),
             fields.number("began"),
             fields.number_or_none("ended"),
             fields.texts("lines"),
@@ -133,21 +133,21 @@ def decode_wave(name: str, document: str) -> WaveRecord:
     fields.only({"v", *WaveRecord.__dataclass_fields__})
     steps = fields.object("steps")
     steps.only(STEPS)
-    if fields.text("name") != name:
-        raise ValueError(f"name is {fields.text('name')!r}, and it stands under the key of {name!r}")
+    if fields.string("name") != name:
+        raise ValueError(f"name is {fields.string('name')!r}, and it stands under the key of {name!r}")
     return WaveRecord(
         name,
         fields.texts("topics"),
         fields.texts("groups"),
         fields.word("mode", MODES),
-        fields.text("who"),
-        fields.text("why"),
+        fields.string("who"),
+        fields.string("why"),
         fields.number("began"),
         fields.word("state", WAVE_STATES),
         fields.number_or_none("ended"),
         fields.number("attempt"),
         fields.number("run"),
-        fields.text("runner"),
+        fields.string("runner"),
         {step: StepNote.read(steps.object(step)) for step in STEPS if step in steps.fields},
     )
 

@@ -69,7 +69,7 @@ def test_the_document_has_the_wave_its_partitions_groups_producers_and_findings(
     assert result["findings"] == [STOPS.as_document()]
     (group,) = result["groups"]
     assert group["positions"][0]["answer"] == "early"
-    assert group["members"] == [{"client_id": "app", "host": "/h"}]
+    assert group["members"] == [{"client_id": "app", "host": "/h", "member_id": ""}]
     assert result["producers"][0]["producer_id"] == 7
     assert result["producers"][0]["recent"] is False
 

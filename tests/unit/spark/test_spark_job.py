@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -57,6 +58,14 @@ class SparkOfThisProcess:
         return self.answers
 
 
+@dataclass(frozen=True)
+class NumberedLane:
+    """As much of a LaneTask as whoever shares lanes out looks at."""
+
+    lane: int
+    lanes_at_once: int = 1
+
+
 def client_speaks() -> None:
     for number in range(3):
         client_log.error("FAIL [thrd:main]: connection refused (after %dms in state CONNECT)", number)
@@ -64,7 +73,7 @@ def client_speaks() -> None:
 
 def copies_lane(task: Any) -> LaneResult:
     client_speaks()
-    return LaneResult(task)
+    return LaneResult(task.lane)
 
 
 def audits(_context: Any, stretches: Sequence[AuditRange]) -> list[Outcome]:
@@ -88,7 +97,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 CONTEXT: Any = AuditContext("east", "west", 4, CLIENTS)
 JOBS = {
-    "copy": (COPY, [3], [LaneResult(3)], None),
+    "copy": (COPY, [NumberedLane(3)], [LaneResult(3)], None),
     "audit": (
         AUDIT,
         [(CONTEXT, [RANGE])],
@@ -131,7 +140,7 @@ def test_a_workers_lines_reach_the_tasks_log_at_their_level(
 
 def test_answers_come_in_the_order_of_the_tasks_and_no_task_is_no_answer() -> None:
     spark = SparkOfThisProcess(CLUSTER)
-    assert [result.lane for result in run_on_workers(spark, COPY, [1, 2, 3, 4], 4)] == [1, 2, 3, 4]
+    assert [result.lane for result in run_on_workers(spark, COPY, [NumberedLane(number) for number in (1, 2, 3, 4)], 4)] == [1, 2, 3, 4]
     assert run_on_workers(spark, COPY, [], 0) == []
 
 

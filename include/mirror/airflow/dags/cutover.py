@@ -25,7 +25,7 @@ It begins as a **dry run**, which changes nothing and says what each step would 
 Stop the consumers of the wave's groups when `fence` is green; start producers and consumers on the target when `open` is green.
 
 The clusters and the control topic are the only state. A task that was killed, failed or waited too long is cleared, and goes on from what
-it finds there. Until `open` is green, `kafka-mirror cutover rollback` takes everything back.
+it finds there. Until `open` is green, `python -m mirror cutover rollback` takes everything back.
 
 **When not to use it.** For a test of applications on the target: they would share the groups' positions. To move back: a wave of the
 flow in the other direction does that.
