@@ -100,7 +100,7 @@ def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tu
         name = record.name
     else:
         wave = Wave(options.topics, options.groups or ())
-        name = options.wave or wave_name(flow.name, wave)
+        name = options.wave or wave_name(flow.name, wave, options.mode or words.PLANNED)
         record = stored.waves.get(name)
     mode = options.mode or (record.mode if record else words.PLANNED)
     fence = options.by or (_noted_fence(record) if record else None) or words.BY_HAND

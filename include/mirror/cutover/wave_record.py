@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror.cutover.json_reader import JsonObject, read_object
-from mirror.cutover.steps import DONE, MODES, STEPS, STOPPED, WAITING, steps_of
+from mirror.cutover.steps import DONE, MODES, PLANNED, STEPS, STOPPED, WAITING, steps_of
 from mirror.cutover.wave import Wave
 from mirror.errors import WaveTooLarge
 
@@ -107,11 +107,13 @@ class WaveRecord:
         return replace(self, steps={**self.steps, step: note})
 
 
-def wave_name(flow: str, wave: Wave) -> str:
-    """The name of a wave to which nobody gave one: its topics in words, and six digits that differ by flow and patterns."""
+def wave_name(flow: str, wave: Wave, mode: str = PLANNED) -> str:
+    """The name of a wave to which nobody gave one: its topics in words, and six digits that differ by flow and patterns. A failover has
+    another one than the planned wave that it may have interrupted."""
     identity = json.dumps([flow, sorted(wave.topics), sorted(wave.groups)])
     words = "-".join(re.findall(r"[A-Za-z0-9]+", " ".join(sorted(wave.topics))))[:_READABLE].strip("-")
-    return "-".join(filter(None, (words, hashlib.sha256(identity.encode()).hexdigest()[:6])))
+    digits = hashlib.sha256(identity.encode()).hexdigest()[:6]
+    return "-".join(filter(None, (words, digits, mode if mode != PLANNED else "")))
 
 
 def read_name(text: str) -> str:

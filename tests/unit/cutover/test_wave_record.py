@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover.steps import FENCE, MODES, OPEN, PLANNED, PREFLIGHT, STEPS
+from mirror.cutover.steps import FAILOVER, FENCE, MODES, OPEN, PLANNED, PREFLIGHT, STEPS
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_record import (
     DONE,
@@ -112,7 +112,9 @@ def test_a_name_is_readable_and_another_for_another_wave_or_flow():
     name = wave_name("east->west", wave)
     assert name == wave_name("east->west", Wave(("payments", "orders.*"), ("billing",)))
     assert re.fullmatch(r"orders-payments-[0-9a-f]{6}", name)
-    assert len({name, wave_name("west->east", wave), wave_name("east->west", Wave(wave.topics))}) == 3
+    assert (
+        len({name, wave_name("west->east", wave), wave_name("east->west", Wave(wave.topics)), wave_name("east->west", wave, FAILOVER)}) == 4
+    )
 
 
 @given(st.lists(texts, min_size=1, max_size=5))
