@@ -14,7 +14,7 @@ STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 KILL, SOURCE_BROKER, TARGET_BROKER = "process killed", "source's broker killed", "target's broker killed"
 KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER)
 NO_FAULT = "none"
-_TRIES = 12
+_TRIES = 6
 _LIVE_SECONDS = 1.5
 
 
@@ -69,6 +69,7 @@ class Cutover:
         site, began, source = self._site, time.monotonic(), self._site.at
         wrong: list[str] = []
         pause_began = 0.0
+        site.copy()
         for until in PEOPLE:
             wrong += self._until(until)
             if until == CATCH_UP:

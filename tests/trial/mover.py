@@ -15,7 +15,7 @@ from mirror.errors import MirrorError
 def main(config: Path, request: dict[str, object]) -> int:
     """0: what was asked for is done; 3: it waits; 1: it is stopped, and its output says why."""
     flow = load([config]).flow(str(request["flow"]))
-    wave = Wave(patterns(str(request["topics"])), max_lag=int(str(request.get("max_lag", 100))))
+    wave = Wave(patterns(str(request["topics"])))
     options = StepOptions(
         wave=str(request["wave"]),
         who="trial",
@@ -25,7 +25,7 @@ def main(config: Path, request: dict[str, object]) -> int:
         by=str(request.get("by", "hand")),
         quiet_seconds=float(str(request.get("quiet_seconds", 2.0))),
         timeout=float(str(request.get("timeout", 60.0))),
-        max_lag=int(str(request.get("max_lag", 100))),
+        max_lag=int(str(request.get("max_lag", 10_000))),
         progress=partial(print, flush=True),
     )
     until = request.get("until")

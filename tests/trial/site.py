@@ -129,6 +129,12 @@ class TrialSite:
         flow = f"{self.at}->{self.other}"
         return MoverProcess(self.config, {"flow": flow, "topics": TOPIC, "wave": wave, **request}, self.directory / "movers.log")
 
+    def copy(self) -> None:
+        """A copy from the cluster of now, as the schedule makes one each minute. Raises CalledProcessError with what it said."""
+        command = [sys.executable, "-m", "mirror", "--config", str(self.config), "copy", "--without-spark", "--flow"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
+        subprocess.run([*command, f"{self.at}->{self.other}"], env=environment, capture_output=True, text=True, check=True)
+
     def produced(self) -> list[Produced]:
         """What the producers wrote down so far."""
         return [produced(self._lines(each.name), each.name) for each in self.producers]
