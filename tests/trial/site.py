@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from services.java import ROOT
@@ -115,9 +115,8 @@ class TrialSite:
 
     def start_consumers(self) -> None:
         """All of them, at the cluster of now, on the topic and on its mirror."""
-        topics = [TOPIC] if self.policy == IDENTITY else [TOPIC, f"{self.other}.{TOPIC}"]
         for each in self.consumers:
-            each.start(self.libraries[each.library], self._here, topics, self._journal(each.name))
+            self._start(each)
 
     def end(self, applications: Sequence[ProducerApplication | ConsumerApplication]) -> None:
         """Ends applications in order: what they did is committed and written down."""
@@ -145,7 +144,12 @@ class TrialSite:
         return [judge(each.group, by_producer, read(self._lines(each.name)), lost_is=lost) for each in self.consumers]
 
     def drain(self, lost: Sequence[Number] = ()) -> None:
-        """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not."""
+        """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not. Those that
+        are slow on purpose are started again as quick ones."""
+        slow = [each for each in self.consumers if each.pause_ms]
+        self.end(slow)
+        for each in slow:
+            self._start(replace(each, pause_ms=0))
         deadline = time.monotonic() + _DRAIN_SECONDS
         while any(verdict.lost for verdict in self.verdicts(lost)) and time.monotonic() < deadline:
             time.sleep(0.5)
@@ -153,6 +157,10 @@ class TrialSite:
     @property
     def _here(self) -> Cluster:
         return Cluster(self.at, self.clusters[self.at].bootstrap)
+
+    def _start(self, consumer: ConsumerApplication) -> None:
+        topics = [TOPIC] if self.policy == IDENTITY else [TOPIC, f"{self.other}.{TOPIC}"]
+        consumer.start(self.libraries[consumer.library], self._here, topics, self._journal(consumer.name))
 
     def _journal(self, name: str) -> Path:
         return self.directory / f"{name}.journal"
