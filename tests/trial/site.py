@@ -129,10 +129,16 @@ class TrialSite:
         return MoverProcess(self.config, {"flow": flow, "topics": TOPIC, "wave": wave, **request}, self.directory / "movers.log")
 
     def copy(self) -> None:
-        """A copy from the cluster of now, as the schedule makes one each minute. Raises CalledProcessError with what it said."""
-        command = [sys.executable, "-m", "mirror", "--config", str(self.config), "copy", "--without-spark", "--flow"]
+        """A copy of both flows, as their schedule makes one each minute. Raises CalledProcessError with what it said."""
+        command = [sys.executable, "-m", "mirror", "--config", str(self.config), "copy", "--without-spark"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
-        subprocess.run([*command, f"{self.at}->{self.other}"], env=environment, capture_output=True, text=True, check=True)
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    def begin(self) -> None:
+        """Everything lives: what the flows create is there before anybody reads it."""
+        self.start_producers()
+        self.copy()
+        self.start_consumers()
 
     def produced(self) -> list[Produced]:
         """What the producers wrote down so far."""
@@ -177,7 +183,7 @@ class TrialSite:
             **{f"{alias}.bootstrap.servers": cluster.bootstrap for alias, cluster in self.clusters.items()},
             f"{east}->{west}.enabled": "true",
             f"{west}->{east}.enabled": "true",
-            "topics": TOPIC,
+            "topics": f".*{TOPIC}",
             "groups": ".*",
             "mirror.lanes": "4",
             "admin.timeout.ms": "20000",
