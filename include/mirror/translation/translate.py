@@ -125,7 +125,7 @@ def translate_back(
         return no_answer("its upstream topic is not the one that was mirrored: it was deleted, or created anew")
     offset_map = record.offset_map
     if not offset_map.runs or offset < offset_map.runs[0].target:
-        return no_answer("it lies below all that the ledger of the other direction knows")
+        return _back_in_front(offset, record)
     upstream = first_unread(offset, record)
     exact = offset_map.translate(upstream)
     if exact is not None and exact.target == offset:
@@ -134,6 +134,17 @@ def translate_back(
     following = bisect_right(offset_map.runs, offset, key=lambda run: run.target)
     in_hole = record.older is None and following < len(offset_map.runs)
     return TranslatedOffset(EARLY, upstream, hole=_hole(*offset_map.runs[following - 1 : following + 1]) if in_hole else None)
+
+
+def _back_in_front(offset: int, record: LedgerRecord) -> TranslatedOffset:
+    """Of a reader of the mirror that has read none of the records that the ledger knows: it goes on upstream where the copy began, if
+    nothing else that was mirrored can stand in front of them."""
+    runs = record.offset_map.runs
+    others = runs[0].thinned if runs else record.offset_map.thinned_behind or offset > record.target_next
+    history = record.written_into(record.target_topic, record.target_topic_id)
+    if others or history is not None or record.older is not None:
+        return no_answer("it lies below all that the ledger of the other direction knows")
+    return TranslatedOffset(EXACT, record.live_start, record.live_start, 0)
 
 
 def first_unread(position: int, record: LedgerRecord) -> int:

@@ -139,7 +139,27 @@ def test_a_reader_of_a_mirror_goes_on_upstream_where_it_was_and_never_later(gaps
         assert found.kind == EXACT or offset not in targets
         positions.append(found.target)
     assert all(first <= second for first, second in pairwise(positions))
-    assert all(translate_back(offset, record, remote, SOURCE).kind == NONE for offset in (*range(targets[0]), remote.end + 1))
+    assert translate_back(remote.end + 1, record, remote, SOURCE).kind == NONE
+    for offset in range(targets[0]):
+        found = translate_back(offset, record, remote, SOURCE)
+        assert (found.kind, found.reread) == (EXACT, 0), "it has read nothing that was mirrored"
+        assert found.target == record.live_start <= sources[0]
+
+
+def test_a_reader_of_a_mirror_that_is_empty_yet_begins_upstream_where_the_mirror_does():
+    record = ledger_record(watermark=40, start=40, target_next=0, offset_map=OffsetMap(), covered=())
+    assert translate_back(0, record, SourceState(TARGET, 0), SOURCE) == TranslatedOffset(EXACT, 40, 40, 0)
+    with_others = replace(record, target_next=7)
+    assert translate_back(7, with_others, SourceState(TARGET, 7), SOURCE) == TranslatedOffset(EXACT, 40, 40, 0)
+    assert translate_back(8, with_others, SourceState(TARGET, 9), SOURCE).kind == NONE, "whose records it has read nobody knows"
+
+
+def test_in_front_of_what_others_wrote_a_reader_of_a_mirror_gets_no_answer():
+    remote = SourceState(TARGET, 500)
+    taken_over = ledger_record(watermark=900, target_next=500, offset_map=OffsetMap((Run(800, 400, 100, True),)), covered=((0, 900),))
+    assert translate_back(399, taken_over, remote, SOURCE).kind == NONE
+    behind = ledger_record(watermark=900, target_next=500, offset_map=OffsetMap((), True), covered=((0, 900),))
+    assert translate_back(399, behind, remote, SOURCE).kind == NONE
 
 
 def test_a_reader_of_a_mirror_gets_no_answer_from_another_topic():
