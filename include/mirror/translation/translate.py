@@ -132,8 +132,21 @@ def translate_back(
         # What a restart makes once more may move the answer while it is made: then nothing is noted, and nothing is counted.
         return TranslatedOffset(EXACT, upstream, upstream, 0, place=EXACT_PLACE if record.older is None else "")
     following = bisect_right(offset_map.runs, offset, key=lambda run: run.target)
+    if record.older is None and _is_between_records(offset, following, record):
+        return TranslatedOffset(EXACT, upstream, upstream, 0)
     in_hole = record.older is None and following < len(offset_map.runs)
     return TranslatedOffset(EARLY, upstream, hole=_hole(*offset_map.runs[following - 1 : following + 1]) if in_hole else None)
+
+
+def _is_between_records(position: int, following: int, record: LedgerRecord) -> bool:
+    """Whether no copy stands between the end of the run in front of a position on the mirror and the run `following` it, or the end: only
+    markers and what was aborted. A consumer that has read everything stands behind the marker of the last transaction."""
+    runs = record.offset_map.runs
+    if position < runs[following - 1].target + runs[following - 1].length:
+        return False
+    if following < len(runs):
+        return not runs[following].thinned
+    return not record.offset_map.thinned_behind and record.offset_map.target_end == record.target_next
 
 
 def _back_in_front(offset: int, record: LedgerRecord) -> TranslatedOffset:

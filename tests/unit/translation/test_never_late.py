@@ -129,6 +129,9 @@ def assert_never_late_backwards(life):
             continue
         unread = [source for source, positions in places.items() if min(positions) >= position] + never_copied
         assert found.target <= min(unread, default=found.target), f"a reader of the mirror at {position} is told {found.target}"
+        if found.kind == EXACT and life.record.older is None:
+            again = [source for source, positions in places.items() if source >= found.target and min(positions) < position]
+            assert not again, f"a reader of the mirror at {position} reads {again} again upstream"
 
 
 def test_a_restart_inside_a_thinned_hole_leaves_it_early():
