@@ -18,7 +18,8 @@ class Produced:
 
 @dataclass(frozen=True)
 class Read:
-    """What a group wrote down: records in the order in which it got them, each with its topic; and how often a commit was refused."""
+    """What a group wrote down: records in the order in which it got them, each with the log that it came from; and how often a commit was
+    refused."""
 
     records: tuple[tuple[str, Number], ...]
     uncommitted: int = 0
@@ -64,29 +65,30 @@ def produced(lines: Iterable[str], producer: str) -> Produced:
     return Produced(acked, frozenset(doubts))
 
 
-def read(lines: Iterable[str]) -> Read:
-    """From the journal of one group."""
+def read(lines: Iterable[str], *, names_kept: bool = True) -> Read:
+    """From the journal of one group. Where names are kept a topic is one log, whichever cluster it is read from. Else a topic and its mirror
+    are one, and topics of the same name on two clusters are two."""
     records, uncommitted = [], 0
     for kind, *words in map(str.split, lines):
         if kind == "read":
-            topic, partition, _, producer, number, _ = words
-            records.append((topic, (producer, int(partition), int(number))))
+            topic, partition, _, producer, number, cluster = words
+            log = topic if names_kept or "." in topic else f"{cluster}.{topic}"
+            records.append((log, (producer, int(partition), int(number))))
         elif kind == "uncommitted":
             uncommitted += 1
     return Read(tuple(records), uncommitted)
 
 
 def judge(group: str, by_producer: Iterable[Produced], of_group: Read, *, lost_is: Iterable[Number] = ()) -> Verdict:
-    """What a group missed, got twice, or got late. With names that differ on both clusters records of two topics come in no order, so order
-    is judged in each topic. `lost_is`: records that are known to be lost, and that it need not have."""
+    """What a group missed, got twice, or got late. Records of two logs come in no order, so order is judged in each of them. `lost_is`: records that are known to be lost, and that it need not have."""
     times = Counter(record for _, record in of_group.records)
     acked = {number for each in by_producer for number in each.acked}
     newest: dict[tuple[str, str, int], int] = defaultdict(lambda: -1)
     seen: set[Number] = set()
     disordered = []
-    for topic, record in of_group.records:
+    for log, record in of_group.records:
         producer, partition, number = record
-        place = (topic, producer, partition)
+        place = (log, producer, partition)
         if record not in seen and number < newest[place]:
             disordered.append(record)
         seen.add(record)

@@ -146,8 +146,10 @@ class TrialSite:
 
     def verdicts(self, lost: Sequence[Number] = ()) -> list[Verdict]:
         """What each group missed, got twice, or got late."""
-        by_producer = self.produced()
-        return [judge(each.group, by_producer, read(self._lines(each.name)), lost_is=lost) for each in self.consumers]
+        by_producer, names_kept = self.produced(), self.policy == IDENTITY
+        return [
+            judge(each.group, by_producer, read(self._lines(each.name), names_kept=names_kept), lost_is=lost) for each in self.consumers
+        ]
 
     def drain(self, lost: Sequence[Number] = ()) -> None:
         """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not. Those that

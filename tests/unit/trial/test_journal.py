@@ -38,7 +38,15 @@ def test_a_record_that_came_behind_a_later_one_is_out_of_order():
 
 def test_records_of_two_topics_have_no_order_among_them():
     lines = ["read orders 0 0 shop 3 west", "read east.orders 0 0 shop 2 west"]
-    assert judge("billing", [acked(2, 3)], read(lines)).is_good
+    assert judge("billing", [acked(2, 3)], read(lines, names_kept=False)).is_good
+
+
+def test_a_topic_and_its_mirror_are_one_log_and_topics_of_the_same_name_are_two():
+    lines = ["read orders 0 0 shop 3 east", "read east.orders 0 0 shop 2 west"]
+    assert judge("billing", [acked(2, 3)], read(lines, names_kept=False)).disordered == (("shop", 0, 2),)
+    lines = ["read orders 0 0 shop 3 east", "read orders 0 0 shop 2 west"]
+    assert judge("billing", [acked(2, 3)], read(lines, names_kept=False)).is_good
+    assert judge("billing", [acked(2, 3)], read(lines)).disordered == (("shop", 0, 2),)
 
 
 def test_a_record_in_doubt_may_be_missing_and_may_come_but_not_twice():
