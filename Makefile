@@ -7,7 +7,7 @@ export PYTHONPATH := include:.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint rules types docs format test test-unit faults compat bench demo stop pools lock wheel promtool
+.PHONY: help install lint rules types docs format test test-unit faults compat cutover-trial bench demo stop pools lock wheel promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -32,6 +32,9 @@ test-unit: install ## the tests that need no services
 faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to tests/faults/RESULTS.md
 	@$(PYTEST) tests/faults -m "faults or not faults" --durations=5; tested=$$?; \
 	$(PY) -m tests.faults.runner $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) && exit $$tested
+
+cutover-trial: install ## applications on two clusters, moved forth and back under faults (WAVES=…, SEED=…); appends to tests/trial/RESULTS.md
+	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(SEED),--seed $(SEED))
 
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600

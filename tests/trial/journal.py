@@ -66,8 +66,8 @@ def produced(lines: Iterable[str], producer: str) -> Produced:
 
 
 def read(lines: Iterable[str], *, names_kept: bool = True) -> Read:
-    """From the journal of one group. Where names are kept a topic is one log, whichever cluster it is read from. Else a topic and its mirror
-    are one, and topics of the same name on two clusters are two."""
+    """From the journal of one group. Where names are kept, a topic is one log, whichever cluster it is read from. Else a topic and its
+    mirror are one, and topics of the same name on two clusters are two."""
     records, uncommitted = [], 0
     for kind, *words in map(str.split, lines):
         if kind == "read":
@@ -80,7 +80,8 @@ def read(lines: Iterable[str], *, names_kept: bool = True) -> Read:
 
 
 def judge(group: str, by_producer: Iterable[Produced], of_group: Read, *, lost_is: Iterable[Number] = ()) -> Verdict:
-    """What a group missed, got twice, or got late. Records of two logs come in no order, so order is judged in each of them. `lost_is`: records that are known to be lost, and that it need not have."""
+    """What a group missed, got twice, or got late. Records of two logs come in no order, so order is judged in each of them. `lost_is`:
+    records that are known to be lost, and that it need not have."""
     times = Counter(record for _, record in of_group.records)
     acked = {number for each in by_producer for number in each.acked}
     newest: dict[tuple[str, str, int], int] = defaultdict(lambda: -1)

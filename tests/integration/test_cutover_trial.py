@@ -1,0 +1,23 @@
+"""Applications live through waves forth and back, one of whose runs is killed: each group gets everything once and in order."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from mirror.cutover.steps import MOVE_GROUPS, OPEN
+from tests.trial.__main__ import finish, play, trial_site
+from tests.trial.cutovers import KILL, Fault
+from tests.trial.site import POLICIES
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_waves_forth_and_back_lose_nothing_and_repeat_nothing(policy: str, tmp_path: Path) -> None:
+    with trial_site(tmp_path, policy) as site:
+        outcomes = list(play(site, [Fault(KILL, MOVE_GROUPS), Fault(KILL, OPEN)], random.Random(1)))
+        assert [outcome.wrong for outcome in outcomes] == [(), ()]
+        lines = finish(site)
+        verdicts = site.verdicts()
+    assert all(verdict.records for verdict in verdicts), "every group has read something"
+    assert all(verdict.is_good for verdict in verdicts), "\n".join(lines)
