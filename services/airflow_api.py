@@ -27,7 +27,12 @@ class AirflowApi:
 
     def dags(self) -> dict[str, dict[str, Any]]:
         """Every DAG that Airflow knows, by id."""
-        return {dag["dag_id"]: dag for dag in self.call("GET", "dags", params={"limit": 1000})["dags"]}
+        dags: dict[str, dict[str, Any]] = {}
+        while True:  # a page is never larger than Airflow's maximum_page_limit, whatever is asked for
+            page = self.call("GET", "dags", params={"limit": 100, "offset": len(dags), "order_by": "dag_id"})
+            dags |= {dag["dag_id"]: dag for dag in page["dags"]}
+            if len(dags) >= page["total_entries"] or not page["dags"]:
+                return dags
 
     def import_errors(self) -> dict[str, str]:
         """File name to traceback."""

@@ -39,6 +39,11 @@ class Decisions:
         self._by_key = {decision.key: decision for decision in self.all}
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was decided, or nobody could have: there is no control topic yet."""
+        return not self.all
+
+    @property
     def ledger_id(self) -> str | None:
         """The topic id of the flow's ledger; None if no plan has named one yet."""
         decision = self._by_key.get((LEDGER, None, None))

@@ -98,13 +98,16 @@ def survey(
 
 
 def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool) -> PlanContext:
+    target_id = target.cluster_id()
     control = control_of(flow, target)
-    decisions = read_decisions(flow, control, dry_run)
+    decisions = read_decisions(flow, control, dry_run=True)
     check_handed_back(decisions)
     check_closed(decisions)  # in front of all that asks the source, which may be gone
     if flow.value("refresh.topics.enabled"):
         source.listing()  # its answer has the cluster's id too
-    source_id, target_id = source.cluster_id(), target.cluster_id()
+    source_id = source.cluster_id()
+    if not dry_run and decisions.is_empty:
+        decisions = read_decisions(flow, control, dry_run)  # nothing is created before both clusters have answered
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
     # A topic that was moved stays away, also where nobody is to have decided about single partitions.
