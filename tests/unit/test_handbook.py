@@ -26,6 +26,7 @@ CONFIGURATIONS = {
     "get-started/quick-start.md": ["east->west"],
     "guides/active-active.md": ["east->west", "west->east"],
     "guides/aggregate.md": ["paris->central", "tokyo->central"],
+    "guides/move-to-a-new-cluster.md": ["east->west", "west->east"],
 }
 
 
