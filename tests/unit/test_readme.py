@@ -1,9 +1,13 @@
 """The README is short, and what it says is so."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+
+from mirror.cli.parser import parser
+from mirror.cutover import steps
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,6 +31,18 @@ def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
     named = set(re.findall(r"^ {4}make ([a-z-]+)|`make ([a-z-]+)`", README, flags=re.MULTILINE))
     assert {"".join(each) for each in named} <= targets
+
+
+def test_steps_of_a_cutover_are_those_that_it_has() -> None:
+    (listed,) = re.findall(r"Its steps: ([a-z, -]+)\.", README)
+    assert tuple(listed.split(", ")) == steps.STEPS
+    assert steps.OPEN not in steps.UNDONE
+    assert (ROOT / "include" / "mirror" / "airflow" / "dags" / "cutover.py").exists()
+
+
+def test_commands_are_understood() -> None:
+    commands = re.findall(r"^kafka-mirror ([^|\n]+)", README, flags=re.MULTILINE)
+    assert [parser().parse_args(shlex.split(command)).command for command in commands] == ["pools", "cutover"]
 
 
 def last_measured(heading: str, mirror: str, backlog: str, column: str) -> list[float]:
