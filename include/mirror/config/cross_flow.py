@@ -129,6 +129,17 @@ def unseen_cycles(flows: Iterable[Flow]) -> dict[str, str]:
     return found
 
 
+def idle_ways_back(flows: Iterable[Flow]) -> dict[str, str]:
+    """Name of each flow that is the way back of one that is its own way back -> why neither copies anything."""
+    ways = {(flow.source, flow.target): flow for flow in flows if flow.value("mirror.way.back")}
+    return {
+        flow.name: f"{other.name} is a way back too (mirror.way.back), and a way back copies only what a cutover of its opposite moved, so "
+        "neither ever copies a topic"
+        for (source, target), flow in ways.items()
+        if (other := ways.get((target, source))) is not None
+    }
+
+
 def _shown(flow: Flow, name: str) -> str:
     setting = flow.connector.get(name)
     origin = "by default" if setting is None or setting.origin == DEFAULT else f"by {setting.origin}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mirror.config import inheritance
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
-from mirror.config.cross_flow import identity_cycles, naming_disagreements, unseen_cycles
+from mirror.config.cross_flow import identity_cycles, idle_ways_back, naming_disagreements, unseen_cycles
 from mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, located, place, read
 from mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
 from mirror.config.unknown_keys import UnknownKey, unknown_keys
@@ -169,6 +169,16 @@ def _between_flows(found: Sequence[_Found]) -> None:
             if each.flow in (one, other):
                 each.flow = replace(each.flow, notices=(*each.flow.notices, notice))
     _refuse_circles(found)
+    _refuse_idle_ways_back(found)
+
+
+def _refuse_idle_ways_back(found: Sequence[_Found]) -> None:
+    """Two flows that wait for each other's cutovers. One that is wrong already is told its own problems first."""
+    idle = idle_ways_back([each.flow for each in found if each.flow and not each.problems])
+    for each in found:
+        if each.flow and each.name.name in idle:
+            step = "set it for the one alone that brings moved topics back"
+            each.refuse(each.flow.connector["mirror.way.back"].origin, f"{idle[each.name.name]}; {step}")
 
 
 def _refuse_circles(found: Sequence[_Found]) -> None:

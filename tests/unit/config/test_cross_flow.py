@@ -100,3 +100,15 @@ def test_a_key_for_one_connector_alone_is_told_to_have_no_effect(configuration, 
     found = configuration(HEAD + f"{key} = x\n")
     told = [*found.notices, *(notice for flow in found.flows for notice in flow.notices)]
     assert [f"{key} has no effect, in MirrorMaker 2 neither" in notice for notice in told] == [True]
+
+
+@pytest.mark.parametrize("lines", ["", "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"])
+def test_two_flows_that_are_each_others_way_back_are_both_refused(configuration, lines):
+    found = configuration(f"{HEAD}{lines}a->b.mirror.way.back = true\nb->a.mirror.way.back = true\n")
+    said = {str(problem) for each in found.invalid for problem in each.error.problems}
+    assert {each.name for each in found.invalid} == {"a->b", "b->a"}
+    assert len([each for each in said if "neither ever copies a topic" in each and "mirror.way.back" in each]) == 2, said
+
+
+def test_one_way_back_is_not_refused(configuration):
+    assert not configuration(f"{HEAD}b->a.mirror.way.back = true\n").invalid
