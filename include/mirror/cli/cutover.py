@@ -114,7 +114,7 @@ def _add_run(part: Parser) -> None:
     fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
     part.add_argument("--by", choices=FENCES, help=fence)
     quiet = "how long the ends have to stand still behind the fence (default: 10)"
-    part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=10.0, help=quiet)
+    part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=5.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
     _add_wait(part)
     _add_person(part)

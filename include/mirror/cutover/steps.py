@@ -111,7 +111,7 @@ class StepOptions:
     max_lag: int = 1000
     """How many records a partition of the wave may be behind when `catch-up` is done."""
     by: str = BY_HAND
-    quiet_seconds: float = 10.0
+    quiet_seconds: float = 5.0
     """How long the ends of a fenced partition have to stand still."""
     full_audit: bool = False
     """Whether the gate audits the wave whole, instead of since its last good audit."""

@@ -79,7 +79,7 @@ def test_a_run_has_its_defaults_and_a_name_of_its_own(run, answers):
     run(*RUN)
     ((wave, options, until, only),) = calls
     assert (wave, options.wave, until, only) == (WAVE, NAME, None, None)
-    assert (options.dry_run, options.mode, options.by, options.max_lag, options.quiet_seconds) == (False, "planned", BY_HAND, 1000, 10.0)
+    assert (options.dry_run, options.mode, options.by, options.max_lag, options.quiet_seconds) == (False, "planned", BY_HAND, 1000, 5.0)
     assert (options.timeout, options.full_audit) == (600.0, False)
     assert "@" in options.who
 

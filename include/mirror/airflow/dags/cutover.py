@@ -65,7 +65,7 @@ PARAMS = {
         1000, type="integer", minimum=0, title="Largest lag", description="Records a partition may be behind.", section="More"
     ),
     "quiet_seconds": Param(
-        10,
+        5,
         type="number",
         minimum=1,
         title="Quiet seconds",
