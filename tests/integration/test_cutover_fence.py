@@ -80,8 +80,8 @@ def no_denials(request, oracle):
     """What a test denied is gone after it."""
     yield
     if "guarded" in request.fixturenames:
-        source = request.getfixturevalue("guarded")[0]
-        oracle.delete_acls(source.bootstrap, [each for each in oracle.acls(source.bootstrap) if each["permission"] == "DENY"])
+        for cluster in request.getfixturevalue("guarded"):
+            oracle.delete_acls(cluster.bootstrap, [each for each in oracle.acls(cluster.bootstrap) if each["permission"] == "DENY"])
 
 
 def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back(guarded, guarded_flow, oracle, notes):

@@ -26,8 +26,18 @@ AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "repor
 CUTOVER_ADAPTERS = {
     *("acl_fence.py", "audit_gate.py", "catch_up.py", "close_flow.py", "copy_pass.py", "failover_groups.py", "failover_open.py"),
     *("failover_preflight.py", "failover_survey.py", "fence.py", "fence_watch.py", "group_commit.py", "group_placement.py"),
-    *("group_survey.py", "last_copy.py", "move.py", "move_groups.py", "open_wave.py", "preflight.py", "preflight_step.py", "run.py"),
-    *("source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
+    *(
+        "group_survey.py",
+        "last_copy.py",
+        "move.py",
+        "move_groups.py",
+        "open_wave.py",
+        "opposite_fence.py",
+        "preflight.py",
+        "preflight_step.py",
+        "run.py",
+    ),
+    *("opposite_fence.py", "source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {

@@ -7,6 +7,7 @@ In this order, so that whoever runs it again after it was killed anywhere goes o
     3. ledger        every lane is fenced and its partitions are marked as moved: a copy under way ends, an old plan copies nothing
     4. control       the topics are moved: plans leave them out
     5. way back      the opposite flow's ledger goes on behind what was copied; then its topics have returned
+    6. ACLs          the fence lets the way back write to names that are kept, and one of an earlier wave lets producers write on the target
 """
 
 from collections.abc import Collection, Mapping
@@ -17,8 +18,11 @@ from typing import Any
 
 from mirror.copy.lane_writer import write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
-from mirror.cutover.findings import STOP, Finding, some, stop
+from mirror.cutover.fence import lift_for_way_back
+from mirror.cutover.fence_acls import Acls
+from mirror.cutover.findings import STOP, WARNING, Finding, of_error, some, stop
 from mirror.cutover.move import Move
+from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from mirror.cutover.opposite_flow import append_findings, opposite_flow
 from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave_ends import (
@@ -34,7 +38,7 @@ from mirror.cutover.wave_ends import (
 )
 from mirror.cutover.way_back import WayBack
 from mirror.decisions.in_force import Decisions, moment_after
-from mirror.errors import MirrorError
+from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.errors.next_step import of_the_flow
 from mirror.formats.control import MOVED, Decision
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
@@ -76,25 +80,27 @@ class _Opening:
             self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
         remaining = unopened(view.records, partitions)
         self._look(view.records, remaining)
-        if self._is_stopped:
+        earlier = self._earlier_fence()
+        if self._is_stopped():
             return ended(OPEN, tuple(self.findings))
         facts = self._facts(view.records, partitions, remaining)
         if self.options.dry_run:
-            return ended(OPEN, tuple(self.findings), self._lines(partitions, why_not, would=True), facts)
+            acls = tuple(f"{acl.topic}: {acl} of an earlier wave would be removed from {flow.target}" for acl in earlier)
+            return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=True), *acls), facts)
         self.notes.keep(OPEN, facts)
         closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, remaining)}
-        if self.findings:
+        if self._is_stopped():
             return ended(OPEN, tuple(self.findings), facts=facts)
         self._move()
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]))
+        acl_lines = (*self._lift(), *take_back_opposite_fence(flow, target, earlier))
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
-        return ended(OPEN, (), self._lines(partitions, why_not, would=False), done)
+        return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
 
     # ------------------------------------------------------------ looking
 
-    @property
     def _is_stopped(self) -> bool:
         return any(finding.kind == STOP for finding in self.findings)
 
@@ -117,6 +123,16 @@ class _Opening:
         way_back.check()
         return way_back, ""
 
+    def _earlier_fence(self) -> Acls:
+        """What has to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
+        if self._is_failover:
+            return ()
+        flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
+        opposite = self.way_back.opposite if self.way_back is not None else opposite_flow(flow, topics)
+        fence = survey_opposite_fence(flow, opposite, topics, sides.source, sides.target)
+        self.findings += fence.findings
+        return fence.acls
+
     def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
         """Whether both sides of the partitions end where the ledger says. After a failover nobody can ask the source, and the copy ends
         where it ends."""
@@ -128,7 +144,7 @@ class _Opening:
         in_ledger = [tp for tp in remaining if tp in records]
         remotes = self._remotes(in_ledger)
         self.findings += target_findings(remotes, records)
-        if not self._is_stopped:
+        if not self._is_stopped():
             self.findings += stranger_findings(self._strangers(remotes, records))
 
     def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
@@ -205,6 +221,18 @@ class _Opening:
             self.decisions = Decisions(self.control.read())  # the wave's own notes stand there since
             decision = self._decision(None, {})
             self.control.write_next([replace(decision, topic=topic) for topic in moved])
+
+    def _lift(self) -> tuple[str, ...]:
+        """Lets the way back write to the source's topics. The wave is open by now, so what cannot be lifted is a warning."""
+        if self.way_back is None or not self.way_back.opposite.same:
+            return ()
+        try:
+            outcome = lift_for_way_back(self.move, self.notes, self.options, self.way_back.opposite.flow)
+        except AuthorizationRefused as error:
+            self.findings.append(of_error(error.report(), WARNING))
+            return ()
+        self.findings += [replace(finding, kind=WARNING) for finding in outcome.findings]
+        return outcome.lines
 
     def _decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""

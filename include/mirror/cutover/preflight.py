@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from mirror.config.policies import config_property_filter
-from mirror.cutover.findings import STOP, Finding, in_order, of_error, wave_findings
+from mirror.cutover.findings import STOP, Finding, in_order, information, of_error, wave_findings
 from mirror.cutover.flow_settings import flow_findings, right_findings
 from mirror.cutover.group_survey import GroupClusters, survey_groups
 from mirror.cutover.groups import WaveGroup, group_findings
 from mirror.cutover.move import clusters_of
+from mirror.cutover.opposite_fence import survey_opposite_fence
+from mirror.cutover.opposite_flow import opposite_flow
 from mirror.cutover.partitions import partition_findings
 from mirror.cutover.topic_settings import acl_findings, config_findings
 from mirror.cutover.topic_survey import readable_topics, survey_acls, survey_rights, survey_topics
@@ -100,6 +102,7 @@ class _Survey:
         watch = EndWatch(self.sides.source, partitions)
         self._ask(lambda: self._settings(topics))
         self._ask(lambda: self._acls(chosen))
+        self._ask(lambda: self._earlier_fence(chosen))
         self._ask(lambda: self._rights())
         self._ask(lambda: self._groups(chosen, frozenset(names)))
         self._ask(lambda: self._writers(partitions, watch))
@@ -115,6 +118,17 @@ class _Survey:
         if acls is not None:
             is_synced = bool(self.flow.value("sync.topic.acls.enabled"))
             self.findings += acl_findings(acls, chosen.names, self.flow.source, self.flow.target, is_synced)
+
+    def _earlier_fence(self, chosen: WaveTopics) -> None:
+        opposite = opposite_flow(self.flow, chosen.names)
+        fence = survey_opposite_fence(self.flow, opposite, chosen.names, self.sides.source, self.sides.target)
+        self.findings += fence.findings
+        self.findings += [
+            information(
+                "fence-of-earlier-wave", f"{acl.topic}: {acl} on {self.flow.target}, set by an earlier wave, goes when this one opens."
+            )
+            for acl in fence.acls
+        ]
 
     def _rights(self) -> None:
         self.findings += right_findings(survey_rights(self.flow, self.sides.source, self.sides.target, self.refused))

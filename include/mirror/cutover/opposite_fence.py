@@ -1,0 +1,94 @@
+"""The ACLs that write fences of the opposite flow's waves set on the target of this wave.
+
+They kept producers from topics that moved away. When the topics move back, the producers come back, and would be refused for ever. The
+opposite flow's control topic, which stands on this flow's source, names each of them.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirror.cutover.fence_acls import Acls, acls_of
+from mirror.cutover.findings import Finding, some, stop, warning
+from mirror.cutover.opposite_flow import OppositeFlow
+from mirror.cutover.steps import FENCE, OPEN
+from mirror.cutover.wave_notes import WaveStore
+from mirror.cutover.wave_record import OPENED, WaveRecord
+from mirror.errors import AuthorizationRefused
+from mirror.errors.next_step import Command
+from mirror.kafka.acls import delete_acls, topic_acls
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.group_members import cluster_operations
+from mirror.kafka.polling import until
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+_VISIBLE_WITHIN_SECONDS = 5.0
+_LIST = "kafka-acls.sh --bootstrap-server <target> --list --topic"
+
+
+@dataclass(frozen=True)
+class OppositeFence:
+    """The bindings to take back from the target, and what keeps the mirror from that."""
+
+    acls: Acls = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def survey_opposite_fence(
+    flow: "Flow", opposite: OppositeFlow | None, topics: Collection[str], source: Cluster, target: Cluster
+) -> OppositeFence:
+    """What earlier waves of the opposite flow left on the wave's topics. Changes nothing. Raises ControlUnreadable, and what the clusters
+    answer to anything but a question for ACLs."""
+    noted = fence_acls(WaveStore(opposite.flow, source).read().waves.values(), topics) if opposite is not None else ()
+    if not noted:
+        return OppositeFence()
+    try:
+        there = topic_acls(target, flow.client("target", "admin")) or frozenset()
+    except AuthorizationRefused:
+        return OppositeFence(findings=(_unseen(target.alias, noted),))
+    standing = tuple(acl for acl in noted if acl in there)
+    if standing and "ALTER" not in cluster_operations(target):
+        return OppositeFence(findings=(_no_right(target.alias, standing),))
+    return OppositeFence(standing)
+
+
+def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
+    """What the fences of open waves set on these topics. A wave that is not open yet still needs its fence."""
+    opened = [wave for wave in waves if wave.state == OPENED or wave.is_done(OPEN)]
+    acls = [acl for wave in opened if FENCE in wave.steps for acl in acls_of(wave.steps[FENCE].facts)]
+    return tuple(dict.fromkeys(acl for acl in acls if acl.topic in topics))
+
+
+def take_back_opposite_fence(flow: "Flow", target: Cluster, acls: Acls) -> tuple[str, ...]:
+    """Removes them, and waits until a broker shows it; gives a line each. Raises what the target answers: then it is simply run again."""
+    for error in delete_acls(target, acls).values():
+        if error is not None:
+            raise error
+    if acls:
+        settings = flow.client("target", "admin")
+        until(lambda: not set(acls) & (topic_acls(target, settings) or frozenset()), _VISIBLE_WITHIN_SECONDS, every=0.05)
+    return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
+
+
+def _unseen(target: str, acls: Acls) -> Finding:
+    said = (
+        f"Cluster '{target}' does not let the mirror DESCRIBE the cluster, so nobody knows whether ACLs of an earlier wave still keep "
+        f"producers from {_names(acls)}."
+    )
+    step = f"Give the mirror's principal ALTER on {target}, or remove each DENY of WRITE by hand before producers start: "
+    return warning("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
+
+
+def _no_right(target: str, acls: Acls) -> Finding:
+    said = (
+        f"Cluster '{target}' does not let the mirror ALTER the cluster, so it cannot take back the ACLs by which an earlier wave keeps "
+        f"producers from {_names(acls)}: {some(acls)}."
+    )
+    step = f"Give the mirror's principal ALTER on {target}, or remove these ACLs by hand, and run the wave again: "
+    return stop("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
+
+
+def _names(acls: Acls) -> str:
+    return some(sorted({acl.topic for acl in acls}))
