@@ -12,6 +12,7 @@ import pytest
 from mirror.copy.engine import PartitionProgress
 from mirror.copy.ledger_updates import after
 from mirror.cutover import open_wave, way_back
+from mirror.cutover.opposite_fence import OppositeFence
 from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.steps import DONE, FAILOVER, PLANNED, STOPPED, StepOptions
 from mirror.cutover.wave import WaveTopics
@@ -176,6 +177,8 @@ class World:
             return SimpleNamespace(first_visible=lambda windows, *_: self._first_visible(cluster, windows))
 
         with (
+            patch.object(open_wave, "survey_opposite_fence", lambda *_: OppositeFence()),
+            patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
             patch.multiple(open_wave, **both, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
             patch.multiple(way_back, **both),
         ):

@@ -11,6 +11,7 @@ from mirror.cutover import preflight as module
 from mirror.cutover.findings import STOP
 from mirror.cutover.group_survey import GroupClusters, GroupSurvey
 from mirror.cutover.groups import WaveGroup, WaveGroups
+from mirror.cutover.opposite_fence import OppositeFence
 from mirror.cutover.preflight import preflight
 from mirror.cutover.topic_settings import AclSides
 from mirror.cutover.wave import Wave
@@ -40,6 +41,7 @@ def clusters(monkeypatch):
         "readable_topics": lambda *_: {"orders": ORDERS},
         "survey_topics": lambda *_: [],
         "survey_acls": lambda *_: (OK, ()),
+        "survey_opposite_fence": lambda *_: OppositeFence(),
         "survey_rights": lambda *_: (),
         "survey_groups": lambda *_: GroupSurvey(WaveGroups((WaveGroup("billing", ()),))),
         "survey_writers": lambda *_: Writers(NOW),
