@@ -1,13 +1,15 @@
 """`cutover run --mode failover` from its preflight to its report while the source is dead, and nobody so much as calls it."""
 
 import json
+import socket
+
+import pytest
 
 from mirror.__main__ import main
 from mirror.cutover.steps import FAILOVER_STEPS
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import group_context
 from tests.integration.consumers import committed, set_offsets
-from tests.integration.test_cutover_failover import nobody_calls
 from tests.waiting import ADMIN_TIMEOUT_MS
 
 
@@ -21,7 +23,10 @@ def test_a_failover_runs_to_its_end_and_asks_the_dead_source_nothing(make_cluste
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 7, (topic, 1): 11})
     assert not emit(group_context(mirroring.flow), [group]).errors
     cluster.kill()
-    file = str(pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS}))
+    nobody = socket.create_server(("127.0.0.1", 0))  # in the place of the dead source; clients from before the failover know it not
+    nobody.setblocking(False)
+    elsewhere = {"source.bootstrap.servers": f"127.0.0.1:{nobody.getsockname()[1]}"}
+    file = str(pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS, **elsewhere}))
 
     def run(*arguments):
         code = main(["--config", file, "cutover", *arguments, "--flow", pair.flow, "--json"])
@@ -29,13 +34,15 @@ def test_a_failover_runs_to_its_end_and_asks_the_dead_source_nothing(make_cluste
         return code, flow
 
     wave = ("--topics", topic, "--mode", "failover", "--reason", "the site is gone", "--wave", "lost")
-    with nobody_calls(pair.source_bootstrap):
+    with nobody:
         code, drill = run("run", *wave, "--dry-run")
         assert [each["step"] for each in drill["result"]["outcomes"]] == list(FAILOVER_STEPS), drill
         assert committed(pair.target_bootstrap, group) == {}
         code, flow = run("run", *wave)
         assert (code, flow["state"], flow["result"]["wave"]["state"]) == (0, "done", "open"), flow
         assert run("run", *wave)[1]["result"]["outcomes"] == []
+        with pytest.raises(BlockingIOError):
+            nobody.accept()
         report = run("report", "--wave", "lost")[1]["result"]
     assert [(step["step"], step["state"]) for step in report["steps"]] == [(step, "done") for step in FAILOVER_STEPS]
     assert {place["partition"]: place["after"] for place in report["positions"]} == {0: 7, 1: 11}

@@ -74,15 +74,17 @@ def test_a_wave_that_nothing_stops_may_move(flow, clusters):
     calls = clusters()
     found = preflight(flow, Wave(("orders",)))
     assert (found.may_move, found.topics, [group.name for group in found.groups]) == (True, ("orders",), ["billing"])
-    assert len(calls) == 6
+    assert len(calls) == 7
 
 
-@pytest.mark.parametrize("question", ["survey_topics", "survey_acls", "survey_rights", "survey_groups", "survey_writers"])
+@pytest.mark.parametrize(
+    "question", ["survey_topics", "survey_acls", "survey_opposite_fence", "survey_rights", "survey_groups", "survey_writers"]
+)
 def test_a_question_that_fails_stops_the_wave_and_the_others_are_asked_all_the_same(flow, clusters, question):
     calls = clusters(**{question: fails})
     found = preflight(flow, Wave(("orders",)))
     assert [(each.kind, each.code) for each in found.findings if each.kind == STOP] == [(STOP, "DeadlineExceeded")]
-    assert len(calls) == 6
+    assert len(calls) == 7
 
 
 def test_what_is_refused_of_single_topics_stops_it(flow, clusters):
