@@ -19,6 +19,7 @@ from typing import NamedTuple
 from mirror.audit.history_ranges import SOURCE_GONE, TARGET_GONE, subtract_intervals, without_skipped
 from mirror.audit.model import LeftOut
 from mirror.audit.range import AuditRange, LogBounds
+from mirror.formats.control import RETURNED
 from mirror.formats.ledger import MAX_INTERVALS, LedgerRecord
 from mirror.offsets.intervals import Interval, merged, within
 from mirror.offsets.map import Run
@@ -29,6 +30,7 @@ PASSED_OVER = "passed over and not copied: {}"
 NOT_COPIED = "not copied yet: the watermark is {}"
 NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
 BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
+BEFORE_RETURN = "on both sides before a cutover turned the direction, so this ledger does not vouch for them"
 FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
 
 
@@ -37,6 +39,12 @@ class OffsetPair(NamedTuple):
 
     source: int
     target: int
+
+
+def _vouched_by(record: LedgerRecord) -> str:
+    """Who brought what stands in front of the ledger's own copies: the opposite flow where a cutover moved the partition, or MirrorMaker 2."""
+    is_way_back = record.decided is not None and record.decided.decision == RETURNED
+    return BEFORE_RETURN if is_way_back else BEFORE_LEDGER
 
 
 def pair_at(runs: Sequence[Run], source: int) -> OffsetPair | None:
@@ -136,7 +144,7 @@ class _Live:
             self._leave_out(max(start, record.watermark), end, NOT_COPIED.format(record.watermark))
         first = record.covered[0][0] if record.covered else record.watermark
         mapped = min(self._runs[0].source, first) if self._runs else first
-        before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, BEFORE_LEDGER)
+        before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, _vouched_by(record))
         self._left_out += [LeftOut(*part, reason) for part in within([(before, first)], start, end)]
         if self._explicit:
             noted = [*record.covered, *((skip.start, skip.end) for skip in record.skipped), (before, first), *record.history]
