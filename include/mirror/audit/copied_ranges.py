@@ -42,7 +42,7 @@ class OffsetPair(NamedTuple):
 
 
 def _vouched_by(record: LedgerRecord) -> str:
-    """Who brought what stands in front of the ledger's own copies: the opposite flow where a cutover moved the partition, or MirrorMaker 2."""
+    """Who brought what stands in front of the ledger's own copies: the opposite flow where a cutover turned it, or MirrorMaker 2."""
     is_way_back = record.decided is not None and record.decided.decision == RETURNED
     return BEFORE_RETURN if is_way_back else BEFORE_LEDGER
 
