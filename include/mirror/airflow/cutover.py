@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import TriggerRule, get_current_context, task
+from airflow.sdk import TaskInstanceState, TriggerRule, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from mirror.airflow.tasks import (
@@ -19,10 +19,12 @@ from mirror.airflow.tasks import (
     skip,
     task_body,
     to_xcom,
+    try_number,
 )
+from mirror.airflow.time_limits import step_limit
 from mirror.config import load
 from mirror.cutover.findings import STOP, WARNING
-from mirror.cutover.steps import FAILOVER, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
+from mirror.cutover.steps import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
 from mirror.cutover.wave import Wave, patterns
 from mirror.cutover.wave_record import read_name, wave_name
 from mirror.errors import UsageError
@@ -39,10 +41,11 @@ _AT_ONCE_SECONDS = 60.0
 """For how long a step waits by itself before it gives its place to others."""
 
 
-def step_task(flow_name: str, step: str) -> Any:
+def step_task(flow: "Flow", step: str) -> Any:
     """The task of one step. It returns what the step did (`dry_run`: would do); it is red when something stops the wave."""
+    flow_name = flow.name
 
-    @task(task_id=task_id_of(step), trigger_rule=TriggerRule.NONE_FAILED, **ONE_VALUE)
+    @task(task_id=task_id_of(step), trigger_rule=TriggerRule.NONE_FAILED, execution_timeout=step_limit(flow, step), **ONE_VALUE)
     def run() -> dict[str, Any]:
         """Runs the step alone, from what the clusters and the control topic say now. One that waits is run again after a pause."""
         from mirror.cutover.run import run_wave
@@ -57,7 +60,7 @@ def step_task(flow_name: str, step: str) -> Any:
         outcome = result.outcomes[-1] if result.outcomes else StepOutcome(step, "done", (f"The wave is {result.record.state} already.",))
         value = _logged(outcome)
         if outcome.state == WAITING and not is_dry_run():
-            _wait(outcome)
+            _wait(flow_name, result.record.name, outcome, value)
         if outcome.state == STOPPED and not is_dry_run():
             push_return_value(value)
             raise AirflowFailException(_why_stopped(flow_name, result.record.name, outcome))
@@ -75,38 +78,55 @@ def report_task(flow_name: str) -> Any:
         from mirror.cutover.run import stored_waves
         from mirror.cutover.wave_record import OPENED
 
+        red = _red_tasks()
         if is_dry_run():
-            return _report_dry_run(flow_name)
+            return _report_dry_run(flow_name, red)
         with task_body():
             flow, wave = load().flow(flow_name), _wave()
             stored, name = stored_waves(flow), _name(flow_name, wave)
-            if name not in stored.waves:
-                skip(f"The control topic has no wave {name}: no step of it began.")
-            record = stored.waves[name]
+            record = stored.waves.get(name)
+            if record is None or (sorted(record.topics), sorted(record.groups)) != (sorted(wave.topics), sorted(wave.groups)):
+                raise AirflowFailException(
+                    f"{flow_name}: the control topic has no wave {name} of these topics and groups, so no step of it began. {_look_at(red)}"
+                )
             notes = {group: note.facts for group, note in stored.groups.get(name, {}).items()}
             report = WaveReport(flow_name, record, notes)
             log.info("\n%s", report.markdown())
             value = to_xcom(report.as_document(), {"wave": name, "state": record.state})
-        if record.state != OPENED:
+        if record.state != OPENED or red:
             push_return_value(value)
-            next_step = record.next_step or "open"
-            raise AirflowFailException(
-                f"{flow_name}: the wave {name} is {record.state}, and its next step is {next_step}. The log of the task "
-                f"{task_id_of(next_step)} says what keeps it."
-            )
+            next_step = record.next_step or OPEN
+            at = "" if record.state == OPENED else f", and its next step is {next_step}"
+            raise AirflowFailException(f"{flow_name}: the wave {name} is {record.state}{at}. {_look_at(red or [task_id_of(next_step)])}")
         return value
 
     return run()
 
 
-def _report_dry_run(flow_name: str) -> dict[str, Any]:
+def _report_dry_run(flow_name: str, red: Sequence[str]) -> dict[str, Any]:
     """What would stop the wave now. Of the steps behind the preflight stops are expected: nobody was shut out, and nothing moved."""
-    preflight = from_xcom(pull(task_id_of(PREFLIGHT)) or {"findings": []}) or {}
+    value: Any = pull(task_id_of(PREFLIGHT))
+    if value is None or red:
+        raise AirflowFailException(f"{flow_name}: nobody knows whether the wave could move; nothing was changed. {_look_at(red)}")
+    preflight = from_xcom(value) or value["totals"]
     stops = [str(finding["message"]) for finding in preflight.get("findings", ()) if finding["kind"] == STOP]
-    if stops:
-        raise AirflowFailException(_listed(f"{flow_name}: the wave could not move, and nothing was changed", stops))
+    if preflight["state"] == STOPPED:
+        listed = stops or ["The log of the task preflight lists what stops it: it is too much for XCom."]
+        raise AirflowFailException(_listed(f"{flow_name}: the wave could not move, and nothing was changed", listed))
     log.info("%s: nothing stops the wave. The logs of the steps say what they would do; nothing was changed.", flow_name)
     return {"dry_run": True, "stops": []}
+
+
+def _red_tasks() -> list[str]:
+    """The tasks of this run's steps that failed; those behind them did not run."""
+    context: Any = get_current_context()
+    run, names = context["dag_run"], [task_id_of(step) for step in steps_in_order()]
+    states = context["ti"].get_task_states(dag_id=run.dag_id, task_ids=names, run_ids=[run.run_id]).get(run.run_id, {})
+    return [name for name in names if states.get(name) == TaskInstanceState.FAILED]
+
+
+def _look_at(task_ids: Sequence[str]) -> str:
+    return f"The log of the task {task_ids[0] if task_ids else task_id_of(PREFLIGHT)} says why."
 
 
 def task_id_of(step: str) -> str:
@@ -148,13 +168,13 @@ def _name(flow_name: str, wave: Wave) -> str:
 
 
 def _options(flow: "Flow", wave: Wave) -> StepOptions:
-    params, run = _params(), run_name()
+    params = _params()
     reason = str(params["reason"] or "").strip()
     if params["mode"] == FAILOVER and not reason:
         raise UsageError("A failover declares the source lost, and says why.", next="Trigger the DAG again, and fill in the field «Why».")
     return StepOptions(
         wave=_name(flow.name, wave),
-        who=run,
+        who=_who(),
         reason=reason or "asked for in Airflow",
         mode=params["mode"],
         dry_run=is_dry_run(),
@@ -167,29 +187,42 @@ def _options(flow: "Flow", wave: Wave) -> StepOptions:
     )
 
 
+def _who() -> str:
+    """Who triggered the run, as far as Airflow knows, and the run's name."""
+    run: Any = get_current_context()["dag_run"]
+    person = getattr(run, "triggering_user_name", None)
+    return f"{person} (run {run_name()})" if person else run_name()
+
+
 def _logged(outcome: StepOutcome) -> dict[str, Any]:
     """The outcome for XCom, after the log had it."""
     for line in outcome.lines:
         log.info("%s", line)
     for finding in outcome.findings:
-        level = {STOP: logging.ERROR, WARNING: logging.WARNING}.get(finding.kind, logging.INFO)
+        stopped = logging.WARNING if outcome.state == WAITING else logging.ERROR
+        level = {STOP: stopped, WARNING: logging.WARNING}.get(finding.kind, logging.INFO)
         log.log(level, "%s", finding)
     findings = [finding.as_document() for finding in outcome.findings]
     totals = {"step": outcome.step, "state": outcome.state}
     return to_xcom({**totals, "lines": list(outcome.lines), "findings": findings, "facts": dict(outcome.facts)}, totals)
 
 
-def _wait(outcome: StepOutcome) -> None:
-    """Gives the task's place to others for a moment. Raises AirflowRescheduleException, or AirflowFailException once it waited too long."""
+def _wait(flow_name: str, wave: str, outcome: StepOutcome, value: Any) -> None:
+    """Gives the task's place to others for a moment. Raises AirflowRescheduleException, or AirflowFailException once it waited too long.
+
+    The time counts from where this try first waited: the store outlives a clear, which makes a new try, as no pause does.
+    """
     waits = timedelta(minutes=float(_params()["wait_minutes"]))
-    first: Any = get_current_context()["task_state_store"].get(outcome.step)
-    now = datetime.now(UTC)
-    if first is None:
-        get_current_context()["task_state_store"].set(outcome.step, now.isoformat())
-    elif now - datetime.fromisoformat(first) > waits:
+    store, now = get_current_context()["task_state_store"], datetime.now(UTC)
+    noted: Any = store.get(outcome.step)
+    if noted is None or noted["try"] != try_number():
+        noted = {"try": try_number(), "since": now.isoformat()}
+        store.set(outcome.step, noted)
+    if now - datetime.fromisoformat(noted["since"]) > waits:
+        push_return_value(value)
         raise AirflowFailException(
-            f"{outcome.step} has waited for {waits.total_seconds() / 60:g} minutes: {_first_reason(outcome)} Clear this task to wait on; "
-            "or roll the wave back, for producers may be shut out."
+            f"{outcome.step} has waited for {waits.total_seconds() / 60:g} minutes: {_first_reason(outcome)} Clear the task "
+            f"{task_id_of(outcome.step)} with those behind it to wait on; or roll back: {_roll_back(flow_name, wave)}"
         )
     log.info("%s waits: %s It looks again in %d s.", outcome.step, _first_reason(outcome), LOOK_AGAIN.seconds)
     raise AirflowRescheduleException(now + LOOK_AGAIN)  # type: ignore[no-untyped-call]
@@ -204,8 +237,12 @@ def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome) -> str:
     task_id = task_id_of(outcome.step)
     return (
         f"{_listed(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
-        f"those behind it; or roll back: {own(f'cutover rollback --flow {flow_name!r} --wave {wave}')}"
+        f"those behind it; or roll back: {_roll_back(flow_name, wave)}"
     )
+
+
+def _roll_back(flow_name: str, wave: str) -> str:
+    return str(own(f"cutover rollback --flow {flow_name!r} --wave {wave}"))
 
 
 def _listed(summary: str, sentences: Sequence[str]) -> str:

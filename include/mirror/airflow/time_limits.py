@@ -3,9 +3,13 @@
 from datetime import timedelta
 
 from mirror.config import Flow
+from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, LAST_COPY
 
 BESIDE_COPYING = timedelta(minutes=10)
 """What a copy may take beside copying: until Spark has started, for the last transaction, for the ledger's verdict."""
+
+LONGEST_QUIET = timedelta(minutes=10)
+"""For how long a cutover's fence may have to see nobody write; so long a step may wait beside what it does."""
 
 
 def copy_limit(flow: Flow) -> timedelta:
@@ -21,3 +25,10 @@ def audit_limit(flow: Flow) -> timedelta:
 def task_limit(flow: Flow) -> timedelta:
     """The limit of all other tasks."""
     return timedelta(seconds=flow.value("mirror.task.max.seconds"))
+
+
+def step_limit(flow: Flow, step: str) -> timedelta:
+    """The limit of a cutover's step. One that copies ends the pass that it began in time; the audit gate is one whole audit."""
+    if step == AUDIT_GATE:
+        return audit_limit(flow)
+    return LONGEST_QUIET + (copy_limit(flow) if step in (CATCH_UP, LAST_COPY) else task_limit(flow))

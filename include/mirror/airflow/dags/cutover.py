@@ -4,6 +4,7 @@ from airflow.sdk import Param, chain
 
 from mirror.airflow.cutover import report_task, step_task, steps_in_order
 from mirror.airflow.dags.factory import FlowDag
+from mirror.airflow.time_limits import LONGEST_QUIET
 from mirror.config import Flow
 from mirror.cutover.steps import BY_HAND, FENCES, MODES, PLANNED
 
@@ -68,6 +69,7 @@ PARAMS = {
         5,
         type="number",
         minimum=1,
+        maximum=LONGEST_QUIET.total_seconds(),
         title="Quiet seconds",
         description="How long nobody may have written, behind the fence.",
         section="More",
@@ -83,7 +85,7 @@ PARAMS = {
 
 def tasks(flow: Flow) -> None:
     """A task a step, one after the other, and the report."""
-    chain(*[step_task(flow.name, step) for step in steps_in_order()], report_task(flow.name))
+    chain(*[step_task(flow, step) for step in steps_in_order()], report_task(flow.name))
 
 
 # People take their time, so a run has no deadline.

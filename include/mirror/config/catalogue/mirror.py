@@ -173,7 +173,7 @@ MIRROR = (
         "LONG",
         1800,
         "How long a task may take before Airflow ends it and tries again. A copy and a backfill's slice have mirror.run.max.seconds and "
-        "ten minutes instead, an audit mirror.audit.max.seconds.",
+        "ten minutes instead, an audit mirror.audit.max.seconds. So have a cutover's copies and its audit gate.",
         GROUP,
         between(60),
     ),
