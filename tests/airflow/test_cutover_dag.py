@@ -94,9 +94,9 @@ def test_a_run_is_a_dry_run_unless_somebody_says_otherwise_and_changes_nothing(
     assert (run.state, run.tasks) == ("success", GREEN), log
     assert {name: value["step"].replace("-", "_") for name, value in run.xcom.items() if name in TASKS} == {name: name for name in TASKS}
     assert run.xcom["report"] == {"dry_run": True, "stops": []}
-    for said in ("It would be copied until", "2 partitions would be watched until they are quiet for 1 s.", "nothing stops the wave"):
+    for said in ("2 partitions would be watched until they are quiet for 1 s.", "nothing stops the wave"):
         assert said in log
-    for name, said in (("fence", "would be watched"), ("last_copy", "would be copied"), ("catch_up", "")):
+    for name, said in (("fence", "would be watched"), ("last_copy", "would be copied"), ("catch_up", "records behind")):
         assert any(said in line for line in run.xcom[name]["lines"]), name
     assert (waves(), moved(pair, topic, group)) == ({}, {})
     assert oracle.count(pair.target_bootstrap, pair.remote(topic)) == before
@@ -119,7 +119,7 @@ def test_bad_input_is_red_with_one_sentence_and_changes_nothing(
     run = cutover(**conf)
     log = task_log.take()
     assert (run.state, run.tasks[task], run.tasks["report"]) == ("failed", "failed", "failed")
-    assert any(sentence in line and "AirflowFailException" in line for line in log.splitlines()), log
+    assert any(sentence in said[:300] for said in log.split("AirflowFailException: ")[1:]), log
     assert waves() == {}
 
 
@@ -159,7 +159,7 @@ def test_a_step_that_is_stopped_is_red_with_the_reason_and_the_way_back(
     run = cutover(dry_run=False, by="read-only-check", wave="mine")
     log = task_log.take()
     assert (run.state, run.tasks) == ("failed", red_from("fence")), log
-    assert [finding["code"] for finding in run.xcom["fence"]["findings"]][:1] == ["still-written"]
+    assert run.xcom["fence"]["findings"][0]["code"] == "open-transaction"
     assert f"{pair.flow}: fence of the wave mine is stopped" in log
     assert f"cutover rollback --flow '{pair.flow}' --wave mine" in log
     assert "the wave mine is under way, and its next step is fence. The log of the task fence says why." in log

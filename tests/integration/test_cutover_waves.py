@@ -199,6 +199,13 @@ def test_other_patterns_under_the_same_name_are_refused(mirroring, run, steps, m
     assert steps.calls == [PREFLIGHT]
 
 
+def test_the_name_of_an_open_wave_stays_taken(mirroring, run, make_topic):
+    record = run().record
+    with pytest.raises(WaveDiffers, match="the topics"):
+        run(Wave((make_topic("payments"),)))
+    assert record_of(mirroring) == record
+
+
 def test_a_roll_back_can_be_killed_and_ended_and_the_wave_then_begun_anew(mirroring, run, steps, wave):
     run(until=MOVE_GROUPS)
     steps.calls.clear()

@@ -64,7 +64,7 @@ def run_wave(
     with named_with(flow.name), _opened(flow, wave, options.mode) as (move, store):
         stored = store.read()
         before = stored.waves.get(options.wave)
-        record = _record(move, wave, options, before, stored)
+        record = _record(wave, options, before, stored)
         if record.state == OPENED:
             return WaveRun(record)
         notes = _notebook(store, options, record, before, stored)
@@ -102,11 +102,11 @@ def _opened(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveSto
         yield move, WaveStore(flow, move.sides.target)
 
 
-def _record(move: Move, wave: Wave, options: StepOptions, before: WaveRecord | None, stored: StoredWaves) -> WaveRecord:
+def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored: StoredWaves) -> WaveRecord:
     """The record with which the run begins."""
     if before is None:
         return _new(wave, options, 1)
-    if before.state == ROLLED_BACK or (before.state == OPENED and not _stands(move, before, stored)):
+    if before.state == ROLLED_BACK or (before.state == OPENED and not _stands(before, stored)):
         return replace(_new(wave, options, before.attempt + 1), run=before.run + 1)
     for what, noted, given in (("topics", before.topics, wave.topics), ("groups", before.groups, wave.groups)):
         if sorted(noted) != sorted(given):
@@ -140,10 +140,10 @@ def _moved(move: Move, record: WaveRecord, stored: StoredWaves) -> bool:
     return any(decision is not None and decision.wave == record.name for decision in moves)
 
 
-def _stands(move: Move, record: WaveRecord, stored: StoredWaves) -> bool:
+def _stands(record: WaveRecord, stored: StoredWaves) -> bool:
     """Whether what an open wave did still holds: its topics did not return, or after a failover nobody opened the flow again since."""
     if record.mode != FAILOVER:
-        return _moved(move, record, stored)
+        return any(decision.wave == record.name for decision in stored.decisions.moved_topics.values())
     closings = [decision.when for decision in stored.decisions.all if decision.decision == _CLOSED]
     return any(when.timestamp() * 1000 <= (record.ended or 0) for when in closings)
 

@@ -31,7 +31,8 @@ it finds there. Until `open` is green, `python -m mirror cutover rollback` takes
 **When not to use it.** For a test of applications on the target: they would share the groups' positions. To move back: a wave of the
 flow in the other direction does that.
 
-**When it is red**, the log of the red task names each thing that stops the wave with the next step; mend it and clear the task.
+**When it is red**, the log of the red task names each thing that stops the wave with the next step; mend it and clear the task with those
+behind it. `report` is red whenever another task is, or the wave is not open.
 """
 
 PARAMS = {
