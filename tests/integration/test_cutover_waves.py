@@ -201,7 +201,7 @@ def test_other_patterns_under_the_same_name_are_refused(mirroring, run, steps, m
 
 def test_the_name_of_an_open_wave_stays_taken(mirroring, run, make_topic):
     record = run().record
-    with pytest.raises(WaveDiffers, match="the topics"):
+    with pytest.raises(WaveDiffers, match="was begun with topics"):
         run(Wave((make_topic("payments"),)))
     assert record_of(mirroring) == record
 
