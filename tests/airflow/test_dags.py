@@ -235,7 +235,7 @@ def test_runs_have_a_deadline_where_somebody_is_to_be_told(configured: Callable[
     alerts = {dag_id: dag.deadline[0] for dag_id, dag in found.items() if dag.deadline}
     of_long_runs = {"audit", "backfill", "cutover", "heartbeats"}
     assert set(alerts) == {f"east-to-west.{kind}" for kind in set(KINDS) - of_long_runs}
-    assert set(WATCHED) == set(KINDS) - {"audit", "backfill", "freshness"}, "of these the end is told"
+    assert set(WATCHED) == set(KINDS) - {"audit", "backfill", "cutover", "freshness"}, "of these the end is told"
     assert alerts["east-to-west.freshness"].interval == timedelta(seconds=900)
     assert alerts["east-to-west.copy"].interval == timedelta(seconds=900 + 300)
     callback = alerts["east-to-west.copy"].callback

@@ -21,7 +21,7 @@ from mirror.kafka import ledger
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import LogEnd
 from mirror.kafka.reader import BoundedReader, Ranges
-from mirror.kafka.stored_records import stored_records
+from mirror.kafka.stored_records import newest_records
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
@@ -128,12 +128,12 @@ def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_noth
     """The true leader tells an end, and the deposed one is read: of the ledger by a plan, after a copy, and of a remote partition."""
     site, asked = misled, list[str]()
 
-    def beginning_anywhere(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> Iterator[StoredRecord]:
+    def beginning_anywhere(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> list[StoredRecord]:
         """By a consumer: one that may begin at several brokers begins at the deposed leader."""
         asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
-        return stored_records(cluster, {**settings, SERVERS: asked[-1]}, ranges, seconds)
+        return newest_records(cluster, {**settings, SERVERS: asked[-1]}, ranges, seconds)
 
-    monkeypatch.setattr(ledger, "stored_records", beginning_anywhere)
+    monkeypatch.setattr(ledger, "newest_records", beginning_anywhere)
     monkeypatch.setattr(ledger, "_READ_SECONDS", 5.0)
     planned, results = copy(site, begin, 1)
     assert asked[0] == site.deposed

@@ -2,6 +2,7 @@
 itself. `python -m tests.faults.runner` plays longer series, and faults that hurt brokers.
 """
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,7 +26,7 @@ IN_PROCESS = ("two", "stale-plan", "cut", "drop", "produce", "partitions", "dele
 @pytest.fixture(scope="module")
 def spark_server(services_directory: Path) -> Iterator[SparkServer]:
     """A Spark that stays, for the rounds that need one: the first of them starts it."""
-    server = SparkServer(services_directory / "spark-of-faults")
+    server = SparkServer(Path(tempfile.mkdtemp(prefix="spark-of-faults-", dir=services_directory)))
     yield server
     server.stop()
 

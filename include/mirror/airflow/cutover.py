@@ -162,7 +162,7 @@ def _max_lag() -> int:
 def _name(flow_name: str, wave: Wave) -> str:
     given = str(_params()["wave"] or "").strip()
     try:
-        return read_name(given) if given else wave_name(flow_name, wave)
+        return read_name(given) if given else wave_name(flow_name, wave, str(_params()["mode"]))
     except ValueError as error:
         raise UsageError(f"{error}.", next="Trigger the DAG again with another name, or with none.") from None
 
