@@ -28,7 +28,10 @@ def task_limit(flow: Flow) -> timedelta:
 
 
 def step_limit(flow: Flow, step: str) -> timedelta:
-    """The limit of a cutover's step. One that copies ends the pass that it began in time; the audit gate is one whole audit."""
+    """The limit of a cutover's step. One that copies ends the pass that it began in time; catching up and the audit gate have one whole
+    audit in them."""
     if step == AUDIT_GATE:
         return audit_limit(flow)
-    return LONGEST_QUIET + (copy_limit(flow) if step in (CATCH_UP, LAST_COPY) else task_limit(flow))
+    if step == CATCH_UP:
+        return LONGEST_QUIET + copy_limit(flow) + audit_limit(flow)
+    return LONGEST_QUIET + (copy_limit(flow) if step == LAST_COPY else task_limit(flow))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mirror.cutover.steps import StepOutcome
+from mirror.cutover.steps import WAITING, StepOutcome
 from mirror.cutover.wave_record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
 
 Groups = Mapping[str, GroupNote]
@@ -31,8 +31,9 @@ class WaveNotebook:
         return {} if note is None else note.facts
 
     def keep(self, step: str, facts: Mapping[str, Any]) -> None:
-        """As in WaveNotes. Raises WaveRunElsewhere once another run has the wave."""
-        note = self.record.steps.get(step) or StepNote(RUNNING, self.record.who, self.record.began)
+        """As in WaveNotes. A step for which something is noted ahead waits for its turn. Raises WaveRunElsewhere once another run has the
+        wave."""
+        note = self.record.steps.get(step) or StepNote(WAITING, self.record.who, self.record.began)
         self.write(self.record.with_step(step, replace(note, facts=plain(facts))))
 
     def of_group(self, group: str) -> Mapping[str, Any]:

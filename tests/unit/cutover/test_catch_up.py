@@ -8,7 +8,7 @@ from mirror.cutover import catch_up
 from mirror.cutover.catch_up_forecast import WaveLag
 from mirror.cutover.copy_pass import WavePlan
 from mirror.cutover.findings import stop
-from mirror.cutover.steps import DONE, STOPPED, StepOptions
+from mirror.cutover.steps import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
 from mirror.cutover.wave import Wave, WaveTopics
 from mirror.errors import ErrorReport
 from mirror.offsets.partition import TopicPartition
@@ -17,6 +17,7 @@ ORDERS = TopicPartition("orders", 0)
 MOVE = Answer(wave=Wave(("orders",)), topics=WaveTopics(("orders",)), flow=Answer(name="east->west"))
 OPTIONS = StepOptions("w", "ada", "test", dry_run=False, max_lag=0)
 BUSY = ErrorReport("LaneTaken", "Another run has it.", retriable=True)
+DIFFERS = stop("audit-different", "orders-0@7 differs.")
 LOST = ErrorReport("SourceGap", "Gone.", "orders", 0)
 
 
@@ -24,11 +25,15 @@ LOST = ErrorReport("SourceGap", "Gone.", "orders", 0)
 def run(monkeypatch):
     """Runs the step with a lag and, of the pass behind it, records and errors, look after look; gives the outcome and the passes."""
 
-    def call(*looks, stops=()):
-        plans, passes = iter(looks), []
+    def call(*looks, stops=(), differs=False):
+        plans, passes, audits = iter(looks), [], []
+
+        def audit_ahead(*_):
+            audits.append(len(passes))
+            return StepOutcome(AUDIT_GATE, STOPPED if differs else DONE, ("Audited.",), (DIFFERS,) if differs else ())
 
         def plan_wave(_move, _dry_run):
-            lag, *brought = next(plans)
+            lag, *brought = next(plans, looks[-1][:1])
             passes.append(brought)
             plan = Answer(has_work=bool(brought), notices=())
             return Answer(plan=plan, sample=WaveLag(float(len(passes)), {ORDERS: 0}, {ORDERS: lag}), stops=stops)
@@ -39,8 +44,9 @@ def run(monkeypatch):
 
         monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
         monkeypatch.setattr(catch_up, "copy_wave", copy_wave)
+        monkeypatch.setattr(catch_up, "audit_ahead", audit_ahead)
         monkeypatch.setattr(catch_up.time, "sleep", lambda _: None)
-        return catch_up.step(MOVE, Answer(), OPTIONS), len(passes)
+        return catch_up.step(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
 
     return call
 
@@ -48,6 +54,18 @@ def run(monkeypatch):
 def test_passes_go_on_until_the_lag_is_small_enough(run):
     outcome, looks = run((30, 10), (20, 20), (0,))
     assert (outcome.state, looks, outcome.facts["passes"], outcome.facts["records"]) == (DONE, 3, 2, 30)
+
+
+def test_what_is_copied_is_audited_before_the_fence_and_what_came_meanwhile_is_copied(run):
+    outcome, looks = run((30, 30), (0,), (500, 500), (0,))
+    assert (outcome.state, looks, outcome.facts["passes"], outcome.facts["records"]) == (DONE, 2, 2, 530)
+    assert outcome.lines[0] == "Audited."
+
+
+def test_a_difference_stops_the_wave_before_anybody_is_kept_from_writing(run):
+    outcome, _ = run((30, 30), (0,), differs=True)
+    assert (outcome.state, outcome.findings) == (STOPPED, (DIFFERS,))
+    assert outcome.facts["records"] == 30
 
 
 def test_an_error_that_mends_itself_is_tried_again_and_one_that_does_not_stops(run):
