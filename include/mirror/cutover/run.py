@@ -16,13 +16,11 @@ from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.cutover.wave_notes import ControlNotebook, StoredWaves, WaveStore
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord
 from mirror.errors import WaveDiffers, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
+from mirror.formats.control import CLOSED
 from mirror.sync.flow_clusters import clusters
 
 if TYPE_CHECKING:
     from mirror.config import Flow
-
-_CLOSED = "closed"
-"""The decision by which a failover closes a flow; who opens the flow again replaces it."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def _stands(record: WaveRecord, stored: StoredWaves) -> bool:
     """Whether what an open wave did still holds: its topics did not return, or after a failover nobody opened the flow again since."""
     if record.mode != FAILOVER:
         return any(decision.wave == record.name for decision in stored.decisions.moved_topics.values())
-    closings = [decision.when for decision in stored.decisions.all if decision.decision == _CLOSED]
+    closings = [decision.when for decision in stored.decisions.all if decision.decision == CLOSED]
     return any(when.timestamp() * 1000 <= (record.ended or 0) for when in closings)
 
 
