@@ -43,6 +43,7 @@ FLOWS = {
     # Its watchdog is impatient, and `Hangs` lets it hang.
     "hanging": WEEKLY,
     # One lane with small transactions: a copy that takes long enough to be interrupted.
+    "moving": {**WEEKLY, "source->target.mirror.lanes": "1"},
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
 

@@ -15,9 +15,9 @@ from tests.waiting import eventually
 
 
 def test_wave_whose_fence_is_killed_goes_on_by_airflows_retry_and_opens(flow: Callable[[str], InAirflow]) -> None:
-    moving = flow("restarted")
+    moving = flow("moving")
     pair, api, oracle, dag = moving.pair, moving.api, moving.oracle, moving.dag.replace(".copy", ".cutover")
-    file = pair.directory / "restarted.properties"
+    file = pair.directory / "moving.properties"
     topic, group, writer = moving.create_topic("payments"), f"billing-{pair.mark}", f"writes-{pair.mark}"
     moving.produce(topic, 60, seed=5)
     assert main(["--config", str(file), "copy", "--without-spark", "--flow", pair.flow]) == 0
