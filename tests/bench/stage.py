@@ -23,7 +23,12 @@ from services.spark import SparkConnectServer
 from tests.bench.processes import Cost, RunningTree, cost_of, cpu_seconds
 
 _MARK = "bench"
-_NOT_YET = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+_NOT_YET = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}
 """What brokers say of a topic that was created a moment ago; whoever waits for it looks again."""
 
 

@@ -21,6 +21,7 @@ from mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_
 from mirror.spark.connect_shares import count_for_message, shares_of
 from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
 from mirror.spark.connect_workers import worker_error
+from mirror.spark.deferred_pandas import deferred_pandas
 from mirror.spark.driver import of_prepared_workers
 from mirror.spark.log import LEVEL, level_for_job, write_lines
 from mirror.spark.package import code_digest, package
@@ -147,8 +148,7 @@ def connected(master: str, installation: str, tag: str, say: SayLines = write_li
         connection.interrupt()
         raise
     finally:
-        with suppress(Exception):
-            session.client.close()
+        _close(session)
 
 
 @contextmanager
@@ -166,23 +166,51 @@ def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = wr
 
 def _open(url: ConnectUrl, installation: str) -> Any:
     """A session that answers. The server remembers sessions that it closed, and refuses their ids."""
-    from pyspark import __version__
-    from pyspark.sql.connect.session import SparkSession
-
     for number in range(_MOST_SESSIONS):
-        session = SparkSession(_channel(url.of_session(session_id(installation, code_digest(), number))))
-        session.client.set_retry_policies([_retry_policy()])
+        session = _session(url.of_session(session_id(installation, code_digest(), number)))
         try:
             with as_our_errors(url, _SessionClosed):
                 version = session.version
+            _check_version(url, version)
         except _SessionClosed:
-            with suppress(Exception):
-                session.client.close()
+            _close(session)
             continue
-        if version.split(".")[:2] != __version__.split(".")[:2]:
-            raise SparkServerRefused.for_its_version(url.address, "Spark", version, __version__)
+        except BaseException:
+            _close(session)
+            raise
         return session
     raise SparkServerUnavailable(url.address, f"it closed {_MOST_SESSIONS} sessions of this installation and remembers their ids")
+
+
+def _session(url: str) -> Any:
+    """pyspark's session on a channel of its own, which ends by `_close` alone.
+
+    pyspark's own closes its channel once more when it is collected, at Python's exit too. There gRPC may wait for ever for a lock that one
+    of its threads had when Python stopped it.
+    """
+    from pyspark.sql.connect.session import SparkSession
+
+    class Session(SparkSession):
+        """Without what pyspark does when nobody holds it any more."""
+
+        def __del__(self) -> None:
+            pass
+
+    session = Session(_channel(url))
+    session.client.set_retry_policies([_retry_policy()])
+    return session
+
+
+def _check_version(url: ConnectUrl, version: str) -> None:
+    from pyspark import __version__
+
+    if version.split(".")[:2] != __version__.split(".")[:2]:
+        raise SparkServerRefused.for_its_version(url.address, "Spark", version, __version__)
+
+
+def _close(session: Any) -> None:
+    with suppress(Exception):
+        session.client.close()
 
 
 def _retry_policy() -> Any:
@@ -222,9 +250,10 @@ def _channel(url: str) -> Any:
 def _check_client() -> None:
     """Raises ConfigurationError where pyspark's client lacks a package. Its log, which would hold whole requests, is silent."""
     try:
-        from pyspark import cloudpickle
-        from pyspark.sql.connect.logging import logger
-        from pyspark.sql.connect.session import SparkSession  # noqa: F401 — it imports all that the client needs
+        with deferred_pandas():
+            from pyspark import cloudpickle
+            from pyspark.sql.connect.logging import logger
+            from pyspark.sql.connect.session import SparkSession  # noqa: F401 — it imports all that the client needs
     except ImportError as error:
         problem = Problem(
             "mirror.spark.connection",

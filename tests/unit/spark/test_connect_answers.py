@@ -1,5 +1,6 @@
 """What a Spark Connect server answers that cannot serve a job: by gRPC on 127.0.0.1, with Spark's own messages, without Spark."""
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from typing import Any
 import grpc
 import pyspark
 import pytest
+from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.proto import base_pb2 as messages
 from pyspark.sql.connect.proto import base_pb2_grpc as service
 
@@ -104,6 +106,26 @@ def test_a_session_that_the_server_closed_is_followed_by_the_next_one(server: tu
     answers.refusals[VERSION] = [(grpc.StatusCode.INTERNAL, "[INVALID_HANDLE.SESSION_CLOSED] closed")] * 2
     with connected(master, "", "a tag"):
         assert len(set(answers.sessions)) == 3
+
+
+def test_a_sessions_channel_is_closed_once_and_not_again_when_the_session_is_collected(
+    server: tuple[Answers, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, master = server
+    closed: list[str] = []
+    monkeypatch.setattr(SparkConnectClient, "close", lambda client: closed.append(client._session_id))
+    answers.refusals[VERSION] = [(grpc.StatusCode.INTERNAL, "[INVALID_HANDLE.SESSION_CLOSED] closed")]
+    with connected(master, "", "a tag") as session:
+        opened = {session._session.session_id, *answers.sessions}
+    del session
+    gc.collect()
+    assert sorted(closed) == sorted(opened)
+
+    answers.version = "3.5.1"
+    with pytest.raises(SparkServerRefused):
+        cores(master)
+    gc.collect()
+    assert len(closed) == len(opened) + 1
 
 
 @pytest.fixture
