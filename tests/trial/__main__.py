@@ -1,4 +1,7 @@
-"""The trial as a command: `python -m tests.trial --waves 200 --seed 1`. A line for each wave, the table at the end and in RESULTS.md."""
+"""The trial as a command: `python -m tests.trial --waves 200 --seed 1`, or with `--failovers 100` in the place of waves.
+
+A line for each wave, the table at the end and in RESULTS.md.
+"""
 
 import argparse
 import random
@@ -12,8 +15,10 @@ from pathlib import Path
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from tests.trial import failover_results, failovers
 from tests.trial.applications import libraries
 from tests.trial.cutovers import Cutover, CutoverOutcome, Fault, faults
+from tests.trial.failovers import FailoverOutcome
 from tests.trial.results import append, summary, table
 from tests.trial.site import POLICIES, TrialSite
 
@@ -54,12 +59,28 @@ def finish(site: TrialSite) -> list[str]:
     return summary(site.policy, site.verdicts())
 
 
+def lose_sources(rounds: int, seed: int) -> int:
+    """Plays failovers; 1 if anything was not as the report said."""
+    began = time.monotonic()
+    outcomes: list[FailoverOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
+        for outcome in failovers.play(Path(name), rounds, seed):
+            outcomes.append(outcome)
+            print(failover_results.line(outcome), flush=True)
+    failover_results.append(outcomes, seed, time.monotonic() - began)
+    print(failover_results.table(outcomes))
+    return 1 if any(outcome.wrong for outcome in outcomes) else 0
+
+
 def main(arguments: list[str]) -> int:
     """Plays half of the waves with each policy; 1 if anything was lost, read twice, out of order or not moved."""
     parser = argparse.ArgumentParser(prog="python -m tests.trial")
     parser.add_argument("--waves", type=int, default=200)
+    parser.add_argument("--failovers", type=int, default=0, help="so many failovers instead of planned waves")
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
+    if options.failovers:
+        return lose_sources(options.failovers, options.seed)
     dice, began = random.Random(options.seed), time.monotonic()
     outcomes: list[CutoverOutcome] = []
     lines: list[str] = []

@@ -41,6 +41,10 @@ class Library:
         if "error" in answer:
             raise ApplicationFailed(f"{command} {name}: {answer['error']}")
 
+    def kill(self) -> None:
+        """SIGKILL: the applications are gone as with their site."""
+        self._process.kill()
+
     def stop(self) -> None:
         """Ends the process; what still runs in it is cut off."""
         assert self._process.stdin is not None
@@ -85,6 +89,7 @@ class ProducerApplication:
     is_transactional: bool = False
     pause_ms: int = 20
     delivery_timeout_ms: int = 60_000
+    transaction_timeout_ms: int = 20_000
 
     def start(self, library: Library, cluster: Cluster, topic: str, journal: Path) -> None:
         """Starts it on a cluster; the numbers go on where they were."""
@@ -98,6 +103,7 @@ class ProducerApplication:
             transactional_id=self.name if self.is_transactional else None,
             pause_ms=self.pause_ms,
             delivery_timeout_ms=self.delivery_timeout_ms,
+            transaction_timeout_ms=self.transaction_timeout_ms,
             journal=str(journal),
         )
 

@@ -9,10 +9,11 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 _ROUND = 5
 _FLUSH_SECONDS = 30.0
@@ -93,7 +94,8 @@ class ProducingApplication(Application):
             **self._request.get("client", {}),
         }
         if self._transactional_id is not None:
-            settings |= {"transactional.id": self._transactional_id, "transaction.timeout.ms": 20_000, "message.timeout.ms": 20_000}
+            longest = self._request.get("transaction_timeout_ms", 20_000)
+            settings |= {"transactional.id": self._transactional_id, "transaction.timeout.ms": longest, "message.timeout.ms": longest}
         producer = Producer(settings)
         try:
             if self._transactional_id is not None:
@@ -108,12 +110,18 @@ class ProducingApplication(Application):
         request = self._request
         topic, sent = request["topic"], self._next_numbers()
         answers: list[KafkaError | None] = []
+        offsets: dict[tuple[int, int], int] = {}
+
+        def heard(place: tuple[int, int], error: KafkaError | None, message: Message) -> None:
+            answers.append(error)
+            offsets[place] = message.offset() or 0
+
         try:
             if self._transactional_id is not None:
                 producer.begin_transaction()
             for partition, number in sent:
                 value = f"{request['name']} {number}".encode()
-                producer.produce(topic, value, partition=partition, on_delivery=lambda error, _: answers.append(error))
+                producer.produce(topic, value, partition=partition, on_delivery=partial(heard, (partition, number)))
             producer.flush(_FLUSH_SECONDS * 3)
             missing: list[KafkaError | None] = [KafkaError(KafkaError._TIMED_OUT)] * (len(sent) - len(answers))
             if failures := [error for error in answers + missing if error is not None]:
@@ -127,8 +135,7 @@ class ProducingApplication(Application):
             return False
         now = round(time.time() * 1000)
         for partition, number in sent:
-            # Answers of different partitions come in no order, and nobody needs the offset.
-            self.write("acked", topic, partition, number, -1, request["cluster"], now)
+            self.write("acked", topic, partition, number, offsets[partition, number], request["cluster"], now)
         self._journal.flush()
         return True
 

@@ -50,7 +50,7 @@ class MoverProcess:
         self._watchers: list[Callable[[str], None]] = []
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.trial.mover", str(config), json.dumps(request)],
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": "1"},
+            env=process_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -179,24 +179,35 @@ class TrialSite:
         return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
 
     def _properties(self) -> Path:
-        east, west = self.clusters
-        lines = {
-            "clusters": f"{east}, {west}",
-            **{f"{alias}.bootstrap.servers": cluster.bootstrap for alias, cluster in self.clusters.items()},
-            f"{east}->{west}.enabled": "true",
-            f"{west}->{east}.enabled": "true",
-            "topics": f".*{TOPIC}",
-            "groups": ".*",
-            "mirror.lanes": "4",
-            "admin.timeout.ms": "20000",
-            **dict.fromkeys(_ONE_BROKER, "1"),
-            **self.settings,
-        }
-        if self.policy == IDENTITY:
-            lines |= {"replication.policy.class": _IDENTITY_POLICY, f"{west}->{east}.mirror.way.back": "true"}
+        ends = {alias: cluster.bootstrap for alias, cluster in self.clusters.items()}
+        lines = flow_lines(ends, self.policy, f".*{TOPIC}", {"groups": ".*", **self.settings})
         path = self.directory / "mm2.properties"
         path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
         return path
+
+
+def flow_lines(ends: Mapping[str, str], policy: str, topics: str, more: Mapping[str, str]) -> dict[str, str]:
+    """The properties of flows in both directions between two clusters. `ends`: their aliases with their servers."""
+    east, west = ends
+    lines = {
+        "clusters": f"{east}, {west}",
+        **{f"{alias}.bootstrap.servers": bootstrap for alias, bootstrap in ends.items()},
+        f"{east}->{west}.enabled": "true",
+        f"{west}->{east}.enabled": "true",
+        "topics": topics,
+        "mirror.lanes": "4",
+        "admin.timeout.ms": "20000",
+        **dict.fromkeys(_ONE_BROKER, "1"),
+        **more,
+    }
+    if policy == IDENTITY:
+        lines |= {"replication.policy.class": _IDENTITY_POLICY, f"{west}->{east}.mirror.way.back": "true"}
+    return lines
+
+
+def process_environment() -> dict[str, str]:
+    """In which a process of the trial finds the library and the tests."""
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": "1"}
 
 
 def after(seconds: float, action: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
 from mirror.cutover.move import Move
-from mirror.cutover.steps import AFTER, BEFORE, MOVE_GROUPS, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.cutover.steps import AFTER, BEFORE, KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
@@ -47,9 +47,13 @@ def _note(survey: FailoverSurvey, commit: Mapping[str, Mapping[TopicPartition, C
     for name, positions in commit.items():
         if BEFORE in notes.of_group(name):
             continue
-        before = {position.remote: position.committed for position in survey.positions if position.group == name}
-        after = {remote: committed.offset for remote, committed in positions.items()}
-        facts[name] = {BEFORE: _by_topic({remote: before[remote] for remote in positions}), AFTER: _by_topic(after)}
+        moved = [position for position in survey.positions if position.group == name and position.remote in positions]
+        facts[name] = {
+            BEFORE: _by_topic({position.remote: position.committed for position in moved}),
+            AFTER: _by_topic({position.remote: position.target for position in moved}),
+            REREAD: _by_topic({position.remote: position.reread for position in moved if position.reread != 0}),
+            KNOWN_MS: min((int(position.time.timestamp() * 1000) for position in moved if position.time is not None), default=None),
+        }
     if facts:
         names = sorted({*notes.of_step(MOVE_GROUPS).get(GROUPS, ()), *facts})
         notes.keep(MOVE_GROUPS, {**notes.of_step(MOVE_GROUPS), GROUPS: names})

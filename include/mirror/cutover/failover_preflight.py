@@ -2,6 +2,7 @@
 
 from mirror.cutover.failover_survey import survey_failover
 from mirror.cutover.findings import INFORMATION
+from mirror.cutover.missing_document import MISSING, missing_document
 from mirror.cutover.move import Move
 from mirror.cutover.steps import PREFLIGHT, StepOptions, StepOutcome, WaveNotes, ended
 
@@ -15,6 +16,6 @@ def step(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:
         "topics": len(survey.topics.names),
         "partitions": len(survey.missing),
         "groups": len({position.group for position in survey.positions}),
-        "missing": [partition.as_document() for partition in survey.missing],
+        MISSING: missing_document(survey.missing),
     }
     return ended(PREFLIGHT, findings, lines, facts)

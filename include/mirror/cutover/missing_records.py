@@ -64,9 +64,9 @@ class MissingRecords:
             "watermark": self.watermark,
             "end": self.end.offset,
             "offsets": self.offsets,
-            "end_known_at": _iso(self.end.time),
+            "end_known_at": iso_text(self.end.time),
             "end_known_from": self.end.origin,
-            "complete_until": _iso(self.complete_until),
+            "complete_until": iso_text(self.complete_until),
         }
 
 
@@ -114,5 +114,6 @@ def moment_of(time: datetime) -> str:
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
-def _iso(time: datetime | None) -> str | None:
+def iso_text(time: datetime | None) -> str | None:
+    """A moment as JSON has it."""
     return None if time is None else time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,5 +1,7 @@
 """The report of a wave: who moved what and when, how long nobody could write and read, what was audited, and how to go back. Pure.
 
+Of a wave whose source is lost it says what may be missing, and what groups read again.
+
 It is made of the wave's record alone, so it can be had as long as the control topic is there. Times are milliseconds UTC.
 """
 
@@ -8,7 +10,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from mirror.cutover.steps import AFTER, AUDIT_GATE, BEFORE, EMPTY_SINCE_MS, FENCE, LAST_WRITE_MS, MOVE_GROUPS, OPEN, QUIET_SINCE_MS, RECORDS
+from mirror.cutover.missing_document import MISSING, KeptMissing, read_missing
+from mirror.cutover.missing_page import missing_page
+from mirror.cutover.steps import (
+    AFTER,
+    AUDIT_GATE,
+    BEFORE,
+    EMPTY_SINCE_MS,
+    FENCE,
+    KNOWN_MS,
+    LAST_WRITE_MS,
+    MOVE_GROUPS,
+    OPEN,
+    PREFLIGHT,
+    QUIET_SINCE_MS,
+    RECORDS,
+    REREAD,
+)
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, StepNote, WaveRecord
 from mirror.errors.next_step import own
 from mirror.formats.fields import moment_text
@@ -21,13 +39,15 @@ Positions = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class GroupPosition:
-    """One position of a group on the target: its offset before the wave and since; None where it has none."""
+    """One position of a group on the target: its offset before the wave and since; None where it has none. `reread`: how many records it
+    reads again at most of those that it is known to have read (None: nobody knows)."""
 
     group: str
     topic: str
     partition: int
     before: int | None
     after: int | None
+    reread: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,18 @@ class WaveReport:
         return tuple(position for group, facts in sorted(self.groups.items()) for position in _positions(group, facts))
 
     @property
+    def missing(self) -> KeptMissing | None:
+        """What may be missing on the target; None of a planned wave, which loses nothing."""
+        document = self._facts(PREFLIGHT).get(MISSING)
+        return read_missing(document) if isinstance(document, Mapping) else None
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Of each group the time of its oldest checkpoint, where the source is lost: what it read since then it reads again."""
+        times = {group: _time(facts.get(KNOWN_MS)) for group, facts in sorted(self.groups.items())}
+        return {group: time for group, time in times.items() if time is not None}
+
+    @property
     def undo(self) -> tuple[str, ...]:
         """The commands that take the wave back: a roll back, or behind `open` a wave of the opposite flow."""
         if self.record.state == ROLLED_BACK:
@@ -95,7 +127,9 @@ class WaveReport:
             "write_pause_seconds": _seconds(self.write_pause),
             "read_pause_seconds": _seconds(self.read_pause),
             "audited_records": self.audited,
+            "may_be_missing": _missing_document(self.missing),
             "positions": [vars(position) for position in self.positions],
+            "groups_known_at": {group: time_text(time) for group, time in self.known.items()},
             "undo": list(self.undo),
         }
 
@@ -116,6 +150,8 @@ class WaveReport:
         yield from ("", "## Steps", "", "| step | state | who | began | seconds |", "|---|---|---|---|---|")
         for step in record.order:
             yield _step_row(step, record.steps.get(step))
+        if self.missing is not None:
+            yield from missing_page(self.missing, MAX_ROWS)
         yield from self._positions_page()
         if self.undo:
             yield from ("", "## How to go back", "", "```sh", *self.undo, "```")
@@ -123,12 +159,15 @@ class WaveReport:
     def _positions_page(self) -> Iterator[str]:
         positions = self.positions
         if positions:
-            head = ("| group | topic on the target | partition | before | after |", "|---|---|---|---|---|")
+            head = ("| group | topic on the target | partition | before | after | reads again at most |", "|---|---|---|---|---|---|")
             yield from ("", "## Positions on the target", "", *head)
         for place in positions[:MAX_ROWS]:
-            yield f"| {_cell(place.group)} | {place.topic} | {place.partition} | {_offset(place.before)} | {_offset(place.after)} |"
+            cells = (_cell(place.group), place.topic, place.partition, _offset(place.before), _offset(place.after))
+            yield f"| {' | '.join(map(str, cells))} | {'unknown' if place.reread is None else f'{place.reread:,}'} |"
         if len(positions) > MAX_ROWS:
             yield f"\n{len(positions) - MAX_ROWS:,} more positions are in the JSON of this report."
+        for group, time in self.known.items():
+            yield f"\nWhat {_text(group)} read on the source after its checkpoints it reads again; the oldest is of {time_text(time)}."
 
     def _facts(self, step: str) -> Mapping[str, Any]:
         note = self.record.steps.get(step)
@@ -161,15 +200,21 @@ def time_text(milliseconds: int | None) -> str | None:
 
 
 def _positions(group: str, facts: Mapping[str, Any]) -> Iterator[GroupPosition]:
-    before, after = _places(facts.get(BEFORE)), _places(facts.get(AFTER))
-    for topic, partition in sorted({*before, *after}):
-        yield GroupPosition(group, topic, partition, before.get((topic, partition)), after.get((topic, partition)))
+    before, after, reread = (_places(facts.get(name)) for name in (BEFORE, AFTER, REREAD))
+    for place in sorted({*before, *after}):
+        yield GroupPosition(group, *place, before.get(place), after.get(place), reread.get(place, 0))
 
 
 def _places(positions: Any) -> dict[tuple[str, int], int | None]:
     """The offsets of `{topic: {partition: offset or null}}`."""
     topics: Positions = positions if isinstance(positions, Mapping) else {}
     return {(topic, int(number)): place for topic, places in topics.items() for number, place in places.items()}
+
+
+def _missing_document(missing: KeptMissing | None) -> dict[str, Any] | None:
+    if missing is None:
+        return None
+    return {"partitions": [each.as_document() for each in missing.partitions], "left_out": missing.left_out.as_document()}
 
 
 def _time(value: Any) -> int | None:

@@ -54,7 +54,7 @@ final class Producer extends Application {
         request.path("client").properties().forEach(each -> settings.put(each.getKey(), each.getValue().asText()));
         if (request.hasNonNull("transactional_id")) {
             settings.put("transactional.id", request.path("transactional_id").asText());
-            settings.put("transaction.timeout.ms", 20_000);
+            settings.put("transaction.timeout.ms", request.path("transaction_timeout_ms").asInt(20_000));
         }
     }
 

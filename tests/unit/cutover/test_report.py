@@ -1,9 +1,12 @@
 """The report of a wave: its pauses, its figures, and what to do to go back."""
 
 import dataclasses
+from datetime import UTC, datetime
 
 import pytest
 
+from mirror.cutover.missing_document import MISSING, missing_document
+from mirror.cutover.missing_records import EndSighting, MissingRecords
 from mirror.cutover.report import MAX_ROWS, WaveReport
 from mirror.cutover.steps import (
     AFTER,
@@ -11,7 +14,9 @@ from mirror.cutover.steps import (
     BEFORE,
     DONE,
     EMPTY_SINCE_MS,
+    FAILOVER,
     FENCE,
+    KNOWN_MS,
     LAST_WRITE_MS,
     MOVE_GROUPS,
     OPEN,
@@ -19,9 +24,11 @@ from mirror.cutover.steps import (
     PREFLIGHT,
     QUIET_SINCE_MS,
     RECORDS,
+    REREAD,
     STOPPED,
 )
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
+from mirror.offsets.partition import TopicPartition
 
 STEPS = {
     PREFLIGHT: StepNote(DONE, "ann", 1_000, 3_500),
@@ -67,10 +74,11 @@ def test_the_document_has_every_figure_in_seconds_and_every_position():
         *((PREFLIGHT, 2.5), (FENCE, 12.0), (AUDIT_GATE, 4.0), (MOVE_GROUPS, 1.0), (OPEN, 1.0)),
     ]
     assert document["positions"] == [
-        {"group": "billing", "topic": "orders", "partition": 0, "before": None, "after": 7},
-        {"group": "billing", "topic": "orders", "partition": 10, "before": 4, "after": 9},
-        {"group": "billing", "topic": "pay", "partition": 2, "before": None, "after": 1},
+        {"group": "billing", "topic": "orders", "partition": 0, "before": None, "after": 7, "reread": 0},
+        {"group": "billing", "topic": "orders", "partition": 10, "before": 4, "after": 9, "reread": 0},
+        {"group": "billing", "topic": "pay", "partition": 2, "before": None, "after": 1, "reread": 0},
     ]
+    assert (document["may_be_missing"], document["groups_known_at"]) == (None, {})
 
 
 def test_the_page_says_the_same_to_people():
@@ -84,7 +92,7 @@ def test_the_page_says_the_same_to_people():
         "- Records audited: 1,234.",
         "| catch-up | | | | |",
         "| move-groups | done | a\\|b | 1970-01-01T00:00:20.000Z | 1.0 |",
-        "| billing | orders | 0 | – | 7 |",
+        "| billing | orders | 0 | – | 7 | 0 |",
     ):
         assert line in page.splitlines()
 
@@ -117,3 +125,64 @@ def test_the_way_back_is_a_roll_back_until_the_wave_is_open_and_then_a_wave_of_t
 def test_a_step_that_has_not_ended_has_no_seconds():
     record = dataclasses.replace(RECORD, steps={FENCE: StepNote(STOPPED, "ann", 5)}, state=UNDER_WAY, ended=None)
     assert "| fence | stopped | ann | 1970-01-01T00:00:00.005Z |  |" in WaveReport("east->west", record).markdown()
+
+
+AT = datetime(2026, 11, 21, 8, 31, 12, 345_000, tzinfo=UTC)
+
+
+def failover(partitions, groups=None):
+    """The report of a wave whose source is lost."""
+    facts = {MISSING: missing_document(partitions)}
+    record = dataclasses.replace(RECORD, mode=FAILOVER, steps={PREFLIGHT: dataclasses.replace(STEPS[PREFLIGHT], facts=facts)})
+    return WaveReport("east->west", record, groups or {})
+
+
+def test_a_failover_says_what_may_be_missing_in_each_partition_with_the_time_of_that_knowledge():
+    behind = MissingRecords(TopicPartition("orders", 3), 1204, EndSighting(1217, AT), AT)
+    even = MissingRecords(TopicPartition("orders", 0), 80, EndSighting(80, AT), AT)
+    report = failover([even, behind])
+    document = report.as_document()["may_be_missing"]
+    assert document["left_out"] == {"partitions": 0, "offsets": 0, "complete_until": None}
+    assert document["partitions"][0] == {
+        "topic": "orders",
+        "partition": 3,
+        "watermark": 1204,
+        "end": 1217,
+        "offsets": 13,
+        "end_known_at": "2026-11-21T08:31:12.345Z",
+        "end_known_from": "the ledger",
+        "complete_until": "2026-11-21T08:31:12.345Z",
+    }
+    page = report.markdown().splitlines()
+    when = "2026-11-21 08:31:12Z"
+    assert f"| orders-3 | 1204 | 1204..1216 | 13 | {when} | the ledger | {when} |" in page
+    assert f"| orders-0 | 80 | – | 0 | {when} | the ledger | {when} |" in page
+
+
+def test_the_page_lists_so_many_partitions_and_counts_those_that_the_record_had_no_room_for():
+    many = [MissingRecords(TopicPartition("orders", number), 5, EndSighting(6, AT), AT) for number in range(MAX_ROWS + 5)]
+    page = failover(many).markdown()
+    assert page.count("| orders-") == MAX_ROWS
+    assert "5 more partitions are in the JSON of this report." in page
+    facts = {MISSING: missing_document(many, 1_500)}
+    record = RECORD.with_step(PREFLIGHT, dataclasses.replace(STEPS[PREFLIGHT], facts=facts))
+    left = WaveReport("east->west", record).missing.left_out.partitions
+    said = f"{left} more partitions: at most {left} records are known to be missing in them; what was written there after 2026-11-21"
+    assert left
+    assert said in WaveReport("east->west", record).markdown()
+
+
+def test_a_failover_says_how_many_records_groups_read_again_and_since_when_nobody_knows():
+    facts = {BEFORE: {"orders": {"0": None, "1": None}}, AFTER: {"orders": {"0": 7, "1": 9}}, REREAD: {"orders": {"1": 3}}}
+    report = failover([], {"billing": {**facts, KNOWN_MS: 1_000}, "late": {**facts, REREAD: {"orders": {"0": None}}}})
+    page = report.markdown()
+    assert [(place.group, place.partition, place.reread) for place in report.positions] == [
+        ("billing", 0, 0),
+        ("billing", 1, 3),
+        ("late", 0, None),
+        ("late", 1, 0),
+    ]
+    assert "| billing | orders | 1 | – | 9 | 3 |" in page
+    assert "| late | orders | 0 | – | 7 | unknown |" in page
+    assert "What billing read on the source after its checkpoints it reads again; the oldest is of 1970-01-01T00:00:01.000Z." in page
+    assert report.as_document()["groups_known_at"] == {"billing": "1970-01-01T00:00:01.000Z"}

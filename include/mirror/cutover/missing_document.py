@@ -1,0 +1,90 @@
+"""What may be missing on the target as a wave's record keeps it: columns, and no more rows than the record has room for. Pure.
+
+Partitions that are known to lack records come first. So the first ones without room are those that were copied to their last known end.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from mirror.cutover.missing_records import EndSighting, MissingRecords, iso_text
+from mirror.offsets.partition import TopicPartition
+
+MISSING = "missing"
+"""The fact's name: of a failover's first step, and behind its last one of that one, which knows it for good."""
+MAX_BYTES = 600_000
+"""How much of a wave's record the columns take at most."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The partitions without room: how many, how many offsets may be missing in them, and since when at the latest nobody knows more."""
+
+    partitions: int = 0
+    offsets: int = 0
+    complete_until: datetime | None = None
+
+    def as_document(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {"partitions": self.partitions, "offsets": self.offsets, "complete_until": iso_text(self.complete_until)}
+
+
+@dataclass(frozen=True)
+class KeptMissing:
+    """What a record keeps of it."""
+
+    partitions: tuple[MissingRecords, ...]
+    left_out: LeftOut = LeftOut()
+
+
+def missing_document(missing: Iterable[MissingRecords], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """The columns as JSON takes them: topics with their number of rows, and for each row the partition, its watermark, how many offsets
+    behind that may be missing, and which entry of `known` says from where and since when that is known."""
+    rows = sorted(missing, key=lambda each: (not each.offsets, each.source))
+    kept = len(rows)
+    while True:
+        document = _columns(rows[:kept], rows[kept:])
+        size = len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())
+        if size <= max_bytes or not kept:
+            return document
+        kept = min(kept - 1, kept * max_bytes // size)
+
+
+def read_missing(document: Mapping[str, Any]) -> KeptMissing:
+    """The opposite of `missing_document`."""
+    topics = [topic for topic, rows in document["topics"] for _ in range(rows)]
+    known = [(_time(end), origin, _time(complete)) for end, origin, complete in document["known"]]
+    columns = zip(topics, document["partition"], document["watermark"], document["offsets"], document["known_by"], strict=True)
+    partitions = []
+    for topic, partition, watermark, offsets, place in columns:
+        end, origin, complete = known[place]
+        sighting = EndSighting(watermark + offsets, end, origin)
+        partitions.append(MissingRecords(TopicPartition(topic, partition), watermark, sighting, complete))
+    left = document["left_out"]
+    return KeptMissing(tuple(partitions), LeftOut(left["partitions"], left["offsets"], _time(left["complete_until"])))
+
+
+def _columns(rows: Sequence[MissingRecords], left: Sequence[MissingRecords]) -> dict[str, Any]:
+    known: dict[tuple[str | None, str, str | None], int] = {}
+    by = [known.setdefault((iso_text(row.end.time), row.end.origin, iso_text(row.complete_until)), len(known)) for row in rows]
+    return {
+        "topics": [[topic, sum(1 for _ in of_topic)] for topic, of_topic in groupby(row.source.topic for row in rows)],
+        "partition": [row.source.partition for row in rows],
+        "watermark": [row.watermark for row in rows],
+        "offsets": [row.offsets for row in rows],
+        "known_by": by,
+        "known": [list(entry) for entry in known],
+        "left_out": _left_out(left).as_document(),
+    }
+
+
+def _left_out(left: Sequence[MissingRecords]) -> LeftOut:
+    times = [row.complete_until for row in left if row.complete_until is not None]
+    return LeftOut(len(left), sum(row.offsets for row in left), min(times, default=None))
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
