@@ -1,9 +1,10 @@
 """The trial as a command: `python -m tests.trial --waves 210 --seed 1`. A line for each wave, the table at the end and in RESULTS.md.
 
-`--airflow-waves 140` plays waves under Airflow's scheduler, too.
+`--airflow-waves 140` plays waves under Airflow's scheduler, `--minutes 60` those that have begun by then.
 """
 
 import argparse
+import math
 import random
 import sys
 import tempfile
@@ -105,9 +106,10 @@ class Trial:
     lines: list[str] = field(default_factory=list)
     is_good: bool = True
 
-    def play(self, form: Form, policy: str, waves: int) -> None:
-        """Plays so many waves, and more until each kill point had its share; on new clusters after a wave that could not be moved."""
-        deck = FaultDeck(form.kinds, waves, self.dice)
+    def play(self, form: Form, policy: str, waves: int, seconds: float) -> None:
+        """Plays so many waves, and more until each kill point had its share; on new clusters after a wave that could not be moved. None begins
+        once the time is up."""
+        deck, ends = FaultDeck(form.kinds, waves, self.dice), time.monotonic() + seconds
         faults = iter(deck)
         for number in range(_SITES):
             is_moved = True
@@ -119,9 +121,11 @@ class Trial:
                         self.outcomes.append(outcome)
                         print(outcome, flush=True)
                         is_moved = not outcome.wrong
+                        if time.monotonic() > ends:
+                            break
                 self.lines += finish(site)
                 self.is_good = self.is_good and is_moved and all(verdict.is_good for verdict in site.verdicts())
-            if is_moved:
+            if is_moved or time.monotonic() > ends:
                 return
 
 
@@ -130,15 +134,16 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.trial")
     parser.add_argument("--waves", type=int, help="in processes of their own; 210 if there are none under Airflow")
     parser.add_argument("--airflow-waves", type=int, default=0, help="as the DAG of the flow, under Airflow's scheduler")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no wave begins later")
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
         trial = Trial(Path(name), random.Random(options.seed))
-        for form, count in waves.items():
-            for policy in POLICIES if count else ():
-                trial.play(form, policy, count // len(POLICIES))
+        planned = [(form, policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
+        for form, policy, count in planned:
+            trial.play(form, policy, count, 60 * options.minutes / len(planned))
     append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
     print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
     return 0 if trial.is_good else 1
