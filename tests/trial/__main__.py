@@ -107,8 +107,10 @@ class Trial:
     is_good: bool = True
 
     def play(self, form: Form, policy: str, waves: int, seconds: float) -> None:
-        """Plays so many waves, and more until each kill point had its share; on new clusters after a wave that could not be moved. None begins
-        once the time is up."""
+        """Plays so many waves, and more until each kill point had its share; on new clusters after a wave that could not be moved.
+
+        None begins once the time is up.
+        """
         deck, ends = FaultDeck(form.kinds, waves, self.dice), time.monotonic() + seconds
         faults = iter(deck)
         for number in range(_SITES):
