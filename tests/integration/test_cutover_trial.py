@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirror.cutover.steps import MOVE_GROUPS, OPEN
-from tests.trial.__main__ import finish, play, trial_site
+from tests.trial.__main__ import finish, own_cutovers, play, trial_site
 from tests.trial.cutovers import KILL, Fault
 from tests.trial.site import POLICIES
 
@@ -14,8 +14,8 @@ from tests.trial.site import POLICIES
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_waves_forth_and_back_lose_nothing_and_repeat_nothing(policy: str, tmp_path: Path) -> None:
-    with trial_site(tmp_path, policy) as site:
-        outcomes = list(play(site, [Fault(KILL, MOVE_GROUPS), Fault(KILL, OPEN)], random.Random(1)))
+    with trial_site(tmp_path, policy) as site, own_cutovers(site) as waves:
+        outcomes = list(play(waves, [Fault(KILL, MOVE_GROUPS), Fault(KILL, OPEN)], random.Random(1)))
         assert [outcome.wrong for outcome in outcomes] == [(), ()]
         lines = finish(site)
         verdicts = site.verdicts()

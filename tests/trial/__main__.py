@@ -1,30 +1,50 @@
-"""The trial as a command: `python -m tests.trial --waves 200 --seed 1`, or with `--failovers 100` in the place of waves.
+"""The trial as a command: `python -m tests.trial --waves 210 --seed 1`. A line for each wave, the table at the end and in RESULTS.md.
 
-A line for each wave, the table at the end and in RESULTS.md.
+`--airflow-waves 140` plays waves under Airflow's scheduler, `--minutes 60` those that have begun by then; `--failovers 100` plays failovers
+in the place of waves.
 """
 
 import argparse
+import math
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.trial import failover_results, failovers
-from tests.trial.applications import libraries
-from tests.trial.cutovers import Cutover, CutoverOutcome, Fault, faults
+from tests.trial.airflow_waves import AIRFLOW_KINDS, SLOW_PRODUCERS, airflow_cutovers
+from tests.trial.applications import ProducerApplication, libraries
+from tests.trial.cutovers import KINDS, Cutover, CutoverOutcome, Fault
 from tests.trial.failovers import FailoverOutcome
-from tests.trial.results import append, summary, table
-from tests.trial.site import POLICIES, TrialSite
+from tests.trial.fault_deck import FaultDeck
+from tests.trial.results import append, hits, summary, table
+from tests.trial.site import POLICIES, PRODUCERS, TrialSite
+
+_SITES = 5
+"""On so many sites the waves of one form and policy go on, each after a wave that could not be moved."""
+
+
+class Wave(Protocol):
+    """One wave of a site under load."""
+
+    def run(self) -> CutoverOutcome:
+        """Moves the applications of the site to the other cluster."""
+
+
+Waves = Callable[[int, Fault, random.Random], Wave]
+"""Makes a site's wave of a number with a fault."""
 
 
 @contextmanager
-def trial_site(directory: Path, policy: str) -> Iterator[TrialSite]:
+def trial_site(directory: Path, policy: str, producers: Sequence[ProducerApplication] = PRODUCERS) -> Iterator[TrialSite]:
     """Two clusters of one broker each, with applications that live on the first."""
     directory.mkdir(parents=True, exist_ok=True)
     clusters = {alias: KafkaCluster(directory / alias, alias) for alias in ("east", "west")}
@@ -34,7 +54,7 @@ def trial_site(directory: Path, policy: str) -> Iterator[TrialSite]:
         for cluster in clusters.values():
             cluster.wait_ready()
         with Oracle(directory / "oracle.log") as oracle, libraries(directory) as applications:
-            site = TrialSite(directory, clusters, applications, oracle, policy)
+            site = TrialSite(directory, clusters, applications, oracle, policy, producers)
             site.begin()
             yield site
     finally:
@@ -42,10 +62,16 @@ def trial_site(directory: Path, policy: str) -> Iterator[TrialSite]:
             cluster.stop()
 
 
-def play(site: TrialSite, planned: list[Fault], dice: random.Random) -> Iterator[CutoverOutcome]:
+@contextmanager
+def own_cutovers(site: TrialSite) -> Iterator[Waves]:
+    """Makes the waves of a site that run in a process of their own."""
+    yield partial(Cutover, site)
+
+
+def play(waves: Waves, planned: Iterable[Fault], dice: random.Random) -> Iterator[CutoverOutcome]:
     """A wave for each fault, forth and back, until one cannot be moved."""
     for number, fault in enumerate(planned):
-        outcome = Cutover(site, number, fault, dice).run()
+        outcome = waves(number, fault, dice).run()
         yield outcome
         if outcome.wrong:
             return
@@ -57,6 +83,55 @@ def finish(site: TrialSite) -> list[str]:
     site.drain()
     site.end(site.consumers)
     return summary(site.policy, site.verdicts())
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form in which waves run: with which faults, by what, and under which load."""
+
+    name: str
+    kinds: Sequence[str]
+    cutovers: Callable[[TrialSite], AbstractContextManager[Waves]]
+    producers: Sequence[ProducerApplication]
+
+
+OWN = Form("processes", KINDS, own_cutovers, PRODUCERS)
+AIRFLOW = Form("Airflow", AIRFLOW_KINDS, airflow_cutovers, SLOW_PRODUCERS)
+
+
+@dataclass
+class Trial:
+    """What was played so far, below one directory."""
+
+    directory: Path
+    dice: random.Random
+    outcomes: list[CutoverOutcome] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    is_good: bool = True
+
+    def play(self, form: Form, policy: str, waves: int, seconds: float) -> None:
+        """Plays so many waves, and more until each kill point had its share; on new clusters after a wave that could not be moved.
+
+        None begins once the time is up.
+        """
+        deck, ends = FaultDeck(form.kinds, waves, self.dice), time.monotonic() + seconds
+        faults = iter(deck)
+        for number in range(_SITES):
+            is_moved = True
+            directory = self.directory / f"{form.name}-{policy}-{number}".replace(" ", "-")
+            with trial_site(directory, policy, form.producers) as site:
+                with form.cutovers(site) as cutovers:
+                    for outcome in play(cutovers, faults, self.dice):
+                        deck.count(outcome)
+                        self.outcomes.append(outcome)
+                        print(outcome, flush=True)
+                        is_moved = not outcome.wrong
+                        if time.monotonic() > ends:
+                            break
+                self.lines += finish(site)
+                self.is_good = self.is_good and is_moved and all(verdict.is_good for verdict in site.verdicts())
+            if is_moved or time.monotonic() > ends:
+                return
 
 
 def lose_sources(rounds: int, seed: int) -> int:
@@ -75,27 +150,24 @@ def lose_sources(rounds: int, seed: int) -> int:
 def main(arguments: list[str]) -> int:
     """Plays half of the waves with each policy; 1 if anything was lost, read twice, out of order or not moved."""
     parser = argparse.ArgumentParser(prog="python -m tests.trial")
-    parser.add_argument("--waves", type=int, default=200)
-    parser.add_argument("--failovers", type=int, default=0, help="so many failovers instead of planned waves")
+    parser.add_argument("--waves", type=int, help="in processes of their own; 210 if there are none under Airflow")
+    parser.add_argument("--airflow-waves", type=int, default=0, help="as the DAG of the flow, under Airflow's scheduler")
+    parser.add_argument("--failovers", type=int, default=0, help="so many failovers in the place of planned waves")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no wave begins later")
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
     if options.failovers:
         return lose_sources(options.failovers, options.seed)
-    dice, began = random.Random(options.seed), time.monotonic()
-    outcomes: list[CutoverOutcome] = []
-    lines: list[str] = []
-    is_good = True
+    waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
-        for policy in POLICIES:
-            with trial_site(Path(name) / policy.replace(" ", "-"), policy) as site:
-                for outcome in play(site, list(islice(faults(dice), options.waves // len(POLICIES))), dice):
-                    outcomes.append(outcome)
-                    print(outcome, flush=True)
-                lines += finish(site)
-                is_good = is_good and all(verdict.is_good for verdict in site.verdicts())
-    append(outcomes, lines, options.seed, time.monotonic() - began)
-    print(table(outcomes), *lines, sep="\n")
-    return 0 if is_good and not any(outcome.wrong for outcome in outcomes) else 1
+        trial = Trial(Path(name), random.Random(options.seed))
+        planned = [(form, policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
+        for form, policy, count in planned:
+            trial.play(form, policy, count, 60 * options.minutes / len(planned))
+    append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
+    print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
+    return 0 if trial.is_good else 1
 
 
 if __name__ == "__main__":

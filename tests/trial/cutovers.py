@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
@@ -15,7 +14,9 @@ KILL, SOURCE_BROKER, TARGET_BROKER = "process killed", "source's broker killed",
 KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER)
 NO_FAULT = "none"
 _TRIES = 6
-_LIVE_SECONDS = 1.5
+LIVE_SECONDS = 1.5
+STEP_SECONDS = 0.6
+"""How long a step is believed to take that was not seen yet: a fault is to come before its end."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Fault:
 @dataclass(frozen=True)
 class CutoverOutcome:
     """One wave: from where, with which fault, whether that hit a step that ran, how many runs it took, and for how many seconds nobody
-    could write. `wrong` are the sentences of what was not as it should be."""
+    could write. `wrong` are the sentences of what was not as it should be, `how` says what of several things the fault was."""
 
     number: int
     policy: str
@@ -43,14 +44,7 @@ class CutoverOutcome:
     seconds: float
     write_pause: float
     wrong: tuple[str, ...] = ()
-
-
-def faults(dice: random.Random) -> Iterator[Fault]:
-    """Each kind in each step, in an order by chance, again and again."""
-    while True:
-        every = [Fault(kind, step) for kind in KINDS for step in STEPS]
-        dice.shuffle(every)
-        yield from every
+    how: str = ""
 
 
 class Cutover:
@@ -61,7 +55,9 @@ class Cutover:
         self._number = number
         self._fault = fault
         self._dice = dice
-        self._is_hit = False
+        self._step: str | None = None
+        self._step_began = 0.0
+        self._is_under_way = self._is_hit = False
         self._runs = 0
 
     def run(self) -> CutoverOutcome:
@@ -81,7 +77,7 @@ class Cutover:
         site.start_producers()
         pause = time.monotonic() - pause_began
         site.start_consumers()
-        time.sleep(_LIVE_SECONDS)
+        time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
         return CutoverOutcome(self._number, site.policy, source, self._fault, self._is_hit, self._runs, seconds, pause, tuple(wrong))
 
@@ -90,28 +86,33 @@ class Cutover:
         for _ in range(_TRIES):
             self._runs += 1
             mover = self._site.mover(f"wave-{self._number}", until=step)
-            mover.watch(lambda line, mover=mover: self._strike(line, mover))  # type: ignore[misc]
-            if mover.run() == DONE:
+            mover.watch(lambda line, mover=mover: self._hear(line, mover))  # type: ignore[misc]
+            code = mover.run()
+            self._step = None
+            if code == DONE:
                 return []
             time.sleep(0.5)
         return [f"the wave did not come to {step or 'its end'} in {_TRIES} runs; the last one said: {' | '.join(mover.lines[-4:])}"]
 
-    def _strike(self, line: str, mover: MoverProcess) -> None:
-        if self._is_hit or self._fault.step is None or not line.startswith(f"{self._fault.step} begins"):
-            return
-        self._is_hit = True
-        after(moment(self._dice, 0.6), self._deed(mover))
+    def _hear(self, line: str, mover: MoverProcess) -> None:
+        """Knows by what a run says which step it is in. The fault comes once, somewhere in the time that its step takes."""
+        if line.endswith(" begins."):
+            self._step, self._step_began = line.removesuffix(" begins."), time.monotonic()
+            if self._step == self._fault.step and not self._is_under_way:
+                self._is_under_way = True
+                after(moment(self._dice, self._site.step_seconds.get(self._step, STEP_SECONDS)), lambda: self._strike(mover))
+        elif self._step is not None and line == f"{self._step}: done.":
+            self._site.step_seconds[self._step] = time.monotonic() - self._step_began
+            self._step = None
 
-    def _deed(self, mover: MoverProcess) -> Callable[[], None]:
+    def _strike(self, mover: MoverProcess) -> None:
+        """The fault, also if it comes too late for its step: then it hits another one."""
+        self._is_hit = self._step == self._fault.step
         if self._fault.kind == KILL:
-            return mover.kill
+            mover.kill()
+            return
         alias = self._site.at if self._fault.kind == SOURCE_BROKER else self._site.other
         cluster = self._site.clusters[alias]
-
-        def restart() -> None:
-            """The broker is killed, and started again a moment later."""
-            cluster.kill()
-            time.sleep(moment(self._dice, 2.0))
-            cluster.start()
-
-        return restart
+        cluster.kill()
+        time.sleep(moment(self._dice, 2.0))
+        cluster.start()

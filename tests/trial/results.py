@@ -1,5 +1,6 @@
 """What came of the waves of a trial, and the table of it."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +25,24 @@ def summary(policy: str, verdicts: Iterable[Verdict]) -> list[str]:
     return [f"- {policy}: {verdict}" for verdict in verdicts]
 
 
+def hits(outcomes: Sequence[CutoverOutcome]) -> list[str]:
+    """A line on how often each kill point was hit at least, and one on what the faults were where they differ."""
+    counts = {outcome.fault: 0 for outcome in outcomes if outcome.fault.kind != NO_FAULT}
+    for outcome in outcomes:
+        if outcome.is_hit:
+            counts[outcome.fault] += 1
+    lines = [f"- {len(counts)} kill points, each hit {min(counts.values())} times or more"] if counts else []
+    ways = Counter(outcome.how for outcome in outcomes if outcome.how)
+    return lines + ([f"- killed: {', '.join(f'{how} {count} times' for how, count in sorted(ways.items()))}"] if ways else [])
+
+
 def append(outcomes: Sequence[CutoverOutcome], lines: Sequence[str], seed: int, seconds: float, file: Path = RESULTS) -> None:
     """Adds the table, under today's date, to the file of all results."""
     title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {len(outcomes)} waves in {seconds / 60:.0f} minutes"
     bad = [f"- wave {outcome.number}, {outcome.policy}, {outcome.fault}: {text}" for outcome in outcomes for text in outcome.wrong]
     text = "" if file.exists() else "# Trials of cutovers\n"
     with file.open("a", encoding="utf-8") as results:
-        results.write("\n".join([text + "", title, "", table(outcomes), "", *lines, *bad, ""]))
+        results.write("\n".join([text + "", title, "", table(outcomes), "", *hits(outcomes), *lines, *bad, ""]))
 
 
 def _row(name: str, outcomes: Sequence[CutoverOutcome]) -> list[str]:

@@ -96,6 +96,8 @@ class TrialSite:
     consumers: Sequence[ConsumerApplication] = CONSUMERS
     at: str = "east"
     settings: Mapping[str, str] = field(default_factory=dict)
+    step_seconds: dict[str, float] = field(default_factory=dict)
+    """How long each step of a wave took when it ran last: a fault comes within it."""
 
     def __post_init__(self) -> None:
         for cluster in self.clusters.values():

@@ -52,7 +52,7 @@ class WaveRunner:
         whose result is missing, or holds no more. Raises what concerns a cluster as a whole; then too, the step is noted as stopped.
         """
         outcomes: list[StepOutcome] = []
-        for step in self._due():
+        for step in self._up_to(until, self._due()):
             outcomes.append(self._checked(step))
             if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
                 break
@@ -78,6 +78,10 @@ class WaveRunner:
             return record.order
         first = next((step for step in record.order if not record.is_done(step) or self._broken(step)), None)
         return record.order[record.order.index(first) :] if first is not None else ()
+
+    def _up_to(self, until: str | None, due: tuple[str, ...]) -> tuple[str, ...]:
+        """Without the steps behind `until`: a run that was killed once that was done had nothing left to do."""
+        return due if until is None else tuple(step for step in due if step == until or step in self._before(until))
 
     def _before(self, step: str) -> tuple[str, ...]:
         order = self.notes.record.order

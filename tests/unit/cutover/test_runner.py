@@ -164,3 +164,11 @@ def test_progress_says_when_a_step_begins_and_how_it_ended(steps):
 
 def test_the_preflight_is_where_the_runner_looks_for_it():
     assert callable(load_step(PREFLIGHT, PLANNED).step)
+
+
+def test_a_run_that_was_killed_once_its_last_step_was_done_does_none_behind_it_when_it_is_repeated(steps):
+    notes = notebook(done=(PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE))
+    assert runner(steps, notes).run(until=AUDIT_GATE) == ()
+    assert steps.calls == []
+    runner(steps, notes).run(until=MOVE_GROUPS)
+    assert steps.calls == [MOVE_GROUPS]

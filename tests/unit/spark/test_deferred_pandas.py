@@ -29,7 +29,9 @@ def test_its_functions_and_classes_are_those_of_pandas_once_they_are_used() -> N
 
 
 def test_others_import_pandas_itself_behind_the_client() -> None:
-    assert printed(CLIENT + "import pandas\nprint(isinstance(pandas.DataFrame(), pandas.DataFrame), type(pandas).__name__)") == "True module"
+    assert (
+        printed(CLIENT + "import pandas\nprint(isinstance(pandas.DataFrame(), pandas.DataFrame), type(pandas).__name__)") == "True module"
+    )
 
 
 def test_pandas_that_is_imported_already_stays() -> None:

@@ -1,0 +1,113 @@
+"""An Airflow of a site's own, which runs the site's cutover DAGs, and whose processes can be killed."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from services.airflow import AirflowServices
+from services.java import ROOT
+from services.postgres import PostgresServer
+from tests.trial.site import TrialSite
+
+_DAGS, _PRELOAD = (Path(__file__).with_name(name) for name in ("dags", "preload"))
+_COMPONENTS = ("scheduler", "dag-processor", "api-server")
+_SETTINGS = {
+    # A process that was killed is known by its old heartbeat: here after seconds.
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "6",
+    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "2",
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "12",
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
+    "PYTHONPATH": f"{_PRELOAD}:{ROOT / 'include'}",
+}
+
+
+class TrialAirflow:
+    """The Airflow of one site."""
+
+    def __init__(self, services: AirflowServices) -> None:
+        self._services = services
+        self._abandoned: list[int] = []
+        self.api = services.api()
+
+    def task(self, dag: str, run: str, task: str) -> psutil.Process | None:
+        """The process of a task that runs; None if there is none any more."""
+        api = self._services.api()  # of this thread
+        try:
+            pid = next((each["pid"] for each in api.tasks(dag, run) if each["task_id"] == task), None)
+        finally:
+            api.close()
+        with suppress(psutil.NoSuchProcess):
+            return None if pid is None else psutil.Process(pid)
+        return None
+
+    def kill_supervisor(self, task: psutil.Process) -> None:
+        """SIGKILL for the executor's worker that runs the task. The task goes on; Airflow takes it for dead once its heartbeat is old."""
+        supervisor = task.parent()
+        if supervisor is None or "LocalExecutor" not in " ".join(supervisor.cmdline()):
+            raise RuntimeError(f"the parent of the task's process {task.pid} is no worker of the executor: {supervisor}")
+        supervisor.kill()
+
+    def kill_scheduler(self, *, alone: bool) -> None:
+        """SIGKILL: alone, so that what it started goes on without it, or with its workers and their tasks, as with a machine."""
+        pid = self._services.pid("scheduler")
+        if not alone:
+            self._services.kill("scheduler")
+        elif pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            self._abandoned.append(pid)
+
+    def start_scheduler(self) -> None:
+        """Starts another one, and waits until Airflow calls it healthy."""
+        self._services.start("scheduler")
+
+    def remove_abandoned(self) -> None:
+        """Ends what schedulers left behind that were killed alone."""
+        for group in self._abandoned:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        self._abandoned.clear()
+
+
+def is_alive(process: psutil.Process | None) -> bool:
+    """Whether this very process runs."""
+    try:
+        return process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@contextmanager
+def trial_airflow(site: TrialSite) -> Iterator[TrialAirflow]:
+    """Airflow with PostgreSQL inside the block, and the cutover DAGs of both of the site's flows unpaused."""
+    database = PostgresServer(site.directory / "postgres")
+    plugins = site.directory / "plugins"
+    plugins.mkdir()
+    try:
+        database.start()
+        environment = {"MIRROR_CONFIG": str(site.config), **_SETTINGS}
+        services = AirflowServices(
+            site.directory / "airflow", database.url, dags=_DAGS, plugins=plugins, environment=environment, components=_COMPONENTS
+        )
+        try:
+            services.start()
+            airflow = TrialAirflow(services)
+            dags = [cutover_dag(source, target) for source in site.clusters for target in site.clusters if source != target]
+            airflow.api.wait_for_dags(dags)
+            for dag in dags:
+                airflow.api.unpause(dag)
+            yield airflow
+            airflow.api.close()
+        finally:
+            services.stop()
+    finally:
+        database.remove()
+
+
+def cutover_dag(source: str, target: str) -> str:
+    """The id of a flow's DAG."""
+    return f"{source}-to-{target}.cutover"

@@ -1,0 +1,52 @@
+"""Which faults a trial deals: each kill point as often as the others, and those again that hit nothing."""
+
+import random
+from collections import Counter
+
+from mirror.cutover.steps import OPEN
+from tests.trial.cutovers import STEPS, CutoverOutcome, Fault
+from tests.trial.fault_deck import FaultDeck
+
+POINTS = {Fault(kind, step) for kind in ("process killed", "broker killed") for step in STEPS}
+
+
+def played(deck, misses=lambda _fault: False):
+    """The waves of a deck; `misses` says which faults come too late."""
+    for fault in deck:
+        outcome = CutoverOutcome(0, "names kept", "east", fault, not misses(fault), 1, 1.0, 1.0)
+        deck.count(outcome)
+        yield outcome
+
+
+def deck(waves, seed=1):
+    return FaultDeck(("process killed", "broker killed"), waves, random.Random(seed))
+
+
+def test_each_kind_comes_in_each_step_before_any_comes_again():
+    outcomes = list(played(deck(28)))
+    assert {outcome.fault for outcome in outcomes[:14]} == {outcome.fault for outcome in outcomes[14:]} == POINTS
+    assert len(outcomes) == 28
+
+
+def test_points_that_were_missed_come_again_until_each_was_hit_as_often_as_planned():
+    missed = []
+
+    def misses(fault):
+        """The first two of each point in `open`."""
+        missed.append(fault)
+        return fault.step == OPEN and missed.count(fault) <= 2
+
+    outcomes = list(played(deck(42), misses))
+    hits = Counter(outcome.fault for outcome in outcomes if outcome.is_hit)
+    assert hits == dict.fromkeys(POINTS, 3)
+    assert {outcome.fault.step for outcome in outcomes[42:]} == {OPEN}
+    assert len(outcomes) == 42 + 4
+
+
+def test_a_point_that_nothing_hits_is_given_up():
+    outcomes = list(played(deck(14), lambda fault: fault.step == OPEN))
+    assert len(outcomes) == 28
+
+
+def test_the_same_seed_deals_the_same():
+    assert list(deck(20, seed=5)) == list(deck(20, seed=5)) != list(deck(20, seed=6))
