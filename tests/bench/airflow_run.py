@@ -94,7 +94,7 @@ class Scheduled:
         return below + cpu_seconds([self._scheduler.pid])
 
     def begin(self, needed: Mapping[str, Mapping[str, Any]], *, in_rounds: bool) -> None:
-        """Creates pools, unpauses the DAG and waits for its scheduled run: to its end, but in rounds, which it ends when the next is due."""
+        """Creates pools, unpauses the DAG and waits for its scheduled run, to its end but in rounds: it ends when the next is due."""
         self._api.import_pools(needed)
         self._api.wait_for_dags([self.dag])
         self._api.unpause(self.dag)

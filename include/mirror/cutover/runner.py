@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from mirror.cutover.findings import STOP, Finding, stop
-from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of
+from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.errors import MirrorError, WaveRunElsewhere
 from mirror.errors.next_step import of_the_flow
@@ -81,7 +81,7 @@ class WaveRunner:
 
     def _up_to(self, until: str | None, due: tuple[str, ...]) -> tuple[str, ...]:
         """Without the steps behind `until`: a run that was killed once that was done had nothing left to do."""
-        return due if until is None else tuple(step for step in due if step == until or step in self._before(until))
+        return due if until is None else tuple(step for step in due if STEPS.index(step) <= STEPS.index(until))
 
     def _before(self, step: str) -> tuple[str, ...]:
         order = self.notes.record.order

@@ -172,3 +172,8 @@ def test_a_run_that_was_killed_once_its_last_step_was_done_does_none_behind_it_w
     assert steps.calls == []
     runner(steps, notes).run(until=MOVE_GROUPS)
     assert steps.calls == [MOVE_GROUPS]
+
+
+def test_a_failover_that_is_asked_up_to_a_step_that_it_lacks_ends_in_front_of_it(steps):
+    runner(steps, notebook(FAILOVER), mode=FAILOVER).run(until=FENCE)
+    assert steps.calls == [PREFLIGHT]
