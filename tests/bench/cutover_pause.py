@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from mirror.cutover.steps import AUDIT_GATE, BY_ACL, BY_HAND, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
 from services.flows import ClusterPair
@@ -68,12 +68,16 @@ class Writing:
         began, sent = time.monotonic(), 0
         while not self.over.is_set():
             while sent < (time.monotonic() - began) * RATE:
-                producer.produce(self.topic, b"value " * 16, partition=sent % self.partitions, on_delivery=self._delivered)
+                try:
+                    producer.produce(self.topic, b"value " * 16, partition=sent % self.partitions, on_delivery=self._delivered)
+                except KafkaException as refusal:  # the client knows by now that it may not
+                    self._delivered(refusal.args[0], None)
+                    break
                 sent += 1
             producer.poll(0.01)
         producer.flush(30)
 
-    def _delivered(self, error: KafkaError | None, _: Message) -> None:
+    def _delivered(self, error: KafkaError | None, _: Message | None) -> None:
         if error is None:
             self.acknowledged += 1
             self.last = time.time()
