@@ -18,6 +18,7 @@ MINUTES = {
     "plan": 6,
     "plan_in_memory": 1,
     "checkpoints": 4,
+    "cutover_pause": 8,
 }
 """What `make bench` runs, and about how many minutes each takes on two cores."""
 

@@ -113,7 +113,7 @@ def _add_run(part: Parser) -> None:
     _add_lag(part, default=1000)
     fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
     part.add_argument("--by", choices=FENCES, help=fence)
-    quiet = "how long the ends have to stand still behind the fence (default: 10)"
+    quiet = "how long the ends have to stand still behind the fence (default: 5)"
     part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=5.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
     _add_wait(part)

@@ -52,10 +52,17 @@ class WaveRunner:
         whose result is missing, or holds no more. Raises what concerns a cluster as a whole; then too, the step is noted as stopped.
         """
         outcomes: list[StepOutcome] = []
-        for step in self._up_to(until, self._due()):
-            outcomes.append(self._checked(step))
-            if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
-                break
+        due = self._up_to(until, self._due())
+        try:
+            for step in due:
+                outcomes.append(self._checked(step, goes_on=step != due[-1]))
+                if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
+                    break
+        except WaveRunElsewhere:
+            raise
+        except MirrorError as error:
+            self._note(error, lambda: self.notes.write(self.notes.record))
+            raise
         return tuple(outcomes)
 
     def run_one(self, step: str) -> StepOutcome:
@@ -87,15 +94,16 @@ class WaveRunner:
         order = self.notes.record.order
         return order[: order.index(step)]
 
-    def _checked(self, step: str) -> StepOutcome:
-        """The step, unless the result of one in front of it holds no more: then that one is stopped."""
+    def _checked(self, step: str, goes_on: bool = False) -> StepOutcome:
+        """The step, unless the result of one in front of it holds no more: then that one is stopped. `goes_on`: the next step's note
+        carries how it ended."""
         if not self.options.dry_run:
             for earlier in self._before(step):
                 if broken := self._broken(earlier):
                     outcome = StepOutcome(earlier, STOPPED, findings=broken)
                     self.notes.end_step(outcome, self.now())
                     return outcome
-        return self._run(step)
+        return self._run(step, goes_on)
 
     def _broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
@@ -104,7 +112,7 @@ class WaveRunner:
             return ()
         return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
 
-    def _run(self, step: str) -> StepOutcome:
+    def _run(self, step: str, goes_on: bool) -> StepOutcome:
         if self.options.dry_run:
             outcome = self._outcome(step)
             self.options.progress(said(outcome))
@@ -116,20 +124,22 @@ class WaveRunner:
         except WaveRunElsewhere:
             raise
         except MirrorError as error:
-            self._note_failure(step, error)
+            stopped = StepOutcome(step, STOPPED, (str(error.report()),))
+            self._note(error, lambda: self.notes.end_step(stopped, self.now()))
             raise
-        self.notes.end_step(outcome, self.now())
+        self.notes.end_step(outcome, self.now(), with_next=goes_on and outcome.is_done)
         self.options.progress(said(outcome))
         return outcome
 
     def _outcome(self, step: str) -> StepOutcome:
         return named(self.load(step, self.options.mode).step(self.move, self.notes, self.options), self.flow)
 
-    def _note_failure(self, step: str, error: MirrorError) -> None:
+    def _note(self, error: MirrorError, write: Callable[[], None]) -> None:
+        """Notes what there is to note when a run ends by an error."""
         try:
-            self.notes.end_step(StepOutcome(step, STOPPED, (str(error.report()),)), self.now())
+            write()
         except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
-            error.add_note(f"That the step stopped could not be noted: {other}")
+            error.add_note(f"How the step ended could not be noted: {other}")
 
 
 def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:

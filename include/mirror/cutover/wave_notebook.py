@@ -52,12 +52,17 @@ class WaveNotebook:
         """Notes that a step begins. What it noted before stays."""
         self.write(self.record.with_step(step, StepNote(RUNNING, who, now, facts=self.of_step(step))))
 
-    def end_step(self, outcome: StepOutcome, now: int, state: str | None = None) -> None:
-        """Notes how a step ended, and its facts if it gives any; `state` says it otherwise than the outcome."""
+    def end_step(self, outcome: StepOutcome, now: int, state: str | None = None, *, with_next: bool = False) -> None:
+        """Notes how a step ended, and its facts if it gives any; `state` says it otherwise than the outcome. `with_next`: the next note
+        carries it, for each takes its time, and a wave's pauses are on."""
         note = self.record.steps[outcome.step]
         lines = shortened((*map(str, outcome.findings), *outcome.lines))
         facts = plain(outcome.facts) or note.facts
-        self.write(self.record.with_step(outcome.step, replace(note, state=state or outcome.state, ended=now, lines=lines, facts=facts)))
+        record = self.record.with_step(outcome.step, replace(note, state=state or outcome.state, ended=now, lines=lines, facts=facts))
+        if with_next:
+            self.record = record
+        else:
+            self.write(record)
 
     def write(self, record: WaveRecord, groups: Groups | None = None) -> None:
         """Keeps the record in the place of the one before, and these notes of groups beside the others."""

@@ -92,7 +92,8 @@ class WaveStore:
 
 
 class ControlNotebook(WaveNotebook):
-    """The notes of one wave by one run, kept in the control topic: every change is acknowledged by all replicas when the call returns."""
+    """The notes of one wave by one run, kept in the control topic: every change is acknowledged by all replicas when the call returns, but
+    for the end of a step that the next note carries."""
 
     def __init__(self, store: WaveStore, who: str, record: WaveRecord, before: WaveRecord | None, groups: Groups) -> None:
         """`before` is the record as it stands in the control topic; `record`, which is written at once, replaces it."""
@@ -100,10 +101,12 @@ class ControlNotebook(WaveNotebook):
         self._store = store
         self._who = who
         store.save(before, record, {}, who)
+        self._written = record
 
     def write(self, record: WaveRecord, groups: Groups | None = None) -> None:
         """As in WaveNotebook. Raises WaveRunElsewhere, DecidedMeanwhile, and what the target answers."""
-        self._store.save(self.record, record, groups or {}, self._who)
+        self._store.save(self._written, record, groups or {}, self._who)
+        self._written = record
         super().write(record, groups)
 
 

@@ -50,6 +50,36 @@ def test_all_steps_run_in_their_order_and_are_noted_with_their_times(steps):
     assert note.lines == ("fence did it.",)
 
 
+def test_a_note_has_the_end_of_a_step_and_the_begin_of_the_next_one(steps, monkeypatch):
+    notes, states = notebook(), []
+    write = notes.write
+    monkeypatch.setattr(notes, "write", lambda record, *groups: (states.append(stored(record)), write(record, *groups)))
+    runner(steps, notes).run(until=FENCE)
+    assert states == [
+        {PREFLIGHT: RUNNING},
+        {PREFLIGHT: RUNNING},
+        {PREFLIGHT: DONE, CATCH_UP: RUNNING},
+        {PREFLIGHT: DONE, CATCH_UP: RUNNING},
+        {PREFLIGHT: DONE, CATCH_UP: DONE, FENCE: RUNNING},
+        {PREFLIGHT: DONE, CATCH_UP: DONE, FENCE: RUNNING},
+        {PREFLIGHT: DONE, CATCH_UP: DONE, FENCE: DONE},
+    ]
+
+
+def test_the_end_of_a_step_is_noted_when_nobody_can_say_whether_it_still_holds(steps, monkeypatch):
+    notes, states = notebook(), []
+    write = notes.write
+    monkeypatch.setattr(notes, "write", lambda record, *groups: (states.append(stored(record)), write(record, *groups)))
+    steps.failures["holds"] = KafkaFailure("The source is away.", next="Bring it back.")
+    with pytest.raises(KafkaFailure):
+        runner(steps, notes).run()
+    assert states[-1] == {PREFLIGHT: DONE}
+
+
+def stored(record):
+    return {step: note.state for step, note in record.steps.items()}
+
+
 def test_a_failover_runs_its_own_steps(steps):
     runner(steps, notebook(FAILOVER), mode=FAILOVER).run()
     assert steps.calls == list(FAILOVER_STEPS)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from mirror.cutover import wave_notes as module
-from mirror.cutover.steps import DONE, FENCE, PLANNED, StepOutcome
+from mirror.cutover.steps import DONE, FENCE, LAST_COPY, PLANNED, StepOutcome
 from mirror.cutover.wave_notes import ControlNotebook, WaveStore
 from mirror.cutover.wave_record import WaveRecord
 from mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
@@ -73,6 +73,17 @@ def test_everything_that_is_noted_is_in_the_control_topic_when_the_call_returns(
     assert {group: note.facts for group, note in stored.groups["w"].items()} == {"billing": {"before": 1}, "team/a/b": {"before": 2}}
     assert len(control.writes) == 5
     assert notes.of_group("team/a/b") == {"before": 2}
+
+
+def test_the_end_of_a_step_that_is_held_back_goes_with_the_next_note(control, store):
+    notes = begin(store)
+    notes.start_step(FENCE, "ann", 2)
+    notes.end_step(StepOutcome(FENCE, DONE), 3, with_next=True)
+    assert (notes.record.is_done(FENCE), store.read().waves["w"].is_done(FENCE)) == (True, False)
+    notes.start_step(LAST_COPY, "ann", 4)
+    assert store.read().waves == {"w": notes.record}
+    assert store.read().waves["w"].is_done(FENCE)
+    assert len(control.writes) == 3
 
 
 def test_groups_of_an_earlier_attempt_are_not_those_of_this_one(store):

@@ -10,7 +10,8 @@ OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 
 
 class Steps:
-    """All modules of a wave. `outcomes` says how a step ends, `broken` what holds no more, `failures` what a step raises."""
+    """All modules of a wave. `outcomes` says how a step ends, `broken` what holds no more, `failures` what a step raises, or the question
+    `holds`."""
 
     def __init__(self):
         self.calls = []
@@ -20,9 +21,14 @@ class Steps:
     def load(self, step, _mode):
         return SimpleNamespace(
             step=lambda _move, notes, _options: self._step(step, notes),
-            holds=lambda *_: self.broken.get(step, ()),
+            holds=lambda *_: self._holds(step),
             rollback=lambda *_: self._rollback(step),
         )
+
+    def _holds(self, step):
+        if "holds" in self.failures:
+            raise self.failures["holds"]
+        return self.broken.get(step, ())
 
     def _step(self, step, notes):
         self.calls.append(step)
