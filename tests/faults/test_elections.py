@@ -7,6 +7,7 @@ must survive.
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from typing import Any
 import pytest
 
 from mirror.copy.verdict import Verdict
+from mirror.cutover.failback_compare import LESS
+from mirror.cutover.findings import STOP
+from mirror.cutover.source_comparison import compare_source
 from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.formats.control import RESTART
@@ -124,6 +128,22 @@ def test_a_truncated_source_is_named_with_the_offset_at_which_it_departs_and_not
     assert {number: flow.remote_records(number) for number in range(3)} == before
     assert flow.remote_records(3) == flow.source_records(3)
     assert len(flow.remote_records(3)) == KEPT + LOST + 5
+
+
+def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_what_only_it_has_is_told(after: AfterElection) -> None:
+    flow = after.source
+    held = Counter(record.partition for record in flow.mirroring.oracle.dump(flow.mirroring.source, flow.topic))
+    result = compare_source(flow.mirroring.flow, (flow.topic,))
+    compared = {each.source.partition: each for each in result.partitions}
+    assert [compared[number].state for number in range(4)] == [LESS, LESS, LESS, compared[3].state]
+    assert {(compared[number].lost_start, compared[number].lost_end) for number in range(3)} == {(KEPT, KEPT + LOST)}
+    assert [(compared[number].only_start, compared[number].only_end) for number in range(3)] == [
+        (KEPT, held[number]) for number in range(3)
+    ]
+    assert compared[3].lost == 0
+    assert [finding.topic for finding in result.findings if finding.code == "source-lost-records"] == [flow.topic] * 3
+    assert result.audit is not None
+    assert (result.audit.state, [finding for finding in result.findings if finding.kind == STOP]) == ("equal", [])
 
 
 def test_a_target_that_lost_records_is_named_and_nothing_is_written_behind_the_hole(after: AfterElection) -> None:
