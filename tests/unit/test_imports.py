@@ -25,7 +25,15 @@ AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "repor
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
     *("acl_fence.py", "audit_gate.py", "catch_up.py", "close_flow.py", "copy_pass.py", "failover_groups.py", "failover_open.py"),
-    *("failover_preflight.py", "failover_survey.py", "fence.py", "fence_watch.py", "group_commit.py", "group_placement.py"),
+    *(
+        "failover_denials.py",
+        "failover_preflight.py",
+        "failover_survey.py",
+        "fence.py",
+        "fence_watch.py",
+        "group_commit.py",
+        "group_placement.py",
+    ),
     *(
         "group_survey.py",
         "last_copy.py",

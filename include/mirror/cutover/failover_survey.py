@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
+from mirror.cutover.failover_denials import survey_denials
 from mirror.cutover.failover_positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
 from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
@@ -90,6 +91,7 @@ class _TargetSurvey:
         self._findings += position_findings(positions, flow.target)
         self._findings += missing_findings(missing, last_beat)
         self._findings += self._group_findings(stored, names, records, topics)
+        self._findings += self._denials({*topics.names, *(remote.topic for remote in remotes)})
         self._findings += [of_error(error.report()) for error in (*damaged, *self._refused.values())]
         return FailoverSurvey(datetime.now(UTC), topics, positions, missing, last_beat, in_order(self._findings, flow.name))
 
@@ -146,6 +148,12 @@ class _TargetSurvey:
         if topics.names and not names:
             said = f"No consumer group has a checkpoint in a topic of the wave, in {self._context.checkpoints_topic}."
             yield warning("no-groups", said, "Reset groups on the target by hand, by the time of the last record that they had read.")
+
+    def _denials(self, topics: Collection[str]) -> Iterable[Finding]:
+        try:
+            return survey_denials(self._flow, self._target, topics)
+        except MirrorError as error:
+            return (of_error(error.report(), WARNING),)
 
     def _last_beat(self) -> datetime | None:
         """The newest heartbeat that came through the flow; its own beat is written to the target, and says nothing of the source."""

@@ -1,0 +1,49 @@
+"""ACLs on the target that would refuse producers after a failover: what write fences of earlier waves of the opposite flow left there.
+
+The notes that tell whose they are stand on the source, which is lost. So they are named, and a person removes them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from mirror.cutover.findings import Finding, information, some, warning
+from mirror.errors import AuthorizationRefused
+from mirror.errors.next_step import Command
+from mirror.kafka.acls import topic_acls
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.model import Acl
+
+if TYPE_CHECKING:
+    from mirror.config import Flow
+
+CODE = "fence-of-earlier-wave"
+_WRITES = ("WRITE", "ALL")
+
+
+def survey_denials(flow: "Flow", target: Cluster, topics: Collection[str]) -> tuple[Finding, ...]:
+    """What the target's ACLs deny producers of these topics. Raises what the target answers, but that the mirror may not see them."""
+    try:
+        there = topic_acls(target, flow.client("target", "admin")) or frozenset()
+    except AuthorizationRefused:
+        said = (
+            f"Cluster '{target.alias}' does not let the mirror DESCRIBE the cluster, so nobody knows whether ACLs refuse producers there."
+        )
+        return (information(CODE, said),)
+    return tuple(denial_findings(there, topics, target.alias))
+
+
+def denial_findings(acls: Iterable[Acl], topics: Collection[str], target: str) -> Iterator[Finding]:
+    """A warning for each topic to which an ACL denies writing, with the commands that remove it."""
+    denials: dict[str, list[Acl]] = {}
+    for acl in sorted(acls):
+        if acl.topic in topics and acl.permission == "DENY" and acl.operation in _WRITES:
+            denials.setdefault(acl.topic, []).append(acl)
+    for topic, of_topic in denials.items():
+        said = f"{topic}: ACLs refuse producers on {target}: {some(of_topic)}. An earlier wave may have left them."
+        removals = [part for acl in of_topic for part in (Command(_removal(acl)), ", ")][:-1]
+        yield warning(CODE, said, "Remove them before producers start, unless somebody else set them: ", *removals, ".", topic=topic)
+
+
+def _removal(acl: Acl) -> str:
+    who = f"--deny-principal '{acl.principal}' --deny-host '{acl.host}' --operation {acl.operation}"
+    return f"kafka-acls.sh --bootstrap-server <target> --remove --force --topic {acl.topic} {who}"
