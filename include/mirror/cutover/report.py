@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from mirror.cutover.steps import AFTER, AUDIT_GATE, BEFORE, EMPTY_SINCE_MS, FENCE, LAST_WRITE_MS, MOVE_GROUPS, OPEN, QUIET_SINCE_MS, RECORDS
+from mirror.cutover.steps import AUDIT_GATE, EMPTY_SINCE_MS, FENCE, LAST_WRITE_MS, MOVE_GROUPS, OPEN, QUIET_SINCE_MS, RECORDS
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, StepNote, WaveRecord
 from mirror.errors.next_step import own
 from mirror.formats.fields import moment_text
+from mirror.sync.groups.group_move import AFTER, BEFORE
 
 MAX_ROWS = 200
 """How many positions the page lists; the document has all."""

@@ -6,9 +6,7 @@ import pytest
 
 from mirror.cutover.report import MAX_ROWS, WaveReport
 from mirror.cutover.steps import (
-    AFTER,
     AUDIT_GATE,
-    BEFORE,
     DONE,
     EMPTY_SINCE_MS,
     FENCE,
@@ -22,6 +20,7 @@ from mirror.cutover.steps import (
     STOPPED,
 )
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
+from mirror.sync.groups.group_move import AFTER, BEFORE
 
 STEPS = {
     PREFLIGHT: StepNote(DONE, "ann", 1_000, 3_500),
