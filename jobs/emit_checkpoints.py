@@ -21,7 +21,8 @@ def run(document: dict[str, Any]) -> Any:
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
-    step, context, names, dry_run = document["step"], group_context(flow), document["names"], document["dry_run"]
+    step, names, dry_run = document["step"], document["names"], document["dry_run"]
+    context = group_context(flow, document["run"])
     with spark_context(flow.name) as spark:
         return group_step_on_spark(step, context, names, dry_run, spark.defaultParallelism, partial(run_on_workers, spark))
 

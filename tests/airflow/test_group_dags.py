@@ -83,6 +83,18 @@ def test_group_offsets_commits_for_idle_groups_and_says_what_became_of_each(pair
     assert run("group-offsets").xcom["group_offsets"]["state"] == ["up to date"]
 
 
+def test_group_offsets_takes_back_what_a_run_of_the_dag_committed(pair: ClusterPair, run: Any, copied: str, task_log: TaskLog) -> None:
+    run("group-offsets")
+    (line,) = [line for line in task_log.take().splitlines() if "--undo" in line]
+    name = line.split("'")[1]
+    assert name.startswith(f"{pair.source}-to-{pair.target}.group-offsets / ")
+    undone = run("group-offsets", {"undo": name})
+    assert (undone.state, undone.xcom["group_offsets"]["state"]) == ("success", ["undone"])
+    assert committed(pair.target_bootstrap, f"first-{pair.mark}") == {}
+    unknown = run("group-offsets", {"undo": name})
+    assert unknown.state == "failed"
+
+
 def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
     configured: Callable[..., None], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, task_log: TaskLog
 ) -> None:

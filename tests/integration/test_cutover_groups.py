@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.cutover import group_commit, group_placement, move_groups
-from mirror.cutover.group_move import move_from_facts
+from mirror.cutover import group_placement, move_groups
 from mirror.cutover.move import move_of
-from mirror.cutover.steps import AFTER, BEFORE, DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
+from mirror.cutover.steps import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
 from mirror.cutover.wave import Wave
 from mirror.formats.control import MOVED, RETURNED, Decision
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import clusters, control_of
+from mirror.sync.groups import group_commit
 from mirror.sync.groups.context import group_context
+from mirror.sync.groups.group_move import AFTER, BEFORE, move_from_facts
 from mirror.sync.groups.offsets import synchronise
 from tests.integration.consumers import committed, groups_of, member, read, set_offsets
 from tests.wave_notes import Killed, NotesInMemory, step_options

@@ -28,6 +28,7 @@ _FACTS: dict[str, dict[str, Any]] = {
     "returned": {"wave": "first"},
     "wave": {"document": '{"began":1}'},
     "wave-group": {"document": '{"before":{}}'},
+    "group-offsets": {"document": '{"runs":[]}'},
 }
 
 

@@ -25,15 +25,7 @@ AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "repor
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
     *("acl_fence.py", "audit_gate.py", "catch_up.py", "close_flow.py", "copy_pass.py", "failover_groups.py", "failover_open.py"),
-    *(
-        "failover_denials.py",
-        "failover_preflight.py",
-        "failover_survey.py",
-        "fence.py",
-        "fence_watch.py",
-        "group_commit.py",
-        "group_placement.py",
-    ),
+    *("failover_denials.py", "failover_preflight.py", "failover_survey.py", "fence.py", "fence_watch.py", "group_placement.py"),
     *(
         "group_survey.py",
         "last_copy.py",
@@ -50,6 +42,7 @@ CUTOVER_ADAPTERS = {
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {
     *("mirror.audit.model", "mirror.kafka.model", "mirror.plan.target_checks", "mirror.status.status", "mirror.sync.config_diff"),
+    "mirror.sync.groups.group_move",
 }
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from mirror.airflow.tasks import from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, task_body, to_xcom
+from mirror.airflow.tasks import from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, run_name, task_body, to_xcom
 from mirror.config import load
 
 if TYPE_CHECKING:
@@ -36,16 +36,13 @@ class GroupOperator(BaseOperator):
         self.step = step
         self._end_job: Callable[[], None] | None = None
 
-    def execute(self, context: Context) -> Any:  # noqa: ARG002 — the name that Airflow calls
+    def execute(self, context: Context) -> Any:
         """The whole task."""
-        from mirror.sync.groups.job import run_group_step
+        from mirror.sync.groups.undo import undo_step
 
         with task_body():
-            flow = load().flow(self.flow)
-            groups = self._fresh_groups(flow)
-            if groups is None:
-                self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
-            result = run_group_step(self.step, flow, groups, is_dry_run(), self._run_on_spark)
+            flow, undo = load().flow(self.flow), context["params"].get("undo")
+            result = undo_step(flow, undo, is_dry_run()) if undo else self._run(flow)
             for line in result.lines:
                 self.log.info("%s", line)
             value = to_xcom(result.result, result.totals)
@@ -59,26 +56,34 @@ class GroupOperator(BaseOperator):
         if self._end_job is not None:
             self._end_job()
 
-    def _run_on_spark(self, flow: Flow, step: str, names: Collection[str], dry_run: bool) -> StepResult:
+    def _run(self, flow: Flow) -> StepResult:
+        from mirror.sync.groups.job import run_group_step
+
+        groups = self._fresh_groups(flow)
+        if groups is None:
+            self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
+        return run_group_step(self.step, flow, groups, is_dry_run(), self._run_on_spark, run=run_name())
+
+    def _run_on_spark(self, flow: Flow, step: str, names: Collection[str], dry_run: bool, run: str) -> StepResult:
         from mirror.airflow.spark_hook import connect_master, job_hook
         from mirror.sync.groups.job import group_job, read_result
 
         master = connect_master(flow)
         if master:
-            return self._run_in_session(flow, master, step, names, dry_run)
-        with group_job(flow, step, names, dry_run) as (files, job):
+            return self._run_in_session(flow, master, step, names, dry_run, run)
+        with group_job(flow, step, names, dry_run, run) as (files, job):
             hook = job_hook(flow, files, job)
             self._end_job = hook.on_kill
             return read_result(files.result, hook.run(job))
 
-    def _run_in_session(self, flow: Flow, master: str, step: str, names: Collection[str], dry_run: bool) -> StepResult:
+    def _run_in_session(self, flow: Flow, master: str, step: str, names: Collection[str], dry_run: bool, run: str) -> StepResult:
         from mirror.spark.connect import flow_session
         from mirror.spark.log import log_lines
         from mirror.sync.groups.job import group_step_in_session
 
         with flow_session(flow, step, "its DAG", master, log_lines) as session:
             self._end_job = session.interrupt
-            return group_step_in_session(session, flow, step, names, dry_run)
+            return group_step_in_session(session, flow, step, names, dry_run, run)
 
     def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
         """The newest list of groups; None if it is too old, or of another configuration."""

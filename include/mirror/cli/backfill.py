@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER, BackfillRequest, time_interval
 from mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from mirror.cli.audit import comparer
-from mirror.cli.copy import by_hand, copier
+from mirror.cli.copy import copier
 from mirror.cli.options import Parser
 from mirror.config import Flow
 from mirror.errors import UsageError
+from mirror.sync.step import run_by_hand
 
 if TYPE_CHECKING:
     from mirror.audit.model import AuditResult
@@ -68,7 +69,7 @@ def _filled(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -
     from mirror.backfill.run import run_backfill
     from mirror.backfill.summary import summary
 
-    run_name = by_hand("backfill")
+    run_name = run_by_hand("backfill")
     copy: Copy = copier(flow, options, run_name)
     filled = run_backfill(flow, request, copy, options.dry_run, run_name)
     if options.dry_run:

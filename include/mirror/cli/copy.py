@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from mirror.cli import plan as plan_command
 from mirror.cli.answer import Answer, Piece, table
@@ -18,6 +17,7 @@ from mirror.copy.publish import Published, publish
 from mirror.copy.verdict import Verdict, other_runs_text, verdict
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
+from mirror.sync.step import run_by_hand
 
 _LOOK_SECONDS = 2.0
 """How often the ledger is asked how far the copy is."""
@@ -28,7 +28,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if options.dry_run:
         return plan_command.run(flow, options)
     planned = plan(flow, by_person=True)
-    run_name = by_hand("copy")
+    run_name = run_by_hand("copy")
     results = copier(flow, options, run_name)(planned) if planned.has_work else []
     published = publish(flow, planned, results, run=run_name) if planned.has_work else Published()
     judged = verdict(planned, results, published)
@@ -43,11 +43,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         "encoded_anew": [asdict(why) for why in judged.encoded_anew],
     }
     return Answer(judged.state, result, judged.errors, _text(judged, published))
-
-
-def by_hand(command: str) -> str:
-    """The name of a run by hand in the ledger: which command, and since when."""
-    return f"{command} by hand / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:

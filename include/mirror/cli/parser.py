@@ -74,6 +74,9 @@ def parser() -> Parser:
     )
     for by_group in (checkpoints, group_offsets):
         by_group.add_argument("--master", metavar="URL", help="translate on this Spark cluster, however few groups there are")
+    group_offsets.add_argument(
+        "--undo", metavar="RUN", help="put back what the groups had on the target before this run, where nobody else moved them since"
+    )
     translating = _add(steps, "translate", "say where a group would go on on the target; writes nothing", translate.run)
     translate.add_arguments(translating)
     standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)

@@ -13,7 +13,12 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def run_groups(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Runs a step that works group by group; with `--master` on that Spark cluster, however few groups there are."""
+    """Runs a step that works group by group; with `--master` on that Spark cluster, however few groups there are. With `--undo` it takes
+    back what a run of it did."""
+    if getattr(options, "undo", None):
+        from mirror.sync.groups.undo import undo_step
+
+        return _answer(undo_step(flow, options.undo, options.dry_run))
     if not options.master:
         return run(flow, options)
     from mirror.sync.groups.job import group_step_on_master

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
 from mirror.cutover.move import Move
-from mirror.cutover.steps import AFTER, BEFORE, KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.group_move import AFTER, BEFORE
 
 if TYPE_CHECKING:
     from mirror.config import Flow

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror.cutover.findings import Finding, of_error
-from mirror.cutover.group_commit import positions_on, unlike, write_positions
-from mirror.cutover.group_move import GroupMove, GroupUndo, Positions, facts_of_move, move_from_facts, plan_move, plan_undo
 from mirror.cutover.group_move_findings import active_group, not_committed, not_taken_back, stays_where_it_is, used_on_target
 from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
 from mirror.errors import MirrorError
@@ -19,6 +17,8 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.groups import Groups
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.group_commit import positions_on, unlike, write_positions
+from mirror.sync.groups.group_move import GroupMove, GroupUndo, Positions, facts_of_move, move_from_facts, plan_move, plan_undo
 
 GROUPS = "groups"
 """The step's fact with the names of all groups that were noted; where each stands is in its own note."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from mirror.cutover.findings import STOP, Finding, in_order, of_error, some
 from mirror.cutover.flow_settings import right_findings
-from mirror.cutover.group_commit import positions_on
 from mirror.cutover.group_move_findings import GroupLogs, active_groups, read_on_source, stops_of_groups
 from mirror.cutover.group_placement import GroupAim, GroupPlacer, Placement
 from mirror.cutover.group_survey import GroupSurvey, survey_groups
@@ -18,6 +17,7 @@ from mirror.kafka.group_members import describe_groups
 from mirror.kafka.model import Committed
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.group_commit import positions_on
 
 _PAUSE_SECONDS = 0.5
 

@@ -13,9 +13,7 @@ from typing import Any
 from mirror.cutover.missing_document import MISSING, KeptMissing, read_missing
 from mirror.cutover.missing_page import missing_page
 from mirror.cutover.steps import (
-    AFTER,
     AUDIT_GATE,
-    BEFORE,
     EMPTY_SINCE_MS,
     FENCE,
     KNOWN_MS,
@@ -30,6 +28,7 @@ from mirror.cutover.steps import (
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, StepNote, WaveRecord
 from mirror.errors.next_step import own
 from mirror.formats.fields import moment_text
+from mirror.sync.groups.group_move import AFTER, BEFORE
 
 MAX_ROWS = 200
 """How many positions the page lists; the document has all."""

@@ -124,11 +124,9 @@ class StepOptions:
 LAST_WRITE_MS, QUIET_SINCE_MS, EMPTY_SINCE_MS, RECORDS = "last_write_ms", "quiet_since_ms", "empty_since_ms", "records"
 """Names of facts of which the report makes its figures, times in milliseconds UTC: of the fence, when the last record was written and since
 when the ends stand still; of `move-groups`, since when no group has members on the source; of the audit gate, how many it compared."""
-BEFORE, AFTER = "before", "after"
-"""Names of facts of a group: its positions on the target before the move and after it, `{topic: {partition: offset or null}}`."""
 REREAD, KNOWN_MS = "reread", "known_ms"
-"""The same behind a failover: how many records the group reads again at most, by partition as above (null: nobody knows; absent: none), and
-the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
+"""Names of facts of a group behind a failover: how many records it reads again at most, `{topic: {partition: records}}` (null: nobody
+knows; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
 
 
 class WaveNotes(Protocol):

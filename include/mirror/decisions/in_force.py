@@ -94,7 +94,7 @@ class Decisions:
         return {decision.topic: decision for decision in self._by_key.values() if decision.decision == word and decision.topic is not None}
 
     def notes(self, kind: str) -> Mapping[str, Decision]:
-        """What the mirror noted for itself about its cutovers (WAVE, WAVE_GROUP), by name."""
+        """What the mirror noted for itself of this kind (WAVE, WAVE_GROUP, GROUP_OFFSETS), by name."""
         return {decision.topic: decision for decision in self.all if decision.decision == kind and decision.topic is not None}
 
     def adopted(self, alias: str, cluster_id: str) -> Decision | None:

@@ -1,6 +1,6 @@
 """Errors of talking to a cluster, of the topics that MirrorMaker 2 and this mirror write for each other, and of consumer groups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mirror.errors.base import MirrorError, Runbook
 from mirror.errors.next_step import Command, Part
@@ -156,6 +156,48 @@ class GroupOffsetsRefused(MirrorError):
             topic=topic,
             partition=partition,
             next="For OFFSET_METADATA_TOO_LARGE raise the target's offset.metadata.max.bytes; otherwise look at the target's brokers.",
+        )
+        self.group = group
+        self.reason = reason
+
+
+class GroupRunUnknown(MirrorError):
+    """Raised when a run of `group-offsets` is to be taken back of which the control topic keeps nothing."""
+
+    runbook = Runbook(
+        "`group-offsets --undo` names a run that the control topic does not keep: it keeps the newest five that committed for a group, and "
+        "none from before somebody else moved the group.",
+        "No, nothing was changed.",
+        "Name one of the runs that the message lists. To put a group elsewhere, use `kafka-consumer-groups.sh --reset-offsets`.",
+    )
+
+    def __init__(self, run: str, target: str, runs: Collection[str]) -> None:
+        most = 10
+        listed = "".join(f"\n- {name}" for name in [*runs][:most]) + (f"\n… and {len(runs) - most} more" if len(runs) > most else "")
+        kept_runs = f"These are kept:{listed}" if runs else "None is."
+        super().__init__(
+            f"Nothing is kept of a run of group-offsets '{run}' on {target}. Nothing was changed. {kept_runs}",
+            next="Name a run as group-offsets told it when it committed.",
+        )
+        self.run = run
+        self.runs = tuple(runs)
+
+
+class GroupUndoFailed(MirrorError):
+    """Raised when a group does not stand where it stood before a run of `group-offsets`, though that was to be put back."""
+
+    retriable = True
+    runbook = Runbook(
+        "The target refused a position that `group-offsets --undo` puts back, or a consumer of the group moved it in that moment.",
+        "No. What was there before is still noted.",
+        "Do what the message says, and run the same command again.",
+    )
+
+    def __init__(self, group: str, target: str, reason: str) -> None:
+        super().__init__(
+            f"The group {group} was not taken back on {target}, or not in all its partitions: {reason}",
+            next="Stop its consumers on the target, look at the target's brokers and at the mirror's rights on the group (READ, DELETE), "
+            "and run the same command again.",
         )
         self.group = group
         self.reason = reason

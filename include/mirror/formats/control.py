@@ -40,7 +40,10 @@ MOVED, RETURNED = "moved", "returned"
 WAVE, WAVE_GROUP = "wave", "wave-group"
 """Not decisions: what a cutover did so far for a wave, and where the wave's groups stood on the target before it. The name of the wave, or
 of wave and group with a slash between them, stands in the topic's place."""
-NOTES = (LEDGER, WAVE, WAVE_GROUP)
+GROUP_OFFSETS = "group-offsets"
+"""Not a decision: where a group stood on the target before runs of `group-offsets` committed for it. The group's name stands in the
+topic's place."""
+NOTES = (LEDGER, WAVE, WAVE_GROUP, GROUP_OFFSETS)
 """What the mirror writes for itself."""
 
 Key = tuple[str, str | None, int | None]
@@ -84,7 +87,7 @@ class Decision:
     wave: str | None = None
     """The wave with which the topic moved (moved, returned)."""
     document: str | None = None
-    """What is noted, as the text of a JSON object (wave, wave-group)."""
+    """What is noted, as the text of a JSON object (wave, wave-group, group-offsets)."""
 
     @property
     def key(self) -> Key:
@@ -152,6 +155,7 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
     RETURNED: {"wave": string},
     WAVE: {"document": _document_text},
     WAVE_GROUP: {"document": _document_text},
+    GROUP_OFFSETS: {"document": _document_text},
 }
 
 

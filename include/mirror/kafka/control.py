@@ -1,4 +1,7 @@
-"""The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do."""
+"""The control topic on the target: what people decided about a flow. Every plan reads it; `decide` writes it, and lanes never do.
+
+The mirror notes there what an undo needs.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -83,6 +86,14 @@ class Control:
                 topic=self.topic,
                 next="Look at the target's brokers; it counts once they have ended the transaction.",
             )
+
+    def note(self, notes: Sequence[Decision]) -> None:
+        """Writes what the mirror notes for itself, acknowledged by all replicas, wherever the topic ends by now: several may at a time.
+
+        Raises as RecordWriter: some of the notes may be written then.
+        """
+        records = [Outgoing(self.topic, encode_key(note), encode(note)) for note in notes]
+        RecordWriter(self._target.alias, self._producer, self._target.timeout).write(records, "the notes of groups")
 
     def write(self, decision: Decision) -> None:
         """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -45,6 +46,11 @@ class Step(Protocol):
 def pairs_of(step: str, configuration: "Configuration") -> "Configuration":
     """The configuration with the flows that have this step: for heartbeats, also pairs that are no enabled flows."""
     return configuration.for_heartbeats() if step == "heartbeats" else configuration
+
+
+def run_by_hand(command: str) -> str:
+    """The name of a run by hand in the ledger and in notes: which command, and since when."""
+    return f"{command} by hand / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def run_step(name: str, flow: "Flow", dry_run: bool = False) -> StepResult:

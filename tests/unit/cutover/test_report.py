@@ -9,9 +9,7 @@ from mirror.cutover.missing_document import MISSING, missing_document
 from mirror.cutover.missing_records import EndSighting, MissingRecords
 from mirror.cutover.report import MAX_ROWS, WaveReport
 from mirror.cutover.steps import (
-    AFTER,
     AUDIT_GATE,
-    BEFORE,
     DONE,
     EMPTY_SINCE_MS,
     FAILOVER,
@@ -29,6 +27,7 @@ from mirror.cutover.steps import (
 )
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.group_move import AFTER, BEFORE
 
 STEPS = {
     PREFLIGHT: StepNote(DONE, "ann", 1_000, 3_500),

@@ -27,6 +27,7 @@ WORDS = (
     "returned",
     "wave",
     "wave-group",
+    "group-offsets",
 )
 OF_A_PARTITION = ("accept-gap", "skip-record", "restart", "accept-records")
 moments = st.integers(0, 2**42).map(lambda milliseconds: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds))

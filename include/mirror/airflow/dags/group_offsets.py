@@ -18,9 +18,16 @@ are idle. With `sync.group.offsets.enabled=false`, the default, this DAG does no
 or further on there; that is no failure, and the log says so for each.
 
 `dry_run` in the trigger form commits nothing and says what it would commit.
+
+`undo` in the trigger form takes back what a run committed: the groups get what they had on the target before it, where nobody else moved
+them since. The last line of that run's log has its name. **Pause this DAG first:** its next run commits again.
 """
 
-DRY_RUN = {"dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be committed; commit nothing.")}
+_UNDO_HELP = "Put back what the groups had on the target before this run, and commit nothing. The run's log has its name."
+PARAMS = {
+    "dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be committed; commit nothing."),
+    "undo": Param(None, type=["null", "string"], title="Take back a run", description=_UNDO_HELP),
+}
 
 
 def tasks(flow: Flow) -> None:
@@ -29,5 +36,5 @@ def tasks(flow: Flow) -> None:
 
 
 KIND = FlowDag(
-    "group-offsets", tasks, every="sync.group.offsets.interval.seconds", enabled="sync.group.offsets.enabled", doc=DOC, params=DRY_RUN
+    "group-offsets", tasks, every="sync.group.offsets.interval.seconds", enabled="sync.group.offsets.enabled", doc=DOC, params=PARAMS
 )

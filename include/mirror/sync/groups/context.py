@@ -5,7 +5,7 @@ Both clusters of a flow, opened for its consumer groups.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mirror.config.policies import topic_selection
@@ -13,6 +13,7 @@ from mirror.config.resolved_flow import ResolvedFlow, resolved_flow
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
 from mirror.policy import ReplicationPolicy, TopicSelection
+from mirror.sync.step import run_by_hand
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -27,6 +28,9 @@ class GroupContext(ResolvedFlow):
     offset_syncs_on_source: bool
     count_max_bytes: int
     count_max_seconds: float
+    control_replication_factor: int
+    run: str = field(default="", kw_only=True)
+    """The name of the run that this is for, where it notes anything."""
 
     @property
     def policy(self) -> ReplicationPolicy:
@@ -48,8 +52,8 @@ class GroupContext(ResolvedFlow):
         return self.selection.from_target(topic)
 
 
-def group_context(flow: "Flow") -> GroupContext:
-    """The flow's, with every reference resolved now. Raises ConfigurationError."""
+def group_context(flow: "Flow", run: str = "") -> GroupContext:
+    """The flow's for this run, with every reference resolved now. Raises ConfigurationError."""
     return GroupContext(
         **vars(resolved_flow(flow, writes=True)),
         selection=topic_selection(flow),
@@ -57,6 +61,8 @@ def group_context(flow: "Flow") -> GroupContext:
         offset_syncs_on_source=flow.value("offset-syncs.topic.location") == "source",
         count_max_bytes=flow.value("mirror.translation.count.max.bytes"),
         count_max_seconds=flow.value("mirror.translation.count.max.seconds"),
+        control_replication_factor=flow.value("mirror.ledger.replication.factor"),
+        run=run or run_by_hand("group-offsets"),
     )
 
 

@@ -38,19 +38,19 @@ ON_WORKERS = "mirror.sync.groups.job:run_parts"
 
 log = logging.getLogger(__name__)
 
-Submit = Callable[["Flow", str, Collection[str], bool], StepResult]
-"""Runs a step for these groups on Spark."""
+Submit = Callable[["Flow", str, Collection[str], bool, str], StepResult]
+"""Runs a step for these groups on Spark; the last argument is the name of the run."""
 
 
 @contextmanager
-def group_job(flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> Iterator[tuple[JobFiles, Job]]:
+def group_job(flow: "Flow", step: str, names: Collection[str], dry_run: bool, run: str) -> Iterator[tuple[JobFiles, Job]]:
     """The files of a job and how it is called. No secret is in them: the job loads the configuration itself."""
-    document = {"flow": flow.name, "step": step, "config": flow.config_hash, "names": sorted(names), "dry_run": dry_run}
+    document = {"flow": flow.name, "step": step, "config": flow.config_hash, "names": sorted(names), "dry_run": dry_run, "run": run}
     with job_directory(document) as files:
         yield files, Job(JOB, f"mirror {step} {flow.name}", [str(files.plan), str(files.result)])
 
 
-def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: bool, named: str | None = None) -> StepResult:
+def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: bool, run: str = "", named: str | None = None) -> StepResult:
     """The step through a Spark job whose driver is on this host, or on a Spark that stays: on the master that is named, else on that of the
     flow's connection. Raises what the job reports, and JobFailed when it ends without a word."""
     master = master_by_hand(named, flow.value("mirror.spark.connection"))
@@ -58,15 +58,17 @@ def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: boo
         from mirror.spark.connect import flow_session
 
         with flow_session(flow, step, "hand", master) as session:
-            return group_step_in_session(session, flow, step, names, dry_run)
-    with group_job(flow, step, names, dry_run) as (files, job):
+            return group_step_in_session(session, flow, step, names, dry_run, run)
+    with group_job(flow, step, names, dry_run, run) as (files, job):
         ended = submit(job, files, master, flow.value("mirror.spark.properties.file"), flow.file, handed_over(flow))
         return read_result(files.result, ended)
 
 
-def group_step_in_session(session: "ConnectSession", flow: "Flow", step: str, names: Collection[str], dry_run: bool) -> StepResult:
+def group_step_in_session(
+    session: "ConnectSession", flow: "Flow", step: str, names: Collection[str], dry_run: bool, run: str = ""
+) -> StepResult:
     """The step for these groups on a Spark that stays."""
-    return group_step_on_spark(step, group_context(flow), sorted(names), dry_run, session.cores, session.run)
+    return group_step_on_spark(step, group_context(flow, run), sorted(names), dry_run, session.cores, session.run)
 
 
 def group_step_on_spark(step: str, context: GroupContext, names: Sequence[str], dry_run: bool, cores: int, spread: Spread) -> StepResult:
@@ -151,7 +153,13 @@ GROUP_STEPS: Mapping[str, GroupStep] = {
 
 
 def run_group_step(
-    name: str, flow: "Flow", known_groups: KnownGroups | None, dry_run: bool, submit: Submit, most_here: int | None = None
+    name: str,
+    flow: "Flow",
+    known_groups: KnownGroups | None,
+    dry_run: bool,
+    submit: Submit,
+    most_here: int | None = None,
+    run: str = "",
 ) -> StepResult:
     """Runs the step for the groups that are known, or for those that the source has now: here, or, where they have more partitions than
     `most_here` (None: mirror.checkpoints.spark.threshold), on Spark. Raises what concerns a cluster as a whole."""
@@ -160,9 +168,9 @@ def run_group_step(
         known_groups = KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
     most = flow.value("mirror.checkpoints.spark.threshold") if most_here is None else most_here
     if known_groups.names and known_groups.partitions > most:
-        done = submit(flow, name, known_groups.names, dry_run)
+        done = submit(flow, name, known_groups.names, dry_run, run)
     else:
         step = GROUP_STEPS[name]
-        done = step.done(step.run(group_context(flow), known_groups.names, dry_run), dry_run)
+        done = step.done(step.run(group_context(flow, run), known_groups.names, dry_run), dry_run)
     more = tuple(error for error in known_groups.errors if error not in done.errors)
     return replace(done, errors=more + done.errors)

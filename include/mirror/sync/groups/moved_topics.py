@@ -13,10 +13,14 @@ Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 """What groups committed, by group."""
 
 
-def decisions_of(context: GroupContext, target: Cluster) -> Decisions:
-    """What is decided about the flow; nothing without a control topic. Raises what keeps it from being read: a topic may have moved."""
+def control_of_groups(context: GroupContext, target: Cluster) -> Control:
+    """The flow's control topic."""
     topic, clients = context.policy.control_topic(context.source), context.clients
-    control = Control(topic, target, clients.target_consumer, clients.target_producer, deciders_id(context.source, context.lanes))
+    return Control(topic, target, clients.target_consumer, clients.target_producer, deciders_id(context.source, context.lanes))
+
+
+def decisions_of(control: Control) -> Decisions:
+    """What is decided about the flow; nothing without a control topic. Raises what keeps it from being read: a topic may have moved."""
     return Decisions(control.read() if control.exists() else ())
 
 

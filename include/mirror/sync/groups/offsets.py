@@ -14,9 +14,10 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import AT_ONCE, Group, Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.commit_notes import CommitNotes
 from mirror.sync.groups.context import GroupContext, group_clusters
 from mirror.sync.groups.find import with_offsets
-from mirror.sync.groups.moved_topics import decisions_of, without_moved
+from mirror.sync.groups.moved_topics import Offsets, control_of_groups, decisions_of, without_moved
 from mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, translate_groups
 from mirror.sync.step import StepResult
 from mirror.translation.group_rules import ToCommit, to_commit
@@ -24,7 +25,7 @@ from mirror.translation.translate import no_answer
 
 SYNCED, UP_TO_DATE, SKIPPED, FAILED = "synced", "up to date", "skipped", "failed"
 
-_CAME_TO_LIFE = {
+CAME_TO_LIFE = {
     "UNKNOWN_MEMBER_ID",
     "REBALANCE_IN_PROGRESS",
     "ILLEGAL_GENERATION",
@@ -54,20 +55,24 @@ class GroupOffsetsResult:
 
     groups: tuple[GroupOutcome, ...] = ()
     errors: tuple[ErrorReport, ...] = ()
+    run: str = ""
+    """The name by which an undo knows what was committed; empty where nothing was noted."""
 
     def __add__(self, other: "GroupOffsetsResult") -> "GroupOffsetsResult":
-        return GroupOffsetsResult(
-            self.groups + other.groups, self.errors + tuple(error for error in other.errors if error not in self.errors)
-        )
+        errors = self.errors + tuple(error for error in other.errors if error not in self.errors)
+        return GroupOffsetsResult(self.groups + other.groups, errors, self.run or other.run)
 
 
 def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = False) -> GroupOffsetsResult:
     """Commits for these groups. Raises what concerns a cluster as a whole."""
     with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
         selected = with_offsets(groups, names, context.selection.topic_filter)
-        remaining, moved = without_moved(selected.offsets, decisions_of(context, target), context.upstream_of)
+        control = control_of_groups(context, target)
+        decisions = decisions_of(control)
+        remaining, moved = without_moved(selected.offsets, decisions, context.upstream_of)
         translated = translate_groups(context, remaining, source, target)
-        outcome = _Target(target, target_groups, dry_run).sync(translated.offsets)
+        notes = CommitNotes(control, decisions, context.control_replication_factor)
+        outcome = _Target(target, target_groups, notes, context.run, dry_run).sync(translated.offsets)
     outcome = replace(outcome, groups=_with_moved(outcome.groups, moved))
     return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
 
@@ -88,7 +93,8 @@ def step_result(synced: GroupOffsetsResult, dry_run: bool) -> StepResult:
     result = columns_of(("group", "state", "synced", "reason"), groups)
     states = Counter(outcome.state for outcome in groups)
     totals = {"groups": len(groups), "states": dict(sorted(states.items())), "synced": sum(outcome.synced for outcome in groups)}
-    return StepResult(result, totals, tuple(_lines(groups, states, dry_run)), synced.errors)
+    undo = [f"`group-offsets --undo '{synced.run}'` takes back what was committed."] if synced.run else []
+    return StepResult(result, totals, (*_lines(groups, states, dry_run), *undo), synced.errors)
 
 
 @dataclass
@@ -103,9 +109,11 @@ class _Wanted:
 class _Target:
     """The target's groups, looked at directly before they are written to."""
 
-    def __init__(self, cluster: Cluster, groups: Groups, dry_run: bool) -> None:
+    def __init__(self, cluster: Cluster, groups: Groups, notes: CommitNotes, run: str, dry_run: bool) -> None:
         self._cluster = cluster
         self._groups = groups
+        self._notes = notes
+        self._run = run
         self._dry_run = dry_run
 
     def sync(self, offsets: Iterable[GroupOffset]) -> GroupOffsetsResult:
@@ -134,29 +142,31 @@ class _Target:
         # The state first: whoever joins and commits after it is found by the look at the offsets, or refused by the broker.
         states = self._groups.listed()
         errors: dict[str, MirrorError] = {}
-        idle = {name: wanted_group for name, wanted_group in wanted.items() if not _unfit(states.get(name))}
+        idle = {name: wanted_group for name, wanted_group in wanted.items() if not unfit(states.get(name))}
         committed = self._groups.committed(idle, errors)
         decided = {
             name: to_commit(wanted_group.positions, {tp: offset.offset for tp, offset in committed[name].items()}, logs)
             for name, wanted_group in idle.items()
             if name in committed
         }
-        refused = self._commit(decided, wanted, errors)
+        refused = self._commit(decided, wanted, committed, errors)
         reports = [errors[name].report() for name in sorted(errors)]
         outcomes = []
         for name, wanted_group in wanted.items():
             if name in errors:
                 outcomes.append(GroupOutcome(name, FAILED, 0, errors[name].message))
             elif name not in decided:
-                outcomes.append(GroupOutcome(name, SKIPPED, 0, _unfit(states.get(name))))
+                outcomes.append(GroupOutcome(name, SKIPPED, 0, unfit(states.get(name))))
             else:
                 outcomes.append(_outcome(name, wanted_group, decided[name], refused.get(name, {})))
                 reports += _reports(name, refused.get(name, {}))
-        return GroupOffsetsResult(tuple(outcomes), tuple(reports))
+        is_noted = any(outcome.synced for outcome in outcomes) and not self._dry_run
+        return GroupOffsetsResult(tuple(outcomes), tuple(reports), self._run if is_noted else "")
 
     def _commit(
-        self, decided: Mapping[str, ToCommit], wanted: Mapping[str, _Wanted], errors: dict[str, MirrorError]
+        self, decided: Mapping[str, ToCommit], wanted: Mapping[str, _Wanted], committed: Offsets, errors: dict[str, MirrorError]
     ) -> dict[str, dict[TopicPartition, str]]:
+        """Commits what is decided, once it is noted what stands there (`committed`)."""
         if self._dry_run:
             return {}
         writes = {
@@ -164,6 +174,7 @@ class _Target:
             for name, commit in decided.items()
             if commit.write
         }
+        self._notes.keep_commits(self._run, committed, writes)
         return self._groups.commit(writes, errors)
 
 
@@ -181,7 +192,7 @@ def _by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicPartit
     return wanted
 
 
-def _unfit(group: Group | None) -> str:
+def unfit(group: Group | None) -> str:
     """Why nothing may be committed for a group that looks like this on the target; empty if it may."""
     if group is None:
         return ""
@@ -191,9 +202,9 @@ def _unfit(group: Group | None) -> str:
 
 
 def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[TopicPartition, str]) -> GroupOutcome:
-    alive = [tp for tp, why in refused.items() if why in _CAME_TO_LIFE]
+    alive = [tp for tp, why in refused.items() if why in CAME_TO_LIFE]
     gone = [*decided.missing, *(tp for tp, why in refused.items() if why == _GONE)]
-    other = [f"{tp}: {why}" for tp, why in refused.items() if why != _GONE and why not in _CAME_TO_LIFE]
+    other = [f"{tp}: {why}" for tp, why in refused.items() if why != _GONE and why not in CAME_TO_LIFE]
     reasons = [
         "it came to life on the target and is left alone" if alive else "",
         f"further on on the target in {_some(decided.ahead)}" if decided.ahead else "",
@@ -210,7 +221,7 @@ def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[Top
 
 def _reports(name: str, refused: Mapping[TopicPartition, str]) -> Iterator[ErrorReport]:
     for tp, why in sorted(refused.items()):
-        if why != _GONE and why not in _CAME_TO_LIFE:
+        if why != _GONE and why not in CAME_TO_LIFE:
             yield GroupOffsetsRefused(name, tp.topic, tp.partition, why).report()
 
 

@@ -9,7 +9,7 @@ from mirror.kafka.groups import Committed, Group
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.filters import DefaultGroupFilter, DefaultTopicFilter
 from mirror.sync.groups.find import KnownGroups, known_groups, select_groups, with_offsets
-from mirror.sync.groups.offsets import _unfit
+from mirror.sync.groups.offsets import unfit
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 REFUSED = AuthorizationRefused("east", "DESCRIBE", "the group hidden")
@@ -77,4 +77,4 @@ def test_an_earlier_list_is_believed_for_a_while_and_only_with_the_same_configur
     ],
 )
 def test_only_a_group_without_members_may_be_committed_for(group, said):
-    assert (said in _unfit(group)) if said else _unfit(group) == ""
+    assert (said in unfit(group)) if said else unfit(group) == ""

@@ -1,4 +1,4 @@
-"""What the control topic notes of one group that moves, what is still to commit, and what a roll back puts back. Pure.
+"""What the control topic notes of one group that moves, what is still to commit, and what an undo puts back. Pure.
 
 The note is written before anything is committed. So of each partition only these positions can stand on the target as long as nobody else
 writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirror.cutover.steps import AFTER, BEFORE
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 
 Positions = Mapping[TopicPartition, Committed]
 
+BEFORE, AFTER = "before", "after"
+"""Names of facts of a group: its positions on the target before the move and after it, `{topic: {partition: offset or null}}`."""
 SOURCE, EARLIER, IS_TAKEN_BACK = "source", "earlier", "is_taken_back"
-"""Names of facts beside BEFORE and AFTER: positions on the source by its own topics, positions that the mirror committed before AFTER, and
+"""Names of facts beside them: positions on the source by its own topics, positions that the mirror committed before AFTER, and
 whether a roll back has dealt with the group."""
 _METADATA, _EPOCH = "_metadata", "_epoch"
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from mirror.cutover.group_move import Positions, is_same
 from mirror.errors import MirrorError
 from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.groups.group_move import Positions, is_same
 
 Wanted = Mapping[str, Mapping[TopicPartition, Committed | None]]
 """Where each group shall stand; None: it shall have no position there."""
