@@ -53,7 +53,7 @@ def test_airflow_takes_what_it_is_told_of_the_provider(distribution: Distributio
     assert get_provider_info()["package-name"] == distribution.metadata["Name"]
 
 
-@pytest.mark.parametrize("extra", ["", "airflow", "spark", "web", "smtp", "all"])
+@pytest.mark.parametrize("extra", ["", "airflow", "spark", "web", "smtp", "msk", "azure", "google", "all"])
 def test_what_the_wheel_asks_for_is_locked_within_its_ranges(distribution: Distribution, extra: str) -> None:
     known = {**locked(), "airflow-kafka-mirror": distribution}
     assert extra in ("", *(distribution.metadata.get_all("Provides-Extra") or ()))

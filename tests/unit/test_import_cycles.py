@@ -11,7 +11,7 @@ from tests.unit.test_imports import LIBRARY
 
 LADDER = (
     *(("former_paths",), ("",), ("errors", "watchdog"), ("offsets",), ("formats",)),
-    *(("decisions", "policy", "translation"), ("config",), ("kafka", "spark")),
+    *(("decisions", "policy", "translation"), ("logins",), ("config",), ("kafka", "spark")),
     *(("sync",), ("plan",), ("copy",), ("audit", "decide", "status"), ("alerts", "backfill", "cutover", "migration"), ("airflow", "cli")),
     ("__main__", "client", "provider", "web"),
 )

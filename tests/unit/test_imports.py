@@ -15,7 +15,7 @@ LIBRARY = ROOT / "include" / "mirror"
 CLIENTS = {"confluent_kafka", "kafka"}
 ENGINES = {Path("copy/confluent"), Path("copy/batches")}
 """What moves a lane's records, each over a client of its own."""
-PURE = ("offsets", "formats", "policy", "translation", "decisions", "config")
+PURE = ("offsets", "formats", "policy", "translation", "decisions", "logins", "config")
 ADAPTERS = {
     *("mirror.kafka", "mirror.spark", "mirror.sync", "mirror.plan", "mirror.copy", "mirror.audit", "mirror.decide", "mirror.status"),
     *("mirror.backfill", "mirror.alerts", "mirror.cutover", "mirror.migration"),
@@ -49,7 +49,7 @@ AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
 """The page runs inside Airflow's api-server; this one module of it knows that."""
 SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"), Path("spark/worker_daemon.py"))
 """The modules that talk to Spark, or are started by it; drivers of spark-submit are in jobs/."""
-BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisions", "kafka")
+BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisions", "logins", "kafka")
 """Rooms that know no flow and no property."""
 AIRFLOW_COMPAT = Path("airflow/compat.py")
 """The one module that uses what Airflow does not call public."""

@@ -12,11 +12,12 @@ from mirror.config.flow import Flow, Role, Side
 from mirror.config.references import has_reference
 from mirror.config.setting import DEFAULT, Setting, is_secret
 from mirror.errors import ConfigurationError
+from mirror.logins.source import PROPERTIES
 
 HIDDEN = "(hidden)"
 _DEFAULT = "default"
 _START = "mirror.start"
-_SECRETS = ("ssl.key.pem", "sasl.username", "sasl.password", "sasl.oauthbearer.client.secret")
+_SECRETS = ("ssl.key.pem", "sasl.username", "sasl.password", "sasl.oauthbearer.client.secret", PROPERTIES)
 
 
 @dataclass(frozen=True)

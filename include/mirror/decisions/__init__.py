@@ -2,5 +2,5 @@
 
 `in_force` lists them, `apply` applies them. `mirror.decide` takes a new one.
 
-`config` and every room above it may import it.
+`logins` and every room above it may import it.
 """

@@ -43,6 +43,26 @@ class AuthenticationFailed(MirrorError):
         self.cluster = cluster
 
 
+class TokenUnavailable(MirrorError):
+    """Raised when there is no token to log in to a cluster with."""
+
+    retriable = True
+    runbook = Runbook(
+        "Whoever gives the tokens for a login did not: the identity provider, a cloud's credentials, or a file.",
+        "No, records are only late.",
+        "Correct what the message names: `<alias>.sasl.*`, the credentials of this host, or the identity provider.",
+        more="Nothing was asked of the cluster.",
+    )
+
+    def __init__(self, cluster: str, reason: str) -> None:
+        super().__init__(
+            f"Cluster '{cluster}': there is no token to log in with: {reason}.",
+            next=f"Check {cluster}.sasl.* and the credentials that it leads to on this host; the next run goes on where the ledger ends.",
+        )
+        self.cluster = cluster
+        self.reason = reason
+
+
 class AuthorizationRefused(MirrorError):
     """Raised when the cluster knows us but does not let us do this."""
 

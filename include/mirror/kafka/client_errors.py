@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.client_log import client_log, keep_secret
 from mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
+from mirror.kafka.tokens import with_tokens
 from mirror.offsets.partition import TopicPartition
 
 _AUTHENTICATION = {
@@ -100,9 +101,10 @@ class ClientErrors:
 
 
 def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more: Any) -> dict[str, Any]:
-    """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself."""
+    """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself. Raises
+    TokenUnavailable."""
     keep_secret(settings)
-    return {"error_cb": complaints, "logger": client_log, **settings, **more}
+    return with_tokens({"error_cb": complaints, "logger": client_log, **settings, **more}, complaints, complaints.cluster)
 
 
 def retry_until(call: Callable[[float], Result], seconds: float, complaints: ClientErrors) -> Result:

@@ -16,7 +16,7 @@ REPEAT_SECONDS = 30.0
 """How soon the same line is said again at the earliest."""
 _MOST_KINDS = 200
 _SHORTEST_SECRET = 4
-_SECRET_NAME = re.compile(r"password|secret|\.pem$|jaas|token(?!\.endpoint)", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"password|passphrase|secret|\.pem$|jaas|token(?!\.endpoint)", re.IGNORECASE)
 _ASSIGNED = re.compile(
     r"((?:password|passphrase|secret|jaas\.config|\btoken)[\w.]*[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE
 )

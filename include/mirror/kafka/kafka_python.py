@@ -1,25 +1,18 @@
 """Client settings as kafka-python takes them: for what librdkafka's client cannot do, which is to leave a group's metadata as it is."""
 
-import base64
-import json
 import logging
 import os
 import ssl
-import time
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from kafka.net.sasl.oauth import AbstractTokenProvider
+from mirror.kafka.tokens import PythonTokens
 
 # It logs each failed connection, and its settings, secrets and all, when it debugs; what matters of it is in our errors.
 _log = logging.getLogger("kafka")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 _log.setLevel(logging.CRITICAL)
-
-_EARLIER_SECONDS = 30.0
 
 
 def python_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,44 +56,8 @@ def _load_identity(context: ssl.SSLContext, pem: str) -> None:
 def _sasl(settings: Mapping[str, Any]) -> dict[str, Any]:
     mechanism = str(settings["sasl.mechanism"])
     if mechanism == "OAUTHBEARER":
-        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": ClientCredentials(settings)}
+        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": PythonTokens(settings)}
     user = str(settings["sasl.username"])
     if mechanism.startswith("SCRAM"):
         user = user.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, which the client leaves to its caller
     return {"sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": str(settings["sasl.password"])}
-
-
-class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
-    """Tokens by client credentials (KIP-768), kept until shortly before they expire."""
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        super().__init__()
-        self._settings = settings
-        self._token, self._until = "", 0.0
-
-    def token(self) -> str:
-        """A token that is valid now. Raises OSError or ValueError if the endpoint gives none."""
-        if time.monotonic() >= self._until:
-            self._token, seconds = self._fetch()
-            self._until = time.monotonic() + max(seconds - _EARLIER_SECONDS, seconds / 2)
-        return self._token
-
-    def extensions(self) -> dict[str, str]:
-        """What is sent along with the token."""
-        pairs = str(self._settings.get("sasl.oauthbearer.extensions", ""))
-        return dict(pair.split("=", 1) for pair in pairs.split(",") if "=" in pair)
-
-    def _fetch(self) -> tuple[str, float]:
-        settings = self._settings
-        form = {"grant_type": "client_credentials"}
-        if settings.get("sasl.oauthbearer.scope"):
-            form["scope"] = settings["sasl.oauthbearer.scope"]
-        login = f"{settings['sasl.oauthbearer.client.id']}:{settings['sasl.oauthbearer.client.secret']}".encode()
-        request = urllib.request.Request(  # noqa: S310 — the user's own setting
-            settings["sasl.oauthbearer.token.endpoint.url"],
-            urllib.parse.urlencode(form).encode(),
-            {"Authorization": f"Basic {base64.b64encode(login).decode()}", "Accept": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-            document = json.load(answer)
-        return str(document["access_token"]), float(document.get("expires_in", 60))

@@ -26,7 +26,7 @@ def custom_class(name: str, named: str, base: type) -> type:
     except Exception as error:
         raise _refused(name, named, f"the Python module '{module_name}' cannot be imported: {type(error).__name__}: {error}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise _refused(name, named, f"is no class that derives from mirror.policy.{base.__name__}")
+        raise _refused(name, named, f"is no class that derives from {_public_name(base)}")
     return loaded
 
 
@@ -53,9 +53,14 @@ def _missing(error: Exception, module_name: str, class_name: str) -> str:
 
 def _how_to(base: type) -> str:
     return (
-        f"Write it as a Python class that derives from mirror.policy.{base.__name__} and takes the flow's properties in its constructor, "
+        f"Write it as a Python class that derives from {_public_name(base)} and takes a dict of properties in its constructor, "
         "put its module on the PYTHONPATH of scheduler and workers, and name it package.module.Class"
     )
+
+
+def _public_name(base: type) -> str:
+    """As users import it: from the package."""
+    return ".".join((*base.__module__.split(".")[:2], base.__name__))
 
 
 def _refused(name: str, named: str, message: str) -> ConfigurationError:

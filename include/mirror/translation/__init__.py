@@ -3,5 +3,5 @@
 `translate` answers exact, early or not at all, never late; `offset_sync_store` is MirrorMaker 2's OffsetSyncStore; `group_rules` says
 which translated offsets become checkpoints.
 
-`config` and every room above it may import it.
+`logins` and every room above it may import it.
 """

@@ -5,8 +5,16 @@ from collections.abc import Mapping
 from mirror.config.catalogue.values import Valid
 from mirror.config.clients.catalogue import ALL, SASL_KEYS, SSL_KEYS, ClientProperty
 
-OAUTH_HANDLERS = tuple(f"org.apache.kafka.common.security.oauthbearer.{part}OAuthBearerLoginCallbackHandler" for part in ("", "secured."))
-OAUTH_RETRIEVERS = tuple(f"org.apache.kafka.common.security.oauthbearer.{part}JwtRetriever" for part in ("Default", "ClientCredentials"))
+_KAFKA = "org.apache.kafka.common.security.oauthbearer."
+_MSK = "software.amazon.msk.auth.iam."
+OAUTH_HANDLERS = tuple(f"{_KAFKA}{part}OAuthBearerLoginCallbackHandler" for part in ("", "secured."))
+OAUTH_RETRIEVERS = tuple(f"{_KAFKA}{part}JwtRetriever" for part in ("Default", "ClientCredentials", "File", "JwtBearer"))
+CLIENT_HANDLERS = (f"{_MSK}IAMClientCallbackHandler", f"{_MSK}IAMOAuthBearerLoginCallbackHandler")
+TOKEN_CLASSES: Mapping[str, str] = {
+    f"{_MSK}IAMOAuthBearerLoginCallbackHandler": "mirror.logins.aws_msk.MskIamTokens",
+    "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler": "mirror.logins.google_cloud.GoogleTokens",
+}
+"""Java's class in sasl.login.callback.handler.class -> ours that does the same."""
 
 _MAPPED = {
     "security.protocol": "security.protocol",
@@ -20,11 +28,13 @@ _MAPPED = {
         "ssl.certificate.pem, ssl.key.pem",
     ),
     "sasl.mechanism": "sasl.mechanism",
-    "sasl.jaas.config": "sasl.username, sasl.password, sasl.oauthbearer.*",
+    "sasl.jaas.config": "sasl.username, sasl.password, sasl.oauthbearer.*, oauth_cb",
+    "sasl.login.callback.handler.class": "oauth_cb",
     "sasl.oauthbearer.token.endpoint.url": "sasl.oauthbearer.token.endpoint.url",
     "sasl.oauthbearer.scope": "sasl.oauthbearer.scope",
     "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
     "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+    **{name: "oauth_cb" for name in SASL_KEYS if name.startswith("sasl.oauthbearer.assertion.")},
 }
 
 NO_JAVA = "a Java class cannot be loaded here; remove it"
@@ -37,9 +47,8 @@ def _refused(name: str, allowed: tuple[str, ...] = ()) -> ClientProperty:
 
 _REFUSED = (
     _refused("ssl.engine.factory.class"),
-    _refused("sasl.client.callback.handler.class"),
+    _refused("sasl.client.callback.handler.class", CLIENT_HANDLERS),
     _refused("sasl.login.class"),
-    _refused("sasl.login.callback.handler.class", OAUTH_HANDLERS),
     _refused("sasl.oauthbearer.jwt.retriever.class", OAUTH_RETRIEVERS),
 )
 
