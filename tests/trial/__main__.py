@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -60,15 +60,16 @@ def finish(site: TrialSite) -> list[str]:
 
 
 def lose_sources(rounds: int, seed: int) -> int:
-    """Plays failovers; 1 if anything was not as the report said."""
+    """Plays failovers, until it is interrupted at the latest; 1 if anything was not as the report said."""
     began = time.monotonic()
     outcomes: list[FailoverOutcome] = []
-    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
+    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
         for outcome in failovers.play(Path(name), rounds, seed):
             outcomes.append(outcome)
             print(failover_results.line(outcome), flush=True)
-    failover_results.append(outcomes, seed, time.monotonic() - began)
-    print(failover_results.table(outcomes))
+    if outcomes:
+        failover_results.append(outcomes, seed, time.monotonic() - began)
+        print(failover_results.table(outcomes))
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
