@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from mirror.config import load
-from mirror.cutover.close_flow import reopen_flow
+from mirror.cutover.close_flow import close_flow, reopen_flow
 from mirror.cutover.run import run_wave
 from mirror.cutover.source_comparison import compare_source
 from mirror.cutover.steps import DONE, FAILOVER, PLANNED, StepOptions
@@ -131,6 +131,9 @@ def test_with_names_kept_the_flows_change_roles_and_the_lost_clusters_topics_are
     failback = make_failback(names_kept=True)
     ways, topic = failback.ways, failback.topic
     assert copied(ways.back) == 0, "no wave returned the topic"
+    reopen_flow(ways.there.flow, "ana", "a mistake")
+    assert {error.code for error in ways.there.copy().errors} == {"UnexplainedTarget"}, "nothing is mixed with what west got since"
+    close_flow(ways.there.flow, "ana", "the mistake is undone")
     there, back = ways.there.pair, ways.back.pair
     ways.there.oracle.delete_topic(failback.east, topic)
     lines = {

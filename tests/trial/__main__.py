@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -135,15 +135,16 @@ class Trial:
 
 
 def lose_sources(rounds: int, seed: int) -> int:
-    """Plays failovers; 1 if anything was not as the report said."""
+    """Plays failovers, until it is interrupted at the latest; 1 if anything was not as the report said."""
     began = time.monotonic()
     outcomes: list[FailoverOutcome] = []
-    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
+    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
         for outcome in failovers.play(Path(name), rounds, seed):
             outcomes.append(outcome)
             print(failover_results.line(outcome), flush=True)
-    failover_results.append(outcomes, seed, time.monotonic() - began)
-    print(failover_results.table(outcomes))
+    if outcomes:
+        failover_results.append(outcomes, seed, time.monotonic() - began)
+        print(failover_results.table(outcomes))
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
