@@ -7,7 +7,7 @@ import pytest
 
 from mirror.cutover.steps import MOVE_GROUPS, OPEN
 from tests.trial.__main__ import finish, own_cutovers, play, trial_site
-from tests.trial.cutovers import KILL, Fault
+from tests.trial.cutovers import KILL, STEPS, Fault
 from tests.trial.site import POLICIES
 
 
@@ -17,6 +17,7 @@ def test_waves_forth_and_back_lose_nothing_and_repeat_nothing(policy: str, tmp_p
     with trial_site(tmp_path, policy) as site, own_cutovers(site) as waves:
         outcomes = list(play(waves, [Fault(KILL, MOVE_GROUPS), Fault(KILL, OPEN)], random.Random(1)))
         assert [outcome.wrong for outcome in outcomes] == [(), ()]
+        assert {*STEPS} - {MOVE_GROUPS, OPEN} <= site.step_seconds.keys(), "a fault comes within the time that its step takes"
         lines = finish(site)
         verdicts = site.verdicts()
     assert all(verdict.records for verdict in verdicts), "every group has read something"

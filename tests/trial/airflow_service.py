@@ -35,22 +35,17 @@ class TrialAirflow:
         self.api = services.api()
 
     def task(self, dag: str, run: str, task: str) -> psutil.Process | None:
-        """The process of a task that runs; None if there is none any more."""
+        """The process of a task that runs; None if there is none any more. Its parent is a worker of the executor, and supervises it."""
         api = self._services.api()  # of this thread
         try:
             pid = next((each["pid"] for each in api.tasks(dag, run) if each["task_id"] == task), None)
         finally:
             api.close()
         with suppress(psutil.NoSuchProcess):
-            return None if pid is None else psutil.Process(pid)
+            process = None if pid is None else psutil.Process(pid)
+            if process is not None and "LocalExecutor" in " ".join(process.parent().cmdline()):
+                return process
         return None
-
-    def kill_supervisor(self, task: psutil.Process) -> None:
-        """SIGKILL for the executor's worker that runs the task. The task goes on; Airflow takes it for dead once its heartbeat is old."""
-        supervisor = task.parent()
-        if supervisor is None or "LocalExecutor" not in " ".join(supervisor.cmdline()):
-            raise RuntimeError(f"the parent of the task's process {task.pid} is no worker of the executor: {supervisor}")
-        supervisor.kill()
 
     def kill_scheduler(self, *, alone: bool) -> None:
         """SIGKILL: alone, so that what it started goes on without it, or with its workers and their tasks, as with a machine."""

@@ -136,7 +136,7 @@ class AirflowCutover:
         if not self._strike.is_task_spared:
             task.kill()
             return "the task"
-        self._airflow.kill_supervisor(task)
+        task.parent().kill()
         return "the supervisor"
 
 

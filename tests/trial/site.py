@@ -80,7 +80,7 @@ class MoverProcess:
                 log.write(line)
                 self.lines.append(line.rstrip("\n"))
                 for watcher in self._watchers:
-                    watcher(line)
+                    watcher(self.lines[-1])
 
 
 @dataclass
