@@ -1,0 +1,71 @@
+"""When a fault of the trial counts as a hit: it has to come while its step runs."""
+
+import random
+import threading
+
+import pytest
+
+from mirror.cutover.steps import CATCH_UP, PREFLIGHT
+from tests.trial import cutovers
+from tests.trial.cutovers import KILL, Cutover, Fault
+from tests.trial.site import DONE, KILLED
+
+
+class Run:
+    """A run of the mover that says these lines, and then waits until it is killed if it is the first one."""
+
+    def __init__(self, lines, waits):
+        self.lines = []
+        self._says, self._waits = lines, waits
+        self._killed = threading.Event()
+
+    def watch(self, watcher):
+        self._watcher = watcher
+
+    def run(self):
+        for line in self._says:
+            self._watcher(line)
+        return KILLED if self._waits and self._killed.wait(60) else DONE
+
+    def kill(self):
+        self._killed.set()
+
+
+class Site:
+    """Applications that nobody has to move."""
+
+    at, other, policy, producers, consumers = "east", "west", "names kept", (), ()
+
+    def __init__(self, lines):
+        self.step_seconds = {}
+        self._lines, self._runs = lines, 0
+
+    def mover(self, _wave, **_request):
+        self._runs += 1
+        return Run(self._lines, waits=self._runs == 1)
+
+    def copy(self): ...
+
+    def end(self, _applications): ...
+
+    def start_producers(self): ...
+
+    def start_consumers(self): ...
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(cutovers, "LIVE_SECONDS", 0)
+
+
+def test_a_kill_while_its_step_runs_is_a_hit_and_the_wave_is_run_again():
+    site = Site(["preflight begins.", "preflight: done.", "catch-up begins."])
+    outcome = Cutover(site, 0, Fault(KILL, CATCH_UP), random.Random(1)).run()
+    assert (outcome.is_hit, outcome.runs, outcome.wrong) == (True, 4, ())
+    assert set(site.step_seconds) == {PREFLIGHT}
+
+
+def test_a_kill_that_comes_after_its_step_is_none():
+    site = Site(["preflight begins.", "preflight: done.", "catch-up begins."])
+    outcome = Cutover(site, 0, Fault(KILL, PREFLIGHT), random.Random(1)).run()
+    assert (outcome.is_hit, outcome.runs) == (False, 4)
