@@ -20,7 +20,7 @@ MAX_BYTES = 600_000
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class UnlistedPartitions:
     """The partitions without room: how many, how many offsets may be missing in them, and since when at the latest nobody knows more."""
 
     partitions: int = 0
@@ -33,57 +33,58 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class KeptMissing:
+class MissingListing:
     """What a record keeps of it."""
 
     partitions: tuple[MissingRecords, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: UnlistedPartitions = UnlistedPartitions()
 
 
 def missing_document(missing: Iterable[MissingRecords], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
     """The columns as JSON takes them: topics with their number of rows, and for each row the partition, its watermark, how many offsets
     behind that may be missing, and which entry of `known` says from where and since when that is known."""
-    rows = sorted(missing, key=lambda each: (not each.offsets, each.source))
-    kept = len(rows)
+    rows = sorted(missing, key=lambda row: (not row.offsets, row.source))
+    count = len(rows)
     while True:
-        document = _columns(rows[:kept], rows[kept:])
+        document = _columns(rows[:count], rows[count:])
         size = len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())
-        if size <= max_bytes or not kept:
+        if size <= max_bytes or not count:
             return document
-        kept = min(kept - 1, kept * max_bytes // size)
+        count = min(count - 1, count * max_bytes // size)
 
 
-def read_missing(document: Mapping[str, Any]) -> KeptMissing:
+def read_missing(document: Mapping[str, Any]) -> MissingListing:
     """The opposite of `missing_document`."""
     topics = [topic for topic, rows in document["topics"] for _ in range(rows)]
-    known = [(_time(end), origin, _time(complete)) for end, origin, complete in document["known"]]
+    sightings = [(_time(end), origin, _time(complete)) for end, origin, complete in document["known"]]
     columns = zip(topics, document["partition"], document["watermark"], document["offsets"], document["known_by"], strict=True)
     partitions = []
     for topic, partition, watermark, offsets, place in columns:
-        end, origin, complete = known[place]
+        end, origin, complete = sightings[place]
         sighting = EndSighting(watermark + offsets, end, origin)
         partitions.append(MissingRecords(TopicPartition(topic, partition), watermark, sighting, complete))
-    left = document["left_out"]
-    return KeptMissing(tuple(partitions), LeftOut(left["partitions"], left["offsets"], _time(left["complete_until"])))
+    unlisted = document["left_out"]
+    rest = UnlistedPartitions(unlisted["partitions"], unlisted["offsets"], _time(unlisted["complete_until"]))
+    return MissingListing(tuple(partitions), rest)
 
 
-def _columns(rows: Sequence[MissingRecords], left: Sequence[MissingRecords]) -> dict[str, Any]:
-    known: dict[tuple[str | None, str, str | None], int] = {}
-    by = [known.setdefault((iso_text(row.end.time), row.end.origin, iso_text(row.complete_until)), len(known)) for row in rows]
+def _columns(rows: Sequence[MissingRecords], unlisted: Sequence[MissingRecords]) -> dict[str, Any]:
+    places: dict[tuple[str | None, str, str | None], int] = {}
+    by = [places.setdefault((iso_text(row.end.time), row.end.origin, iso_text(row.complete_until)), len(places)) for row in rows]
     return {
         "topics": [[topic, sum(1 for _ in of_topic)] for topic, of_topic in groupby(row.source.topic for row in rows)],
         "partition": [row.source.partition for row in rows],
         "watermark": [row.watermark for row in rows],
         "offsets": [row.offsets for row in rows],
         "known_by": by,
-        "known": [list(entry) for entry in known],
-        "left_out": _left_out(left).as_document(),
+        "known": [list(entry) for entry in places],
+        "left_out": _summary(unlisted).as_document(),
     }
 
 
-def _left_out(left: Sequence[MissingRecords]) -> LeftOut:
-    times = [row.complete_until for row in left if row.complete_until is not None]
-    return LeftOut(len(left), sum(row.offsets for row in left), min(times, default=None))
+def _summary(unlisted: Sequence[MissingRecords]) -> UnlistedPartitions:
+    times = [row.complete_until for row in unlisted if row.complete_until is not None]
+    return UnlistedPartitions(len(unlisted), sum(row.offsets for row in unlisted), min(times, default=None))
 
 
 def _time(text: str | None) -> datetime | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from mirror.cutover.missing_document import MISSING, KeptMissing, read_missing
+from mirror.cutover.missing_document import MISSING, MissingListing, read_missing
 from mirror.cutover.missing_page import missing_page
 from mirror.cutover.steps import (
     AUDIT_GATE,
@@ -84,13 +84,13 @@ class WaveReport:
         return tuple(position for group, facts in sorted(self.groups.items()) for position in _positions(group, facts))
 
     @property
-    def missing(self) -> KeptMissing | None:
+    def missing(self) -> MissingListing | None:
         """What may be missing on the target; None of a planned wave, which loses nothing."""
         document = self._facts(PREFLIGHT).get(MISSING)
         return read_missing(document) if isinstance(document, Mapping) else None
 
     @property
-    def known(self) -> Mapping[str, int]:
+    def checkpoint_times(self) -> Mapping[str, int]:
         """Of each group the time of its oldest checkpoint, where the source is lost: what it read since then it reads again."""
         times = {group: _time(facts.get(KNOWN_MS)) for group, facts in sorted(self.groups.items())}
         return {group: time for group, time in times.items() if time is not None}
@@ -128,7 +128,7 @@ class WaveReport:
             "audited_records": self.audited,
             "may_be_missing": _missing_document(self.missing),
             "positions": [vars(position) for position in self.positions],
-            "groups_known_at": {group: time_text(time) for group, time in self.known.items()},
+            "groups_known_at": {group: time_text(time) for group, time in self.checkpoint_times.items()},
             "undo": list(self.undo),
         }
 
@@ -165,7 +165,7 @@ class WaveReport:
             yield f"| {' | '.join(map(str, cells))} | {'unknown' if place.reread is None else f'{place.reread:,}'} |"
         if len(positions) > MAX_ROWS:
             yield f"\n{len(positions) - MAX_ROWS:,} more positions are in the JSON of this report."
-        for group, time in self.known.items():
+        for group, time in self.checkpoint_times.items():
             yield f"\nWhat {_text(group)} read on the source after its checkpoints it reads again; the oldest is of {time_text(time)}."
 
     def _facts(self, step: str) -> Mapping[str, Any]:
@@ -210,10 +210,10 @@ def _places(positions: Any) -> dict[tuple[str, int], int | None]:
     return {(topic, int(number)): place for topic, places in topics.items() for number, place in places.items()}
 
 
-def _missing_document(missing: KeptMissing | None) -> dict[str, Any] | None:
+def _missing_document(missing: MissingListing | None) -> dict[str, Any] | None:
     if missing is None:
         return None
-    return {"partitions": [each.as_document() for each in missing.partitions], "left_out": missing.left_out.as_document()}
+    return {"partitions": [row.as_document() for row in missing.partitions], "left_out": missing.left_out.as_document()}
 
 
 def _time(value: Any) -> int | None:

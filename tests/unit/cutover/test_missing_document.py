@@ -4,7 +4,7 @@ import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
 
-from mirror.cutover.missing_document import MAX_BYTES, MISSING, LeftOut, missing_document, read_missing
+from mirror.cutover.missing_document import MAX_BYTES, MISSING, UnlistedPartitions, missing_document, read_missing
 from mirror.cutover.missing_records import EndSighting, MissingRecords
 from mirror.cutover.steps import DONE, FAILOVER, PREFLIGHT
 from mirror.cutover.wave_record import OPENED, StepNote, WaveRecord, decode_wave, encode_wave
@@ -33,14 +33,14 @@ def test_all_that_is_known_of_a_partition_comes_back_and_partitions_with_losses_
     even, behind = missing("orders", 10, 0), missing("orders", 3, 13, LATER)
     back = kept([even, of_group, unknown, behind])
     assert back.partitions == (behind, of_group, unknown, even)
-    assert back.left_out == LeftOut()
+    assert back.left_out == UnlistedPartitions()
 
 
 def test_the_record_of_a_failover_takes_a_missing_record_in_each_of_20_000_partitions():
     partitions = [missing(f"payments.region-{number // 10:05}.v1", number % 10, 1) for number in range(20_000)]
     back = kept(partitions)
     assert back.partitions == tuple(partitions)
-    assert back.left_out == LeftOut()
+    assert back.left_out == UnlistedPartitions()
 
 
 def test_what_the_record_has_no_room_for_is_counted_and_is_first_what_is_not_known_to_lack_anything():
@@ -62,4 +62,4 @@ def test_no_document_is_larger_than_it_may_be():
     partitions = [missing(f"{'ü' * 100}{number}", 0, 1, AT + timedelta(seconds=number)) for number in range(5_000)]
     document = missing_document(partitions)
     assert len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()) <= MAX_BYTES
-    assert read_missing(missing_document(partitions, 0)).left_out == LeftOut(5_000, 5_000, AT)
+    assert read_missing(missing_document(partitions, 0)).left_out == UnlistedPartitions(5_000, 5_000, AT)
