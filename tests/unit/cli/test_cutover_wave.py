@@ -125,7 +125,7 @@ def test_behind_open_a_run_prints_the_report_and_writes_it(run, answers, stored,
     assert page.read_text() in output
     run(*RUN, "--output", str(data))
     assert json.loads(data.read_text())["positions"] == [
-        {"group": "billing", "topic": "orders", "partition": 0, "before": None, "after": 7}
+        {"group": "billing", "topic": "orders", "partition": 0, "before": None, "after": 7, "reread": 0}
     ]
 
 
