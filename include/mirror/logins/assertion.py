@@ -64,12 +64,12 @@ class Assertion:
 
     def _json(self, path: str) -> dict[str, Any]:
         try:
-            template: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
-            if all(isinstance(template.get(part, {}), dict) for part in ("header", "payload")):
-                return template
-        except (ValueError, AttributeError):
-            pass
-        raise ValueError(f"{PREFIX}template.file is no JSON object with header and payload")
+            template = json.loads(Path(path).read_text("utf-8"))
+        except ValueError:
+            template = None
+        if not (isinstance(template, dict) and all(isinstance(template.get(part, {}), dict) for part in ("header", "payload"))):
+            raise ValueError(f"{PREFIX}template.file is no JSON object with header and payload")
+        return template
 
     def _number(self, name: str, default: int) -> int:
         try:

@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from abc import abstractmethod
 from collections.abc import Mapping
 
 from mirror.logins.assertion import Assertion
@@ -54,8 +55,9 @@ class _Endpoint(TokenProvider):
         expires = now + float(seconds) if seconds else expiry_of_jwt(value) or now + _LIFE_SECONDS
         return LoginToken(value, expires, extensions(self.properties))
 
+    @abstractmethod
     def _form(self) -> dict[str, str]:
-        raise NotImplementedError
+        """What the request says of the grant."""
 
     def _headers(self) -> dict[str, str]:
         return {}

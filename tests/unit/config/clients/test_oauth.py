@@ -1,6 +1,7 @@
 """Which class gives a client's tokens, by the names that Java's users write, and what is refused."""
 
 import json
+import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -75,7 +76,11 @@ def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
     settings = mapped(IAM | {"jaas.config": f"{MSK}IAMLoginModule required;"}).settings | {"bootstrap.servers": "127.0.0.1:1"}
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     settings[PROPERTIES] = json.dumps({"bootstrap.servers": BOOTSTRAP})
-    AdminClient(settings_with(settings, ClientErrors("east", settings)))
+    accepted = settings_with(settings, ClientErrors("east", settings))
+    AdminClient(accepted)
+    value, expires, _principal, _extensions = accepted["oauth_cb"]("")
+    assert value
+    assert expires > time.time()
 
 
 @pytest.mark.parametrize(
