@@ -109,5 +109,5 @@ def test_a_killed_task_interrupts_its_step_for_groups(spark: SparkOfThisProcess,
     step = GroupOperator(flow=flow.name, step="checkpoints")
     step.on_kill()
     spark.meanwhile = step.on_kill
-    assert step._run_on_spark(flow, "checkpoints", ["a", "b"], False).totals["written"] == 2
+    assert step._run_on_spark(flow, "checkpoints", ["a", "b"], False, "a run").totals["written"] == 2
     assert spark.interrupted == 1

@@ -37,7 +37,7 @@ KEPT, MORE, RUNS, UNCHECKED = 50, 30, 10, 3
 @pytest.fixture(scope="module")
 def south(services_directory: Path) -> Iterator[KafkaCluster]:
     """Three brokers of which one can be cut off."""
-    target = KafkaCluster(services_directory / "south", "south", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
+    target = KafkaCluster(services_directory / "deposed-leader", "south", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
     try:
         target.start()
         yield target

@@ -60,6 +60,7 @@ def both_ways(pair: ClusterPair, oracle: Oracle, extra: Mapping[str, str] | None
         f"{opposite}.enabled": "true",
         f"{opposite}.topics": f".*-{pair.mark}",
         f"{opposite}.mirror.lanes": "3",
+        "heartbeats.replication.enabled": "false",  # those of all tests would go round between the clusters that they share
         **({"replication.policy.class": IDENTITY, f"{opposite}.mirror.way.back": "true"} if names_kept else {}),
         **{name.replace("target->source", opposite): value for name, value in (extra or {}).items()},
     }

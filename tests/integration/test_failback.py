@@ -143,6 +143,7 @@ def test_with_names_kept_the_flows_change_roles_and_the_lost_clusters_topics_are
         f"{back.flow}.enabled": "true",
         f"{back.flow}.topics": f".*-{there.mark}",
         f"{back.flow}.mirror.lanes": "3",
+        "heartbeats.replication.enabled": "false",
     }
     configuration = load([there.properties(extra=lines)])
     ways.there.flow, ways.back.flow = configuration.flow(there.flow), configuration.flow(back.flow)

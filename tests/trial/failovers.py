@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mirror.cutover.failover_survey import survey_failover
-from mirror.cutover.missing_document import KeptMissing
+from mirror.cutover.missing_document import MissingListing
 from mirror.cutover.report import WaveReport
 from mirror.cutover.run import stored_waves
 from mirror.cutover.source_comparison import compare_source
@@ -196,7 +196,7 @@ class Failover:
 
     # ------------------------------------------------------------ the verdicts
 
-    def _losses(self, copied: set[Number], missing: KeptMissing | None) -> LossVerdict:
+    def _losses(self, copied: set[Number], missing: MissingListing | None) -> LossVerdict:
         said: dict[int, Said] = {}
         for each in missing.partitions if missing is not None else ():
             until = each.complete_until
