@@ -18,6 +18,7 @@ _COLUMNS = (
     "of them written later",
     "read again",
     "of them early",
+    "hanging transactions",
     "unexplained",
 )
 
@@ -65,6 +66,7 @@ def _row(name: str, outcomes: Sequence[FailoverOutcome]) -> list[str]:
         sum(outcome.losses.later for outcome in outcomes),
         sum(group.again for group in groups),
         sum(group.early for group in groups),
+        sum(outcome.aborted for outcome in outcomes),
         sum(len(outcome.wrong) for outcome in outcomes),
     )
     return [name, *(f"{count:,}" for count in counts)]

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from mirror.config import Flow, load
+from mirror.offsets.partition import TopicPartition
+from services.java import java_command
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
 from tests.trial.applications import Cluster, ConsumerApplication, Library, ProducerApplication
@@ -111,6 +113,12 @@ class FailoverSite:
     def target_cluster(self) -> KafkaCluster:
         """The cluster on which everything goes on."""
         return self.clusters[WEST]
+
+    def abort_transaction(self, tp: TopicPartition, start: int) -> None:
+        """What a finding tells a person to do about a transaction of the returned source that nobody ends."""
+        words = ("abort", "--topic", tp.topic, "--partition", str(tp.partition), "--start-offset", str(start))
+        tool = "org.apache.kafka.tools.TransactionsCommand"
+        subprocess.run(java_command(tool, "--bootstrap-server", self.source_cluster.bootstrap, *words), capture_output=True, check=True)
 
     @cached_property
     def flow(self) -> Flow:

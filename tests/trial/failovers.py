@@ -40,7 +40,8 @@ from tests.trial.site import DONE, IDENTITY, POLICIES, MoverProcess, after, mome
 
 _TRIES = 6
 _LIVE_SECONDS = 1.0
-_COMPARE_SECONDS = 40.0
+_COMPARE_SECONDS, _HANGING_SECONDS = 60.0, 15.0
+"""How long a comparison may have to wait for open transactions, and behind which of them nobody ends one any more."""
 _BUDGETS = (None, 20_000, 60_000)
 _ROUNDS_OF_A_PAIR = 25
 
@@ -61,7 +62,8 @@ class Blow:
 
 @dataclass(frozen=True)
 class FailoverOutcome:
-    """One round. `only_there`: how many records only the returned source had; None if it was not asked."""
+    """One round. `only_there`: how many records only the returned source had; None if it was not asked. `aborted`: how many
+    hanging transactions of that were aborted by hand."""
 
     number: int
     blow: Blow
@@ -71,6 +73,7 @@ class FailoverOutcome:
     runs: int
     seconds: float
     only_there: int | None
+    aborted: int
     wrong: tuple[str, ...]
 
 
@@ -131,6 +134,7 @@ class Failover:
     wrong: list[str] = field(default_factory=list)
     is_hit: bool = False
     runs: int = 0
+    aborted: int = 0
 
     def run(self) -> FailoverOutcome:
         """Loses the source, moves, and judges."""
@@ -162,7 +166,9 @@ class Failover:
         self._check_report(report, places)
         wrong = (*self.wrong, *losses.wrong(), *(text for group in groups for text in group.wrong()))
         seconds = time.monotonic() - began
-        return FailoverOutcome(site.number, self.blow, losses, tuple(groups), self.is_hit, self.runs, seconds, only_there, wrong)
+        return FailoverOutcome(
+            site.number, self.blow, losses, tuple(groups), self.is_hit, self.runs, seconds, only_there, self.aborted, wrong
+        )
 
     # ------------------------------------------------------------ the wave
 
@@ -240,12 +246,17 @@ class Failover:
         except FlowClosed:
             pass
         directory = site.directory / "export"
-        deadline = time.monotonic() + _COMPARE_SECONDS
+        began = time.monotonic()
         while True:
             result = compare_source(site.flow, (site.topic,), directory)
             codes = {finding.code for finding in result.findings if finding.kind == "stop"}
-            if codes != {"open-transaction"} or time.monotonic() > deadline:
+            waited = time.monotonic() - began
+            if codes != {"open-transaction"} or waited > _COMPARE_SECONDS:
                 break
+            if waited > _HANGING_SECONDS:
+                for compared in (each for each in result.partitions if each.open_until is not None):
+                    site.abort_transaction(compared.source, compared.only_end)
+                    self.aborted += 1
             time.sleep(0.5)
         if codes:
             self.wrong.append(f"the comparison stopped: {' | '.join(str(each) for each in result.findings if each.kind == 'stop')}")

@@ -9,7 +9,7 @@ source   ──────────── watermark ───── end  sou
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mirror.cutover.findings import Finding, information, stop, warning
+from mirror.cutover.findings import Finding, information, stop, transaction_commands, warning
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 
@@ -139,8 +139,11 @@ def comparison_findings(comparisons: Iterable[PartitionComparison]) -> Iterator[
             yield warning("only-on-source", said, "Export them with --export DIR before anything else is done there.", topic=topic)
         if compared.open_until is not None:
             said = f"{compared.source}: a transaction is open from offset {compared.only_end:,} on, to {compared.open_until:,} at least."
-            step = "Wait until its coordinator has ended it (transaction.timeout.ms of its producer), and compare once more."
-            yield stop("open-transaction", said, step, topic=topic)
+            # Brokers that were killed have been seen to end a transaction for the coordinator before they knew the partition's leader: then
+            # nobody ever writes its marker.
+            wait = "Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open behind that, "
+            commands = transaction_commands(compared.source, compared.only_end)
+            yield stop("open-transaction", said, wait, *commands, ". Then compare once more.", topic=topic)
     if same:
         yield information("same", f"{same} partitions end on the source where they were copied to.")
 

@@ -7,17 +7,15 @@ nobody's address, and of a producer without an id nothing at all.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mirror.cutover.findings import Finding, information, some, stop
+from mirror.cutover.findings import Finding, information, some, stop, transaction_commands
 from mirror.cutover.quiet_period import QuietPeriod
 from mirror.cutover.steps import BY_ACL
 from mirror.cutover.writers import Writers
-from mirror.errors.next_step import Command
 from mirror.kafka.model import ActiveProducer
 from mirror.offsets.partition import TopicPartition
 
 Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
 
-_TOOL = "kafka-transactions.sh --bootstrap-server <source>"
 _ADDRESSES = "Kafka tells no producer's address: the brokers' request log, or their connection metrics by client id, does."
 
 
@@ -79,13 +77,10 @@ def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
     names = some([f"producer id {producer.producer_id} with epoch {producer.epoch}" for producer in producers])
     who = owner.text if owner is not None and owner.text else names
     age = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
-    place = f"--topic {tp.topic} --partition {tp.partition}"
     return stop(
         "open-transaction",
         f"{tp}: a transaction is open from offset {start} on{age}{f': {who}' if who else ''}.",
-        "Let its producer commit or abort it, which a DENY of WRITE does not hinder. If the producer is gone, look at it with: ",
-        Command(f"{_TOOL} find-hanging {place}"),
-        ", and end it with: ",
-        Command(f"{_TOOL} abort {place} --start-offset {start}"),
+        "Let its producer commit or abort it, which a DENY of WRITE does not hinder. If the producer is gone, ",
+        *transaction_commands(tp, start),
         topic=tp.topic,
     )

@@ -6,7 +6,8 @@ from typing import Any
 
 from mirror.cutover.wave import Wave, WaveTopics
 from mirror.errors import ErrorReport
-from mirror.errors.next_step import NOTHING, NextStep, Part, of_the_flow
+from mirror.errors.next_step import NOTHING, Command, NextStep, Part, of_the_flow
+from mirror.offsets.partition import TopicPartition
 
 STOP, WARNING, INFORMATION = "stop", "warning", "information"
 """A stop keeps the wave from moving. A warning names what a person does before or during the move, or loses by it. The rest informs."""
@@ -54,6 +55,13 @@ def warning(code: str, message: str, *next: Part, topic: str | None = None, grou
 def information(code: str, message: str, *, topic: str | None = None, group: str | None = None) -> Finding:
     """A finding that asks for nothing."""
     return Finding(INFORMATION, code, message, NOTHING, topic, None, group)
+
+
+def transaction_commands(tp: TopicPartition, start: int) -> tuple[Part, ...]:
+    """How a person looks at a transaction of the source that nobody ends, and ends it; `start` is its first offset."""
+    tool, place = "kafka-transactions.sh --bootstrap-server <source>", f"--topic {tp.topic} --partition {tp.partition}"
+    look, abort = Command(f"{tool} find-hanging {place}"), Command(f"{tool} abort {place} --start-offset {start}")
+    return "look at it with: ", look, ", and end it with: ", abort
 
 
 def of_error(error: ErrorReport, kind: str = STOP) -> Finding:

@@ -49,6 +49,13 @@ def test_an_open_transaction_behind_what_can_be_read_stops():
     ]
 
 
+def test_an_open_transaction_that_nobody_ends_is_named_with_the_command_that_aborts_it():
+    *_, finding = comparison_findings([compared(log=replace(LOG, readable_end=110, end=115))])
+    place = f"--topic {finding.topic} --partition"
+    assert f"abort {place} " in str(finding)
+    assert "--start-offset 110" in str(finding)
+
+
 def test_what_was_never_copied_is_the_sources_alone_and_what_is_gone_is_named():
     new = compared(record=None, log=replace(LOG, log_start=5))
     assert (new.state, new.only_start, new.only_end) == (NEW, 5, 100)
