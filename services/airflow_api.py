@@ -75,7 +75,7 @@ class AirflowApi:
         """Ends a run that goes on, as a person does who marks it failed."""
         self.call("PATCH", f"dags/{dag}/dagRuns/{quote(run)}", json={"state": "failed"})
 
-    def wait_for_run(self, dag: str, run: str, timeout: float = 200) -> dict[str, Any]:
+    def wait_for_run(self, dag: str, run: str, timeout: float = 600) -> dict[str, Any]:
         """The run when it has ended (success or failed); raises when it has not in time, with the states of its tasks."""
         deadline = time.monotonic() + timeout
         while True:

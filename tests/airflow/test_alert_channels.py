@@ -228,3 +228,85 @@ def test_what_asks_nobody_for_anything_is_mailed_and_pages_nobody(connect: Calla
     channel(connect("smtp", **mail_fields(mail))).send(info, cleared=False)
     assert len(mail.wait(lambda found: len(found) > mails, 5)) == mails + 1
     assert web.posted == []
+
+
+# ---------------------------------------------------------------- notifiers by their class
+
+NOTIFIER = """
+from airflow.sdk import BaseNotifier
+
+class Pager(BaseNotifier):
+    template_fields = ("text",)
+    sent = []
+
+    def __init__(self, text="{{ alert.text }}", level=1):
+        super().__init__()
+        self.text, self.level = text, level
+
+    def notify(self, context):
+        if self.level > 5:
+            raise RuntimeError("the token is verysecret")
+        self.sent.append((self.text, self.level, context["alert"]["cleared"]))
+
+class NoNotifier:
+    pass
+"""
+
+
+@pytest.fixture
+def pager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, airflow_home: Path) -> Iterator[Callable[[str], list[Any]]]:
+    """Configures notifiers for the flow, and gives what the class of the tests was asked to send."""
+    (tmp_path / "pagers_of_the_test.py").write_text(NOTIFIER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def configure(notifiers: str) -> list[Any]:
+        file = tmp_path / "mm2.properties"
+        clusters = "clusters = east, west\neast.bootstrap.servers = 127.0.0.1:1\nwest.bootstrap.servers = 127.0.0.1:1\n"
+        file.write_text(f"{clusters}east->west.enabled = true\nmirror.alert.notifiers = {notifiers}\n")
+        monkeypatch.setenv("MIRROR_CONFIG", str(file))
+        import pagers_of_the_test
+
+        pagers_of_the_test.Pager.sent.clear()
+        sent: list[Any] = pagers_of_the_test.Pager.sent
+        return sent
+
+    yield configure
+    import sys
+
+    sys.modules.pop("pagers_of_the_test", None)
+
+
+def send_all(alert: Alert, cleared: bool = False) -> dict[str, Any]:
+    import mirror.airflow  # noqa: F401 — tells the alerts how to open channels
+    from mirror.alerts.channels import connections_of, send_by
+    from mirror.config import load
+
+    return send_by(connections_of(load().flow(alert.flow)), alert, cleared)
+
+
+def test_a_notifier_renders_its_templates_with_the_alert_and_its_text_is_no_template(pager: Any) -> None:
+    sent = pager('pagers_of_the_test.Pager(level=2), pagers_of_the_test.Pager(text="{{ alert.kind }} of {{ alert.topic }}")')
+    assert send_all(ALERT) == {}
+    assert send_all(ALERT, cleared=True) == {}
+    assert sent[1] == ("SourceGap of orders", 1, False)
+    assert [cleared for _, _, cleared in sent] == [False, False, True, True]
+    assert "{{ 7 * 6 }}" in sent[0][0]
+    assert "Source gap: orders-3" in sent[0][0]
+
+
+@pytest.mark.parametrize(
+    ("notifiers", "code", "said"),
+    [
+        ("pagers_of_the_test.Missing", "AlertNotifierUnusable", "cannot be imported"),
+        ("no_such_package.Pager", "AlertNotifierUnusable", "cannot be imported"),
+        ("pagers_of_the_test.NoNotifier", "AlertNotifierUnusable", "BaseNotifier"),
+        ('pagers_of_the_test.Pager(colour="red")', "AlertNotifierUnusable", "colour"),
+        ("pagers_of_the_test.Pager(level=9)", "NotificationFailed", "RuntimeError"),
+    ],
+)
+def test_a_notifier_that_cannot_be_used_is_named_without_its_secrets(pager: Any, notifiers: str, code: str, said: str) -> None:
+    pager(notifiers)
+    [error] = send_all(ALERT).values()
+    assert error.report().code == code
+    assert said in str(error)
+    assert "verysecret" not in str(error)

@@ -1,4 +1,4 @@
-"""Channels for alerts, made of Airflow's connections: mail by Airflow's SmtpNotifier, and web services."""
+"""Channels for alerts, made of Airflow's connections: mail by Airflow's SmtpNotifier, and web services; and those over notifiers."""
 
 import html
 import json
@@ -11,6 +11,7 @@ from mirror.alerts.channels import Channel
 from mirror.alerts.model import Alert
 from mirror.alerts.payloads import FORMATS, text_of, title_of
 from mirror.alerts.webhook import SECONDS, Webhook
+from mirror.config.notifiers import is_notifier
 from mirror.errors import AlertConnectionUnusable, NotificationFailed
 
 FORMAT_OF_TYPE = {"slackwebhook": "slack", "pagerduty": "pagerduty", "pagerduty_events": "pagerduty"}
@@ -22,7 +23,11 @@ _SMTP = "smtp"
 
 
 def channel(connection: str) -> Channel:
-    """The channel of an Airflow connection. Raises AlertConnectionUnusable with the reason."""
+    """The channel of an Airflow connection, or of a notifier by its name. Raises AlertConnectionUnusable with the reason."""
+    if is_notifier(connection):
+        from mirror.airflow.notifier_channel import NotifierChannel
+
+        return NotifierChannel(connection)
     airflow_connection, extra = _read(connection)
     return _mail(connection, extra) if airflow_connection.conn_type == _SMTP else _webhook(connection, airflow_connection, extra)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mirror.alerts.model import Alert
+from mirror.config.notifiers import parse_notifiers
 from mirror.errors import AlertConnectionUnusable, MirrorError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Channel(Protocol):
 
 
 Opener = Callable[[str], Channel]
-"""A channel by the id of an Airflow connection. Raises AlertConnectionUnusable."""
+"""A channel by the id of an Airflow connection, or by the name of a notifier. Raises AlertConnectionUnusable."""
 
 _opener: list[Opener] = []
 
@@ -42,8 +43,9 @@ def channel(connection: str) -> Channel:
 
 
 def connections_of(flow: "Flow") -> tuple[str, ...]:
-    """The connections by which alerts of the flow are sent."""
-    return tuple(flow.value("mirror.alert.connections"))
+    """The connections by which alerts of the flow are sent, and the names of notifiers."""
+    notifiers = parse_notifiers(flow.value("mirror.alert.notifiers"))
+    return (*flow.value("mirror.alert.connections"), *(notifier.name for notifier in notifiers))
 
 
 def send(flow: "Flow", alert: Alert, cleared: bool = False) -> None:

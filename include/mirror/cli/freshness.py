@@ -18,7 +18,9 @@ _SHOWN = 10
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
     command.add_argument(
-        "--test-alert", action="store_true", help="send a test, and that it is over, by each connection of mirror.alert.connections"
+        "--test-alert",
+        action="store_true",
+        help="send a test, and that it is over, by each of mirror.alert.connections and mirror.alert.notifiers",
     )
 
 
@@ -52,7 +54,10 @@ def _tested(flow: Flow) -> Answer:
 
     connections = connections_of(flow)
     if not connections:
-        raise UsageError(f"{flow.name} sends alerts to nobody.", next="Set mirror.alert.connections to the ids of Airflow connections.")
+        raise UsageError(
+            f"{flow.name} sends alerts to nobody.",
+            next="Set mirror.alert.connections or mirror.alert.notifiers.",
+        )
     alert = test_alert(flow.name)
     failed: dict[str, MirrorError] = send_by(connections, alert)
     failed |= send_by([connection for connection in connections if connection not in failed], alert, cleared=True)

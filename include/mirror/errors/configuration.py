@@ -104,6 +104,24 @@ class AlertConnectionUnusable(MirrorError):
         self.connection = connection
 
 
+class AlertNotifierUnusable(MirrorError):
+    """Raised when a notifier cannot be used to send alerts: its class is not there, or does not take its arguments."""
+
+    runbook = Runbook(
+        "A class of `mirror.alert.notifiers` cannot be imported, is no notifier, or does not take the arguments that stand there.",
+        "No. The alerts are kept until it is mended.",
+        "Correct `mirror.alert.notifiers`, or install the package of the class where Airflow's tasks run.",
+    )
+
+    def __init__(self, notifier: str, reason: str) -> None:
+        super().__init__(
+            f"Alerts cannot be sent by the {notifier}: {reason}. The alerts are kept.",
+            next="Correct mirror.alert.notifiers, or install the package of the class where tasks run; the next freshness run sends "
+            "what is kept.",
+        )
+        self.notifier = notifier
+
+
 class NotificationFailed(MirrorError):
     """Raised when a mail server or a web service did not take an alert."""
 

@@ -1,7 +1,8 @@
 """Every metric that there is: its name, what it says, its labels beside `source` and `target`.
 
 Names that begin with `kafka_connect_mirror_` are those that Strimzi's configuration of the JMX exporter gives MirrorMaker 2's metrics. They
-stand here only where they mean the same in a mirror that copies in batches.
+stand here only where they mean the same in a mirror that copies in batches. Names that begin with `kafka_connect_plugins_` are those that
+the JMX exporter gives the same metrics by KIP-1280 without any rule. `metric.names.formats` says which of both a flow has.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,11 @@ from typing import Literal
 
 FLOW_LABELS = ("source", "target")
 _SOURCE_CONNECTOR = "kafka_connect_mirror_mirrorsourceconnector_"
+_PLUGINS = "kafka_connect_plugins_"
+LEGACY, NEW = "legacy", "new"
+"""The words of `metric.names.formats`."""
+SOURCE_CONNECTOR = "MirrorSourceConnector"
+"""The label `connector`: the name that MirrorMaker 2 gives its source connector in a cluster of its own."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +36,33 @@ _LIMIT = "; the property of this name, or its default for the flow; +Inf: any"
 
 _TOPIC, _PARTITION = ("topic",), ("topic", "partition")
 
-RECORD_COUNT = Metric(
-    f"{_SOURCE_CONNECTOR}record_count", "Records copied of a partition since it is mirrored; topic is the remote one", _PARTITION
-)
-BYTE_COUNT = Metric(
-    f"{_SOURCE_CONNECTOR}byte_count", "Bytes of keys, values and headers copied of a partition since it is mirrored", _PARTITION
-)
-RECORD_RATE = Metric(f"{_SOURCE_CONNECTOR}record_rate", "Records copied a second, over the last minutes", _PARTITION)
-BYTE_RATE = Metric(f"{_SOURCE_CONNECTOR}byte_rate", "Bytes of keys, values and headers copied a second, over the last minutes", _PARTITION)
-RECORD_AGE = Metric(f"{_SOURCE_CONNECTOR}record_age_ms", "How old the last copied record was when it was read from the source", _PARTITION)
-REPLICATION_LATENCY = Metric(
-    f"{_SOURCE_CONNECTOR}replication_latency_ms", "How old the last copied record was when the target had acknowledged it", _PARTITION
-)
+
+@dataclass(frozen=True)
+class SourceMetrics:
+    """MirrorMaker 2's metrics of a partition under the names of one format."""
+
+    record_count: Metric
+    byte_count: Metric
+    record_rate: Metric
+    byte_rate: Metric
+    record_age: Metric
+    replication_latency: Metric
+
+
+def _source_metrics(prefix: str, labels: tuple[str, ...]) -> SourceMetrics:
+    return SourceMetrics(
+        Metric(f"{prefix}record_count", "Records copied of a partition since it is mirrored; topic is the remote one", labels),
+        Metric(f"{prefix}byte_count", "Bytes of keys, values and headers copied of a partition since it is mirrored", labels),
+        Metric(f"{prefix}record_rate", "Records copied a second, over the last minutes", labels),
+        Metric(f"{prefix}byte_rate", "Bytes of keys, values and headers copied a second, over the last minutes", labels),
+        Metric(f"{prefix}record_age_ms", "How old the last copied record was when it was read from the source", labels),
+        Metric(f"{prefix}replication_latency_ms", "How old the last copied record was when the target had acknowledged it", labels),
+    )
+
+
+LEGACY_SOURCE = _source_metrics(_SOURCE_CONNECTOR, _PARTITION)
+NEW_SOURCE = _source_metrics(_PLUGINS, ("connector", "task", *_PARTITION))
+"""KIP-1280; `task` is the lane that copies the partition."""
 
 LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet, where that is known: at most so many records")
 LAG_SECONDS = Metric("mirror_lag_seconds", "Age of the oldest record that is not copied yet; 0: nothing is missing")
@@ -104,7 +125,11 @@ SNAPSHOT_SECONDS = Metric("mirror_snapshot_duration_seconds", "How long it took 
 CONFIGURATION_ERRORS = Metric("mirror_configuration_errors", "Configuration files that cannot be read; this one has no source and target")
 LEFT_OUT = Metric("mirror_series_left_out", "Partitions, topics or groups without series of their own: more than allowed", ("kind",))
 
-METRICS: tuple[Metric, ...] = tuple(metric for metric in list(vars().values()) if isinstance(metric, Metric))
+METRICS: tuple[Metric, ...] = (
+    *vars(LEGACY_SOURCE).values(),
+    *vars(NEW_SOURCE).values(),
+    *(metric for metric in list(vars().values()) if isinstance(metric, Metric)),
+)
 """All of them, in this order."""
 
 

@@ -12,6 +12,7 @@ from fastapi import HTTPException
 from mirror.alerts.limits import Limits, limits_of
 from mirror.config import Flow
 from mirror.errors import ConfigurationError
+from mirror.web.metric_names import LEGACY
 
 TOKEN_VARIABLE = "MIRROR_METRICS_TOKEN"  # noqa: S105 — the name of it
 _REREAD_SECONDS = 60.0
@@ -31,6 +32,8 @@ class MetricSettings:
     own."""
 
     series_max: int = 0
+    formats: tuple[str, ...] = (LEGACY,)
+    """Under which names MirrorMaker 2's metrics stand: `metric.names.formats`."""
     limits: Limits | None = None
     """None for a flow with an invalid configuration."""
 
@@ -71,7 +74,9 @@ class MetricAccess:
         digests, settings = {}, {}
         for flow in self._flows():
             try:
-                settings[flow.name] = MetricSettings(int(flow.value("mirror.metrics.series.max")), limits_of(flow))
+                settings[flow.name] = MetricSettings(
+                    int(flow.value("mirror.metrics.series.max")), tuple(flow.value("metric.names.formats")), limits_of(flow)
+                )
                 digest = _digest(flow.value("mirror.metrics.token"))
             except ConfigurationError as error:
                 log.warning("The metrics of %s open with no token of its own: %s", flow.name, error)

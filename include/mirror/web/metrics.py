@@ -20,7 +20,7 @@ from mirror.status.snapshot_builder import GROUPS_SHARE
 from mirror.status.status import INTENDED, PROGRESSING, PartitionStatus
 from mirror.status.throughput import Throughput
 from mirror.web import metric_names as names
-from mirror.web.metric_names import FLOW_LABELS, METRICS, Metric
+from mirror.web.metric_names import FLOW_LABELS, METRICS, Metric, SourceMetrics
 from mirror.web.metric_settings import MetricAccess, MetricSettings
 from mirror.web.state import TOO_OLD_SECONDS
 
@@ -141,12 +141,19 @@ class _Rendering:
             status, ours = partition.status, (partition.topic, str(partition.partition))
             self._lag(status.lag, status.oldest_seconds, None, (names.PARTITION_LAG, names.PARTITION_LAG_SECONDS), *ours)
             theirs = (partition.remote, str(partition.partition))
-            self._set(names.RECORD_COUNT, status.records, *theirs)
-            self._set(names.BYTE_COUNT, status.bytes, *theirs)
-            self._rates(partition.throughput, (names.RECORD_RATE, names.BYTE_RATE), *theirs)
-            if partition.last is not None:
-                self._set(names.RECORD_AGE, partition.last.read - partition.last.timestamp, *theirs)
-                self._set(names.REPLICATION_LATENCY, partition.last.acknowledged - partition.last.timestamp, *theirs)
+            if names.LEGACY in self._settings.formats:
+                self._source(names.LEGACY_SOURCE, partition, *theirs)
+            if names.NEW in self._settings.formats:
+                self._source(names.NEW_SOURCE, partition, names.SOURCE_CONNECTOR, str(partition.lane), *theirs)
+
+    def _source(self, metrics: SourceMetrics, partition: PartitionSnapshot, *labels: str) -> None:
+        """MirrorMaker 2's metrics of a partition."""
+        self._set(metrics.record_count, partition.status.records, *labels)
+        self._set(metrics.byte_count, partition.status.bytes, *labels)
+        self._rates(partition.throughput, (metrics.record_rate, metrics.byte_rate), *labels)
+        if partition.last is not None:
+            self._set(metrics.record_age, partition.last.read - partition.last.timestamp, *labels)
+            self._set(metrics.replication_latency, partition.last.acknowledged - partition.last.timestamp, *labels)
 
     def _groups(self) -> None:
         groups = self._snapshot.groups

@@ -100,6 +100,27 @@ def test_what_means_the_same_has_the_names_and_labels_of_strimzi():
     assert {name: value(f"kafka_connect_mirror_mirrorsourceconnector_{name}", **ours) for name in names} == names
 
 
+NEW = {"connector": "MirrorSourceConnector", "task": "0", "topic": "east.orders", "partition": "0"}
+
+
+@pytest.mark.parametrize(
+    ("formats", "legacy", "new"),
+    [(("legacy",), 60, None), (("new",), None, 60), (("legacy", "new"), 60, 60)],
+    ids=["legacy", "new", "both"],
+)
+def test_metric_names_formats_says_under_which_names_they_stand(formats, legacy, new):
+    value = samples(flow(**BUSY), flows=(MadeUpFlow(values={"metric.names.formats": formats}),))
+    assert value("kafka_connect_mirror_mirrorsourceconnector_record_count", topic="east.orders", partition="0") == legacy
+    assert value("kafka_connect_plugins_record_count", **NEW) == new
+
+
+def test_the_new_names_have_the_same_values():
+    value = samples(flow(**BUSY), flows=(MadeUpFlow(values={"metric.names.formats": ("legacy", "new")}),))
+    for name in ("record_count", "byte_count", "record_rate", "byte_rate", "record_age_ms", "replication_latency_ms"):
+        old = value(f"kafka_connect_mirror_mirrorsourceconnector_{name}", topic="east.orders", partition="0")
+        assert old == value(f"kafka_connect_plugins_{name}", **NEW) is not None
+
+
 def test_what_is_not_known_is_absent_and_never_zero():
     empty = topic_of("orders", partition(0, lag=0))
     empty = replace(empty, lag=None, partitions=(PartitionSnapshot(PartitionStatus("orders", 0, "unknown"), "east.orders", 0),))
@@ -212,7 +233,8 @@ def test_both_formats_are_read_by_prometheus_own_parsers_and_say_the_same():
 def test_every_metric_is_in_the_list_with_its_type_and_its_labels():
     text = scrape(
         MadeUpCache(
-            flow(**BUSY, topics=(topic_of("o", replace(partition(0, "o", written=Writer("", "h", "", now())), last=LastRecord(1, 2, 3))),))
+            flow(**BUSY, topics=(topic_of("o", replace(partition(0, "o", written=Writer("", "h", "", now())), last=LastRecord(1, 2, 3))),)),
+            flows=(MadeUpFlow(values={"metric.names.formats": ("legacy", "new")}),),
         )
     ).text
     families = {family.name: family for family in parser.text_string_to_metric_families(text)}

@@ -1,7 +1,8 @@
 """When people on call are told, and how: `mirror.deadline.*` and `mirror.alert.*`."""
 
 from mirror.config.catalogue.property import Property
-from mirror.config.catalogue.values import between
+from mirror.config.catalogue.values import Valid, between
+from mirror.config.notifiers import check_notifiers
 
 GROUP = "mirror"
 _OF_COPY = "By default three copy intervals, and 900 at least. -1: never an alert."
@@ -72,6 +73,14 @@ ALERTS = (
         (),
         "The Airflow connections by which alerts are sent; empty: they are shown and not sent.",
         GROUP,
+    ),
+    Property(
+        "mirror.alert.notifiers",
+        "STRING",
+        "",
+        "Airflow notifiers by which alerts are sent too: import paths of classes, with keyword arguments where they take some.",
+        GROUP,
+        Valid("import paths of classes", check_notifiers),
     ),
     Property(
         "mirror.alert.lasting.seconds",

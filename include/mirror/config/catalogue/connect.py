@@ -1,7 +1,7 @@
 """The properties of the Connect framework: read and checked, so that a file of MirrorMaker 2 stays valid; most mean nothing in batch."""
 
 from mirror.config.catalogue.property import Property
-from mirror.config.catalogue.values import Type, Valid, any_case, between, one_of
+from mirror.config.catalogue.values import Type, Valid, any_case, between, one_of, some_of
 
 GROUP = "Kafka Connect"
 _BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -61,8 +61,13 @@ CONNECT = (
         "Java classes that report metrics.",
         "no Java metrics exist",
     ),
-    _ignored(
-        "metric.names.formats", "LIST", ("legacy",), "The names of the Java metrics.", "no Java metrics exist", one_of("legacy", "new")
+    Property(
+        "metric.names.formats",
+        "LIST",
+        ("legacy",),
+        "Under which names the status page's metrics have those of MirrorMaker 2 (KIP-1280): legacy, new, or both.",
+        GROUP,
+        some_of("legacy", "new"),
     ),
     *(
         _ignored(name, "STRING", None, "The version of a Connect plugin.", _NO_PLUGINS)

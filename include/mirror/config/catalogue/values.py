@@ -91,6 +91,13 @@ def one_of(*words: str) -> Valid:
     return Valid(text, check, words=words)
 
 
+def some_of(*words: str) -> Valid:
+    """A list of these words, exactly; at least one."""
+    each = one_of(*words)
+    text = f"{each.text}, or several"
+    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it has to be {text}", words=words)
+
+
 def any_case(*words: str) -> Valid:
     """One of these words, in any case."""
     text = " or ".join(words)
