@@ -41,7 +41,9 @@ class ClusterPair:
         return f"{self.source}.{topic}"
 
     def properties(self, topics: str | None = None, extra: Mapping[str, str] | None = None, *, file: str = "mm2.properties") -> Path:
-        """Writes the file and gives its path. In `extra`, `source->target`, `source.` and `target.` stand for the aliases."""
+        """Writes the file and gives its path. In `extra`, `source->target`, `source.` and `target.` stand for the aliases. A cluster that
+        has an Airflow connection there gets no addresses."""
+        more = {self._named(name): value for name, value in (extra or {}).items()}
         lines = {
             "clusters": f"{self.source}, {self.target}",
             f"{self.source}.bootstrap.servers": self.source_bootstrap,
@@ -49,8 +51,11 @@ class ClusterPair:
             f"{self.flow}.enabled": "true",
             f"{self.flow}.topics": topics or f".*-{self.mark}",
             **_ONE_BROKER,
-            **{self._named(name): value for name, value in (extra or {}).items()},
+            **more,
         }
+        for alias in (self.source, self.target):
+            if f"{alias}.connection" in more:
+                del lines[f"{alias}.bootstrap.servers"]
         path = self.directory / file
         path.write_text("".join(f"{name} = {_escaped(value)}\n" for name, value in lines.items()))
         return path

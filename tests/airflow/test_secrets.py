@@ -1,5 +1,6 @@
 """Where a secret must not stand: XCom and all else of Airflow's database, the log, command lines, the job's files."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,6 +77,38 @@ def connection(airflow_home: Path) -> Iterator[str]:
         session.query(Connection).filter(Connection.conn_id == "kafka_east").delete()
 
 
+def by_references(source: KafkaCluster, connection: str, tmp_path: Path) -> dict[str, str]:
+    """The source's settings in the file, with passwords out of a file and of single fields of the connection."""
+    (tmp_path / "secrets.properties").write_text(f"password={SECRET}\n")
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    return {
+        "source.bootstrap.servers": source.secure_bootstrap,
+        "source.security.protocol": "SASL_PLAINTEXT",
+        "source.sasl.mechanism": "PLAIN",
+        "source.consumer.sasl.jaas.config": f'{login} username="${{conn:{connection}:login}}" password="${{conn:{connection}:password}}";',
+        "source.sasl.jaas.config": f'{login} username="mirror" password="${{file:{tmp_path}/secrets.properties:password}}";',
+    }
+
+
+def by_the_whole_connection(source: KafkaCluster, connection: str, tmp_path: Path) -> dict[str, str]:
+    """The source's settings in the connection's extra, by librdkafka's names."""
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+
+    extra = {
+        "bootstrap.servers": source.secure_bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "reader",
+        "sasl.password": OTHER_SECRET,
+        "group.id": "of-somebody",
+    }
+    with create_session() as session:
+        session.query(Connection).filter(Connection.conn_id == connection).one().set_extra(json.dumps(extra))
+    return {"source.connection": connection}
+
+
+@pytest.mark.parametrize("settings", [by_references, by_the_whole_connection], ids=["references", "a connection for the cluster"])
 def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_the_dag_uses_them(
     make_cluster: Callable[..., KafkaCluster],
     west: KafkaCluster,
@@ -88,6 +121,7 @@ def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_th
     monkeypatch: pytest.MonkeyPatch,
     task_log: TaskLog,
     capfd: pytest.CaptureFixture[str],
+    settings: Callable[[KafkaCluster, str, Path], dict[str, str]],
 ) -> None:
     source = make_cluster("east", users={"mirror": SECRET, "reader": OTHER_SECRET})
     oracle.create_acls(
@@ -102,16 +136,7 @@ def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_th
     topic = pair.topic("orders")
     oracle.create_topic(source.bootstrap, topic)
     oracle.produce_records(source.bootstrap, topic, [Record(value=b"one")])
-    (tmp_path / "secrets.properties").write_text(f"password={SECRET}\n")
-    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    extra = {
-        "source.bootstrap.servers": source.secure_bootstrap,
-        "source.security.protocol": "SASL_PLAINTEXT",
-        "source.sasl.mechanism": "PLAIN",
-        "source.consumer.sasl.jaas.config": f'{login} username="${{conn:{connection}:login}}" password="${{conn:{connection}:password}}";',
-        "source.sasl.jaas.config": f'{login} username="mirror" password="${{file:{tmp_path}/secrets.properties:password}}";',
-    }
-    monkeypatch.setenv("MIRROR_CONFIG", str(pair.properties(extra=extra)))
+    monkeypatch.setenv("MIRROR_CONFIG", str(pair.properties(extra=settings(source, connection, tmp_path))))
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mirror.airflow.compat import connection_outside_tasks, has_supervisor
-from mirror.config.references import extra_key
+from mirror.config.references import EXTRA, extra_key
+from mirror.config.setting import is_secret
 
 _NOT_SECRET = ("conn_type", "host", "port", "schema", "login")
 
@@ -15,6 +16,8 @@ _NOT_SECRET = ("conn_type", "host", "port", "schema", "login")
 def lookup(connection: str, field: str) -> str:
     """The value of a connection's field. Airflow masks it in logs from now on if it may be a secret. Raises ValueError with the reason."""
     airflow_connection = connection_of(connection)
+    if field == EXTRA:
+        return _whole_extra(connection, airflow_connection.extra)
     key = extra_key(field)
     value = _extra(connection, airflow_connection.extra, key) if key else getattr(airflow_connection, field)
     if value is None or value == "":
@@ -64,7 +67,18 @@ def _reason(connection: str, error: Exception) -> str:
     return f"Airflow does not give the connection '{connection}' ({type(error).__name__})"
 
 
-def _extra(connection: str, extra: str | None, key: str) -> Any:
+def _whole_extra(connection: str, extra: str | None) -> str:
+    """All of it as JSON, each secret in it masked in logs from now on."""
+    from airflow.sdk.log import mask_secret
+
+    document = _document(connection, extra)
+    for key, value in document.items():
+        if is_secret(key) or key.endswith("key.pem"):
+            mask_secret(str(value))
+    return json.dumps(document)
+
+
+def _document(connection: str, extra: str | None) -> dict[str, Any]:
     try:
         document = json.loads(extra or "{}")
     except ValueError:
@@ -72,7 +86,11 @@ def _extra(connection: str, extra: str | None, key: str) -> Any:
     if not isinstance(document, dict):
         # Its text may be a secret, and so may a parser's complaint about it.
         raise ValueError(f"the extra of Airflow's connection '{connection}' is no JSON object")
-    value = document.get(key)
+    return document
+
+
+def _extra(connection: str, extra: str | None, key: str) -> Any:
+    value = _document(connection, extra).get(key)
     if isinstance(value, (dict, list)):
         raise ValueError(f"extra.{key} of Airflow's connection '{connection}' is neither text nor number")
     return value

@@ -66,6 +66,8 @@ def _of_client(name: str, value: Any, made_from: tuple[Setting, ...], written: M
     origin = ", ".join(each.origin for each in made_from) or _DEFAULT
     if name in _SECRETS or any(is_secret(each.origin) for each in made_from):
         return EffectiveValue(HIDDEN, origin)
+    if any(each.hidden and each.origin not in written for each in made_from):  # out of an Airflow connection, which stands for the cluster
+        return EffectiveValue(HIDDEN, origin)
     if any(has_reference(written.get(each.origin, "")) for each in made_from):
         return EffectiveValue(written[made_from[0].origin] if len(made_from) == 1 else HIDDEN, origin)
     if name.endswith(".pem"):

@@ -14,10 +14,11 @@ from typing import Any, Literal
 from mirror.config import inheritance
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.catalogue.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
+from mirror.config.clients.airflow_connection import CONNECTION, CONNECTION_TYPE, ConnectionSettings, connection_settings
 from mirror.config.clients.client_settings import MappedSettings
 from mirror.config.clients.mapping import Client, client_settings
 from mirror.config.file import located
-from mirror.config.references import HANDED_OVER, References, has_reference
+from mirror.config.references import EXTRA, HANDED_OVER, References, has_reference
 from mirror.config.setting import Setting, Texts
 from mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
 
@@ -161,11 +162,22 @@ class Flow(FlowName):
             client = self.as_client(side, role, files=True)
         except ConfigurationError as error:
             problems += error.problems
-        mapped = client_settings(resolved, client)
+        mapped = client_settings(resolved, client, self._connection(resolved, problems))
         problems += mapped.problems
         if problems:
             raise self.unusable(problems)
         return mapped
+
+    def _connection(self, resolved: Mapping[str, Setting], problems: list[Problem]) -> ConnectionSettings | None:
+        """What the Airflow connection says that stands for the whole cluster; None where none does, or it cannot be read."""
+        setting = resolved.get(CONNECTION)
+        if setting is None or setting.unresolved:
+            return None
+        try:
+            return connection_settings(self.references.extra_of(setting, CONNECTION_TYPE), setting)
+        except ConfigurationError as error:
+            problems += error.problems
+            return None
 
     def unusable(self, problems: Iterable[Problem]) -> ConfigurationError:
         """The error that names all of these, each once, with file and line."""
@@ -184,6 +196,10 @@ class Flow(FlowName):
 
     def bootstrap(self, side: Side) -> str:
         """The bootstrap servers of a side, for messages. Raises ConfigurationError if a reference in them cannot be read."""
+        connection = self.connector.get(f"{side}.cluster.{CONNECTION}")
+        if connection is not None:
+            resolved = self._resolved(connection)
+            return str(self.references.extra_of(resolved, CONNECTION_TYPE).get("bootstrap.servers", ""))
         setting = self.connector.get(f"{side}.cluster.bootstrap.servers")
         return self.references.resolve(setting) if setting else ""
 
@@ -285,9 +301,13 @@ def handed_over(flow: "Flow") -> dict[str, str]:
     values: dict[str, str] = {}
     problems: list[Problem] = []
     for side, role in CLIENTS:
-        for setting in flow.java_settings(side, role).values():
+        for name, setting in flow.java_settings(side, role).items():
             try:
                 values |= flow.references.connection_values(setting)
+                if name == CONNECTION:
+                    resolved = setting._replace(text=flow.references.resolve(setting))
+                    extra = flow.references.extra_of(resolved, CONNECTION_TYPE)
+                    values[f"{resolved.text.strip()}:{EXTRA}"] = json.dumps(extra)
             except ConfigurationError as error:
                 problems += error.problems
     if problems:

@@ -6,6 +6,7 @@ The precedence is MM2's (`MirrorMakerConfig`, `MirrorConnectorConfig`), surprise
 import re
 from collections.abc import Collection, Mapping
 
+from mirror.config.clients.airflow_connection import CONNECTION
 from mirror.config.clients.catalogue import CLIENT_KEYS, ROLES
 from mirror.config.setting import DEFAULT, Setting
 
@@ -81,14 +82,15 @@ def connector_properties(
 
 
 def client_properties(connector: Mapping[str, Setting], side: str, role: str) -> Settings:
-    """Java settings of a connector's own client: `<side>.cluster.` (inherited names only) < `<role>.` < `<side>.<role>.`."""
-    cluster = {key: connector[name] for key in CLIENT_KEYS if (name := f"{side}.cluster.{key}") in connector}
+    """Java settings of a connector's own client: `<side>.cluster.` (inherited names only) < `<role>.` < `<side>.<role>.`; and the Airflow
+    connection of its cluster."""
+    cluster = {key: connector[name] for key in (*CLIENT_KEYS, CONNECTION) if (name := f"{side}.cluster.{key}") in connector}
     return cluster | _under(connector, f"{role}.") | _under(connector, f"{side}.{role}.")
 
 
 def data_producer_properties(worker: Mapping[str, Setting], connector: Mapping[str, Setting]) -> Settings:
     """Java settings of the producer of the records: the worker's `producer.` (`T.producer.*`) < the flow's `producer.override.`."""
-    bootstrap = {key: worker[key] for key in ("bootstrap.servers",) if key in worker}
+    bootstrap = {key: worker[key] for key in ("bootstrap.servers", CONNECTION) if key in worker}
     return bootstrap | _under(worker, "producer.") | _under(connector, "producer.override.")
 
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mirror.config.patterns import compile_pattern
 from mirror.config.properties import parse
@@ -25,6 +26,8 @@ from mirror.errors import ConfigurationError, Problem
 HANDED_OVER = "MIRROR_CONNECTIONS"
 """The environment variable of a job's process with what it needs of the connections: JSON, `<connection>:<field>` -> value."""
 
+EXTRA = "extra"
+"""The field with the whole extra, which no reference names."""
 FIELDS = ("host", "port", "login", "password", "schema")
 _EXTRA = ("extra.", "extra__")
 
@@ -70,6 +73,9 @@ class Connections:
     def __call__(self, connection: str, field: str) -> str:
         """The value of the field. Raises ValueError with the reason why there is none."""
         self.check(connection, field)
+        return self._value(connection, field)
+
+    def _value(self, connection: str, field: str) -> str:
         variables = os.environ if self._environ is None else self._environ
         handed_over = json.loads(variables.get(HANDED_OVER, "{}"))
         if f"{connection}:{field}" in handed_over:
@@ -77,6 +83,13 @@ class Connections:
         if not _lookup:
             raise ValueError("Airflow's connections are known to Airflow's tasks alone; use ${env:…}, ${file:…} or ${dir:…} here")
         return _lookup[0](connection, field)
+
+    def extra(self, connection: str, kind: str) -> dict[str, Any]:
+        """The whole extra of a connection, which has to be of this type. Raises as a call."""
+        if _lookup and (found := self.type_of(connection)) != kind:
+            raise ValueError(f"Airflow's connection '{connection}' is of the type {found}, and has to be of the type {kind}")
+        document: dict[str, Any] = json.loads(self._value(connection, EXTRA))
+        return document
 
     def type_of(self, connection: str) -> str:
         """The type of the connection, such as `spark`; '' where Airflow cannot be asked. Raises as a call."""
@@ -95,6 +108,8 @@ class References:
     providers: Mapping[str, Provider] = field(repr=False)
     unsupported: Mapping[str, str] = field(repr=False, default_factory=dict)
     """Provider name -> why it cannot be used."""
+    environ: Mapping[str, str] | None = field(repr=False, default=None)
+    """None: the process's own, when it is used."""
 
     def resolve(self, setting: Setting) -> str:
         """The text with every reference replaced. Raises ConfigurationError that names property and reference."""
@@ -102,6 +117,14 @@ class References:
         if problems:
             raise ConfigurationError(problems)
         return _REFERENCE.sub(lambda match: values[match.group()], setting.text)
+
+    def extra_of(self, connection: Setting, kind: str) -> dict[str, Any]:
+        """The extra of the Airflow connection that a setting names, of this type. Raises ConfigurationError that names the property."""
+        try:
+            return Connections(self.environ).extra(connection.text.strip(), kind)
+        except ValueError as error:
+            problem = Problem(connection.origin, f"cannot be read: {error}", connection.display_text)
+            raise ConfigurationError([problem]) from None
 
     def connection_values(self, setting: Setting) -> dict[str, str]:
         """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
@@ -114,7 +137,7 @@ class References:
     def while_parsing(self) -> "References":
         """The same without Airflow's connections: what is read while DAG files are parsed must not ask for them."""
         others = {name: each for name, each in self.providers.items() if not isinstance(each, Connections)}
-        return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported})
+        return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported}, self.environ)
 
     def _values(self, setting: Setting, found: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
         values: dict[str, str] = {}
@@ -178,7 +201,7 @@ def references(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = N
                 + "; known are EnvVarConfigProvider, FileConfigProvider and DirectoryConfigProvider of "
                 + _PACKAGE[:-1]
             )
-    return References(providers, unsupported)
+    return References(providers, unsupported, environ)
 
 
 def _problem(setting: Setting, provider: str, reference: str, reason: str) -> Problem:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mirror.config.catalogue import CATALOGUE, OF_THE_FILE
 from mirror.config.catalogue.connect import WORKER_NAMES
+from mirror.config.clients.airflow_connection import CONNECTION
 from mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, ROLES
 from mirror.config.clients.mapping import is_known
 from mirror.config.inheritance import WORKER_PREFIXES
@@ -165,7 +166,7 @@ def _cluster_reads(name: str) -> bool:
     role, _, rest = name.partition(".")
     if role in ROLES and rest:
         return is_known(rest, role)
-    return name in CLIENT_KEYS or name in WORKER_NAMES or name.startswith(("config.providers", *_FREE_PREFIXES))
+    return name in CLIENT_KEYS or name == CONNECTION or name in WORKER_NAMES or name.startswith(("config.providers", *_FREE_PREFIXES))
 
 
 def _flow_reads(name: str) -> bool:
@@ -173,7 +174,7 @@ def _flow_reads(name: str) -> bool:
         return True
     for side in ("source", "target"):
         if name.startswith(f"{side}.cluster."):
-            return name[len(f"{side}.cluster.") :] in CLIENT_KEYS
+            return name[len(f"{side}.cluster.") :] in (*CLIENT_KEYS, CONNECTION)
     sided = _SIDED.fullmatch(name)
     return sided is not None and is_known(sided.group("name"), sided.group("role"))
 
@@ -186,7 +187,7 @@ def _cluster_names(name: str) -> list[str]:
     role = name.partition(".")[0]
     if role in ROLES:
         return [f"{role}.{each}" for each in (*CLIENT_PROPERTIES, *CLIENT_KEYS) if is_known(each, role)]
-    return [*CLIENT_KEYS, *WORKER_NAMES]
+    return [*CLIENT_KEYS, CONNECTION, *WORKER_NAMES]
 
 
 def _flow_names(name: str) -> list[str]:

@@ -12,6 +12,7 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_NAMES = {"\\": "\\\\", '"': '\\"', **{character: f"\\{letter}" for letter, character in _CONTROL.items()}}
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 
 
@@ -48,6 +49,16 @@ def parse_jaas(text: str) -> LoginModule:
             case _:
                 raise ValueError('has an option that is not <option>="<value>"; put the value in quotes, and \\ before a quote in it')
     return LoginModule(body[0][1], options)
+
+
+def jaas_text(module: str, options: Mapping[str, str]) -> str:
+    """The text that `parse_jaas` reads as this login module with these options."""
+    written = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
+    return f"{module} required{written};"
+
+
+def _quoted(value: str) -> str:
+    return "".join(_NAMES.get(character, character) for character in value)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

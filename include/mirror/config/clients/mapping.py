@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirror.config.catalogue.values import parse_list
+from mirror.config.clients.airflow_connection import CONNECTION, ConnectionSettings, refuse_both, tune
 from mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, ClientProperty
 from mirror.config.clients.client_settings import MappedSettings
 from mirror.config.clients.sasl import sasl_settings
@@ -59,10 +60,18 @@ class Client:
     files: bool = False
 
 
-def client_settings(settings: Mapping[str, Setting], client: Client) -> MappedSettings:
-    """librdkafka's settings for a client, by the Java settings that MM2 would give it. Never raises: problems are in the result."""
+def client_settings(settings: Mapping[str, Setting], client: Client, connection: ConnectionSettings | None = None) -> MappedSettings:
+    """librdkafka's settings for a client, by the Java settings that MM2 would give it. Never raises: problems are in the result.
+
+    `connection`: what the cluster's Airflow connection says, where the settings name one and it was asked for."""
     mapped = MappedSettings(client.files)
-    _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
+    if CONNECTION in settings:
+        refuse_both(mapped, settings)
+    if connection is not None:
+        settings = {**settings, **connection.java}
+        mapped.problems += connection.problems
+    if CONNECTION not in settings or connection is not None:
+        _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
     security_settings(mapped, settings, client.alias)
     codec = settings["compression.type"].text.strip().lower() if "compression.type" in settings else DEFAULT_CODEC
     for name, setting in settings.items():
@@ -71,6 +80,8 @@ def client_settings(settings: Mapping[str, Setting], client: Client) -> MappedSe
         other_codec = name.startswith("compression.") and name.endswith(".level") and name != f"compression.{codec}.level"
         if known and client.role in known.roles and not other_codec:
             _one(mapped, known, setting)
+    if connection is not None:
+        tune(mapped, connection, client.role)
     _agree(mapped.settings, client)
     _defaults(mapped.settings, client)
     return mapped
