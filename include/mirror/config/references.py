@@ -84,7 +84,7 @@ class Connections:
             raise ValueError("Airflow's connections are known to Airflow's tasks alone; use ${env:…}, ${file:…} or ${dir:…} here")
         return _lookup[0](connection, field)
 
-    def extra(self, connection: str, kind: str) -> dict[str, Any]:
+    def whole_extra(self, connection: str, kind: str) -> dict[str, Any]:
         """The whole extra of a connection, which has to be of this type. Raises as a call."""
         if _lookup and (found := self.type_of(connection)) != kind:
             raise ValueError(f"Airflow's connection '{connection}' is of the type {found}, and has to be of the type {kind}")
@@ -121,7 +121,7 @@ class References:
     def extra_of(self, connection: Setting, kind: str) -> dict[str, Any]:
         """The extra of the Airflow connection that a setting names, of this type. Raises ConfigurationError that names the property."""
         try:
-            return Connections(self.environ).extra(connection.text.strip(), kind)
+            return Connections(self.environ).whole_extra(connection.text.strip(), kind)
         except ValueError as error:
             problem = Problem(connection.origin, f"cannot be read: {error}", connection.display_text)
             raise ConfigurationError([problem]) from None
