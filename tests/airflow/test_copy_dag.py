@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from mirror.config.flow import FlowName
+from mirror.web.auth import CopyRun
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
 from tests.airflow.task_log import TaskLog
@@ -48,6 +50,15 @@ def copy(
     return run
 
 
+def on_its_page(pair: ClusterPair, run: Any) -> CopyRun:
+    """What the tab of the run shows, out of Airflow's database."""
+    from mirror.web.airflow_view import AirflowAccess
+
+    found = AirflowAccess().copy_run(FlowName(pair.source, pair.target), run.run_id)
+    assert found is not None
+    return found
+
+
 def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     pair: ClusterPair, copy: Callable[..., Any], oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +77,12 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     assert sorted(ranges["partition"]) == sorted(reached["partition"]) == sorted(published["partition"]) == [0, 1, 2]
     ends = dict(zip(ranges["partition"], ranges["end"], strict=True))
     assert dict(zip(reached["partition"], reached["source_offset"], strict=True)) == ends
-    assert sum(reached["records"]) == sum(count.records for count in oracle.count(pair.source_bootstrap, topic))
+    records = sum(count.records for count in oracle.count(pair.source_bootstrap, topic))
+    assert sum(reached["records"]) == records
+    tab = on_its_page(pair, first)
+    assert tab.verdict is not None
+    assert (tab.run.state, tab.verdict.state, tab.verdict.records) == ("success", "done", records)
+    assert {mark.partition: mark.source_offset for mark in tab.watermarks} == ends
 
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
     second = copy()
@@ -74,6 +90,7 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     assert second.state == "success"
     assert second.tasks == {"plan": "success", "copy": "skipped", "publish": "success", "verdict": "success"}
     assert second.xcom["plan"]["ranges"]["topic"] == []
+    assert "nothing to do" in str(on_its_page(pair, second).verdict)
 
 
 def test_a_tampered_remote_topic_makes_the_run_red_and_names_the_error(pair: ClusterPair, copy: Callable[..., Any], oracle: Oracle) -> None:
@@ -92,6 +109,9 @@ def test_a_tampered_remote_topic_makes_the_run_red_and_names_the_error(pair: Clu
     assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
     [error] = run.xcom["copy"]["errors"]
     assert (error["code"], error["topic"], error["partition"], error["offset"]) == ("UnexplainedTarget", tampered, 0, 2)
+    shown = on_its_page(pair, run).verdict
+    assert shown is not None
+    assert [(each.code, each.topic) for each in shown.errors] == [("UnexplainedTarget", tampered)]
     oracle.assert_mirrored(Side(pair.source_bootstrap, sound), Side(pair.target_bootstrap, pair.remote(sound)))
 
 

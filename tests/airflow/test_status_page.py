@@ -81,8 +81,9 @@ def audit_log() -> list[tuple[str, str | None, str | None, dict[str, Any]]]:
 def test_airflow_knows_the_plugin_and_has_it_in_its_navigation(api: TestClient, headers: Callable[[str], dict[str, str]]) -> None:
     [plugin] = [each for each in api.get("/api/v2/plugins", headers=headers("ada")).json()["plugins"] if each["name"] == "mirror"]
     assert [app["url_prefix"] for app in plugin["fastapi_apps"]] == ["/mirror"]
-    [view] = plugin["external_views"]
+    view, tab = plugin["external_views"]
     assert (view["href"], view["destination"], view["nav_top_level"], view["url_route"]) == ("/mirror/", "nav", True, "mirror")
+    assert (tab["href"], tab["destination"], tab["url_route"]) == ("/mirror/runs/{DAG_ID}/{RUN_ID}", "dag_run", "mirror-run")
     assert api.get("/api/v2/plugins/importErrors", headers=headers("ada")).json()["import_errors"] == []
 
 

@@ -77,6 +77,11 @@ def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page
     expect(page.get_by_text("Success", exact=True).first).to_be_visible()
     expect(page.get_by_text("Running", exact=True)).to_have_count(0)
 
+    page.locator("a[href$='/plugin/mirror-run']").click()
+    tab = page.frame_locator("iframe")
+    expect(tab.get_by_role("heading", level=1)).to_contain_text(re.compile("Done: [\\d,]+ records|Nothing to do"))
+    expect(tab.get_by_text(f"Run {run} of {FLOW}")).to_be_visible()
+
 
 def test_second_demo_reuses_what_runs_and_stop_ends_all_of_it(demo: Any, report: str) -> None:
     again = demo.command()

@@ -164,6 +164,25 @@ def newest_run(session: Session, dag_id: str, state: str = "") -> tuple[str, str
     return None if row is None else (row[0], str(row[1]), row[2], row[3])
 
 
+def run_of_id(session: Session, dag_id: str, run_id: str) -> tuple[str, str, datetime | None, datetime | None] | None:
+    """As `newest_run`, of the run of this id."""
+    from airflow.models.dagrun import DagRun
+    from sqlalchemy import select
+
+    columns: Any = (DagRun.run_id, DagRun.state, DagRun.start_date, DagRun.end_date)
+    row = session.execute(select(*columns).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).first()
+    return None if row is None else (row[0], str(row[1]), row[2], row[3])
+
+
+def values_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, Any]:
+    """Task id to what the task returned in this run, of those that returned something."""
+    from airflow.models.xcom import XComModel
+    from sqlalchemy import select
+
+    of_run = (XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == "return_value")
+    return {entry.task_id: XComModel.deserialize_value(entry) for entry in session.scalars(select(XComModel).where(*of_run))}
+
+
 def existing_pools(session: Session, names: Collection[str]) -> set[str]:
     """Those of the pools that Airflow has."""
     from airflow.models.pool import Pool

@@ -14,7 +14,7 @@ from mirror.errors import ErrorReport
 
 if TYPE_CHECKING:
     from mirror.config import Flow
-    from mirror.copy.model import CopiedElsewhere, LaneResult
+    from mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
     from mirror.copy.publish import Published
     from mirror.copy.run_result import RunResult
     from mirror.copy.verdict import Verdict
@@ -106,6 +106,14 @@ def published_to_xcom(published: Published) -> dict[str, Any]:
     if published.copied_elsewhere:
         document["copied_elsewhere"] = [asdict(copied) for copied in published.copied_elsewhere]
     return to_xcom(document, {"watermarks": len(watermarks), "disagreements": len(disagreements), "offset_syncs": syncs})
+
+
+def watermarks_from_xcom(published: Value) -> tuple[Watermark, ...]:
+    """How far the partitions of a run came; none where XCom has only totals."""
+    from mirror.copy.job import watermarks_from_columns
+
+    ledger = from_xcom(published)
+    return () if ledger is None else tuple(watermarks_from_columns(ledger["watermarks"]))
 
 
 def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:

@@ -28,8 +28,10 @@ _SEVERAL_COORDINATORS = 4
 _OF_TRANSACTIONS = 1
 _PAUSE_SECONDS = 0.1
 _IDLE_SECONDS = 0.005
-_GATHERING_SECONDS = 0.001
-"""For so long answers gather before they are looked at: to be woken for each costs more than reading it."""
+_GATHERING_SECONDS, _MUCH_GATHERING_SECONDS = 0.001, 0.004
+"""For so long answers gather before they are looked at: to be woken for each costs more than reading it. The second one holds where much is
+under way: then one answer more or less, a few milliseconds later, holds nothing up."""
+_MUCH_BYTES = 256 * 1024
 _FIRST_PORT = 9092
 
 Result = TypeVar("Result")
@@ -239,7 +241,8 @@ def receive(pools: Sequence[BrokerPool], seconds: float) -> None:
     if not waiting:
         time.sleep(min(seconds, _IDLE_SECONDS))
         return
-    time.sleep(_GATHERING_SECONDS)
+    is_much = sum(connection.bytes_in_flight for connection in waiting) >= _MUCH_BYTES
+    time.sleep(_MUCH_GATHERING_SECONDS if is_much else _GATHERING_SECONDS)
     readable = [connection for connection in waiting if connection.has_buffered]
     writable: list[BrokerConnection] = []
     if not readable:

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 from fastapi import Request
 
 from mirror.airflow import compat
+from mirror.airflow.copy_xcom import verdict_from_xcom, watermarks_from_xcom
 from mirror.airflow.tasks import from_xcom
 from mirror.config.flow import FlowName
 from mirror.config.pools import pools
 from mirror.copy.verdict import NOTHING_TO_DO
-from mirror.web.auth import COPY, AirflowView, Dag, DagRun, Person
+from mirror.web.auth import COPY, AirflowView, CopyRun, Dag, DagRun, Person
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -98,9 +99,26 @@ class AirflowAccess:
         with compat.database_session() as session:
             compat.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
 
+    def copy_run(self, flow: FlowName, run_id: str) -> CopyRun | None:
+        """A run of the flow's copy DAG, by what its tasks left in XCom."""
+        return _read_copy_run(flow, run_id)
+
     def view(self, flow: FlowName) -> AirflowView:
         """What the database says about the flow."""
         return self._views.get(flow)
+
+
+def _read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
+    dag_id = flow.dag_id(COPY)
+    with compat.database_session() as session:
+        row = compat.run_of_id(session, dag_id, run_id)
+        values = compat.values_of_run(session, dag_id, run_id)
+    if row is None:
+        return None
+    planned, published, said = values.get("plan"), values.get("publish"), values.get("verdict", "")
+    if planned is None or published is None:
+        return CopyRun(DagRun(*row), said=str(said))
+    return CopyRun(DagRun(*row), verdict_from_xcom(planned, values.get("copy"), published), str(said), watermarks_from_xcom(published))
 
 
 def _read_view(flow: FlowName) -> AirflowView:

@@ -14,6 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mirror.config.flow import FlowName
+from mirror.copy.model import Watermark
+from mirror.copy.verdict import Verdict
 
 COPY = "copy"
 """The DAG whose permissions count: a person who may read it sees the flow, one who may edit it decides about the flow."""
@@ -50,6 +52,17 @@ class DagRun:
     state: str
     started: datetime | None = None
     ended: datetime | None = None
+
+
+@dataclass(frozen=True)
+class CopyRun:
+    """One run of a flow's copy DAG. `verdict` is None as long as there is none, and of a dry run; `said` are the words of its task
+    `verdict`; `watermarks` how far its partitions came, as far as XCom has them."""
+
+    run: DagRun
+    verdict: Verdict | None = None
+    said: str = ""
+    watermarks: tuple[Watermark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,9 @@ class Airflow(Protocol):
 
     def view(self, flow: FlowName) -> AirflowView:
         """What its database says of the flow, at most some seconds old."""
+
+    def copy_run(self, flow: FlowName, run_id: str) -> CopyRun | None:
+        """A run of the flow's copy DAG; None if it has none of this id."""
 
     def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:
         """Writes an entry into its audit log."""

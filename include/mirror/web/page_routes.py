@@ -8,10 +8,11 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from mirror.errors.runbook import sections
-from mirror.web.auth import Signed, person, require
+from mirror.web.auth import COPY, Signed, person, require
 from mirror.web.context import Site, name_of, site_of, snapshot_by_id
 from mirror.web.page import flow_page, summaries
 from mirror.web.rendering import REFRESH_SECONDS, WAITING_SECONDS, html
+from mirror.web.run_page import run_page
 from mirror.web.state import is_old
 
 router = APIRouter(dependencies=[Depends(person)])
@@ -60,6 +61,21 @@ def flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> Response
         who=user,
         now=now,
         refresh=REFRESH_SECONDS if snapshot.is_taken and not is_old(snapshot, now) else WAITING_SECONDS,
+    )
+
+
+@router.get("/runs/{dag_id}/{run_id:path}", response_class=HTMLResponse)
+def run(request: Request, dag_id: str, run_id: str, site: OfSite, user: Signed) -> Response:
+    """The verdict of one run of a copy DAG: a tab on that run's page in Airflow."""
+    name = next((each for each in map(name_of, site.snapshots().flows) if each.dag_id(COPY) == dag_id), None)
+    if name is None:
+        raise HTTPException(404, f"Runs of copy DAGs of the mirror have a verdict here; {dag_id} is none of them.")
+    require(site.airflow, user, "GET", name)
+    found = site.airflow.copy_run(name, run_id)
+    if found is None:
+        raise HTTPException(404, f"The DAG {dag_id} has no run {run_id!r}.")
+    return html(
+        request, "run.html", flow=name, page=run_page(found), now=datetime.now(UTC), refresh=0 if found.run.ended else REFRESH_SECONDS
     )
 
 

@@ -28,7 +28,9 @@ class MirrorPlugin(AirflowPlugin):
 
     @cached_property
     def external_views(self) -> list[dict[str, Any]]:  # type: ignore[override]
-        """The page in the navigation, at the top level, in a frame."""
+        """The page in the navigation, at the top level, in a frame; and a tab on every run, with the verdict of a run that copied.
+
+        Airflow shows a tab on the runs of every DAG, or of none."""
         if not self._has_page:
             return []
         from mirror.web.airflow_view import base_path
@@ -36,4 +38,7 @@ class MirrorPlugin(AirflowPlugin):
 
         page = f"{base_path()}{PREFIX}/"
         icons = {"icon": f"{page}static/icon.svg", "icon_dark_mode": f"{page}static/icon-dark.svg"}
-        return [{"name": "Mirror", "href": page, "url_route": "mirror", "destination": "nav", "nav_top_level": True, **icons}]
+        return [
+            {"name": "Mirror", "href": page, "url_route": "mirror", "destination": "nav", "nav_top_level": True, **icons},
+            {"name": "Mirror", "href": f"{page}runs/{{DAG_ID}}/{{RUN_ID}}", "url_route": "mirror-run", "destination": "dag_run", **icons},
+        ]

@@ -26,7 +26,7 @@ from mirror.status.snapshot import (
 from mirror.status.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
 from mirror.status.throughput import CatchUp, Throughput
 from mirror.web.app import create_app
-from mirror.web.auth import AirflowView, Dag, DagRun, Person
+from mirror.web.auth import AirflowView, CopyRun, Dag, DagRun, Person
 from mirror.web.context import Site
 from mirror.web.decisions import Decider
 
@@ -122,6 +122,7 @@ class MadeUpAirflow:
     views: Mapping[str, AirflowView] = field(default_factory=dict)
     notes: list[tuple[str, str, str, dict[str, Any]]] = field(default_factory=list)
     hidden: frozenset[str] = frozenset()
+    runs: dict[tuple[str, str], CopyRun] = field(default_factory=dict)
 
     async def person(self, request: Request) -> Person:
         given = request.headers.get("x-person")
@@ -135,6 +136,9 @@ class MadeUpAirflow:
 
     def view(self, flow: FlowName) -> AirflowView:
         return self.views.get(flow.name, HEALTHY)
+
+    def copy_run(self, flow: FlowName, run_id: str) -> CopyRun | None:
+        return self.runs.get((flow.name, run_id))
 
     def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:
         self.notes.append((person.name, event, flow.name, dict(facts)))

@@ -12,7 +12,7 @@ from tests.unit.web.made_up import BUSY, made_up
 
 DECISIONS = "/flows/east-to-west/decisions"
 PAUSE = {"decision": "pause", "topic": "orders", "reason": "why not"}
-VALUES = {"flow_id": "east-to-west", "name": "page.css", "rest:path": "anything/at/all"}
+VALUES = {"flow_id": "east-to-west", "name": "page.css", "rest:path": "anything/at/all", "dag_id": "etl", "run_id:path": "manual__1"}
 
 
 def routes() -> list[tuple[str, str]]:
