@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mirror.airflow.compat import run_before
+from mirror.airflow.compat import is_dags_test, run_before
 from mirror.alerts.channels import connections_of, send_by
 from mirror.alerts.limits import run_seconds
 from mirror.alerts.model import Alert
@@ -23,11 +23,12 @@ WATCHED = ("copy", "refresh-topics", "refresh-groups", "checkpoints", "group-off
 
 
 def deadlines(flow: Flow, kind: str) -> list[Any]:
-    """The deadline of the runs of the flow's DAG `what`; none without a limit, or without a connection for alerts."""
+    """The deadline of the runs of the flow's DAG `what`; none without a limit, without a connection for alerts, or for `airflow dags test`,
+    whose run somebody watches."""
     from airflow.sdk import DeadlineAlert, DeadlineReference, SyncCallback  # type: ignore[attr-defined]
 
     seconds, connections = run_seconds(flow, kind), list(connections_of(flow))
-    if seconds is None or not connections:
+    if seconds is None or not connections or is_dags_test():
         return []
     callback = SyncCallback(tell_missed_run, kwargs={"flow": flow.name, "connections": connections, "seconds": seconds})
     return [DeadlineAlert(reference=DeadlineReference.DAGRUN_QUEUED_AT, interval=timedelta(seconds=seconds), callback=callback)]

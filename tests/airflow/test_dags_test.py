@@ -1,0 +1,70 @@
+"""`airflow dags test <DAG>`: the command's own function runs each kind of DAG to its end, with alerts configured."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.config.flow import FlowName
+from services.flows import ClusterPair
+from services.oracle import Oracle, Record, Side
+
+DAYS = {"from": "2001-01-01", "to": "2001-01-02"}
+CONF = {"cutover": {"topics": ".*"}, "backfill": DAYS, "audit": DAYS}
+"""What a run by hand has to say, where it has to."""
+
+
+@pytest.fixture
+def dags_test(pair: ClusterPair, airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Runs `airflow dags test` on a DAG of the pair, in this process. Raises SystemExit where the command fails."""
+
+    def run(what: str) -> None:
+        from airflow.cli import cli_parser
+
+        dag_id = FlowName(pair.source, pair.target).dag_id(what)
+        arguments = ["dags", "test", dag_id, *(["--conf", json.dumps(CONF[what])] if what in CONF else [])]
+        monkeypatch.setattr(sys, "argv", ["airflow", *arguments])
+        parsed = cli_parser.get_parser().parse_args(arguments)
+        parsed.func(parsed)
+
+    return run
+
+
+def kinds(pair: ClusterPair, dags: Callable[[], dict[str, Any]]) -> list[str]:
+    """What DAGs the pair has, the copy first: some go by what it wrote."""
+    prefix = FlowName(pair.source, pair.target).dag_id("")
+    found = sorted(dag.removeprefix(prefix) for dag in dags() if dag.startswith(prefix))
+    return sorted(found, key=lambda what: what != "copy")
+
+
+@pytest.mark.usefixtures("heartbeats_removed")
+def test_every_dag_is_run_by_airflow_dags_test(
+    pair: ClusterPair,
+    oracle: Oracle,
+    mm2_properties: Callable[..., Path],
+    dags: Callable[[], dict[str, Any]],
+    dags_test: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_NOBODY", json.dumps({"conn_type": "http", "host": "http://127.0.0.1:1"}))
+    extra = {
+        "mirror.alert.connections": "nobody",
+        "groups": f".*-{pair.mark}",
+        "source->target.sync.group.offsets.enabled": "true",
+        "source->target.sync.topic.acls.enabled": "false",
+    }
+    monkeypatch.setenv("MIRROR_CONFIG", str(mm2_properties(extra=extra)))
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one")])
+    assert any(dag.deadline for dag in dags().values()), "runs have a deadline, but by this command"
+
+    tried = kinds(pair, dags)
+    for what in tried:
+        dags_test(what)
+
+    assert {"copy", "audit", "backfill", "checkpoints", "cutover", "freshness", "group-offsets", "heartbeats"} <= set(tried)
+    oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic)))
