@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from services.ports import LOOPBACK
@@ -12,16 +13,19 @@ _SECONDS = 600
 
 
 class TokenEndpoint:
-    """`url`, while it runs; `client` and `secret` are who may ask."""
+    """`url`, while it runs; `client` and `secret` are who may ask, `seconds` how long a token is valid. `given` counts tokens by who asked:
+    the client's library."""
 
-    def __init__(self, client: str, secret: str) -> None:
+    def __init__(self, client: str, secret: str, seconds: int = _SECONDS) -> None:
         login = f"{client}:{secret}"
+        given = self.given = Counter[str]()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 known = b64decode(self.headers.get("Authorization", "").removeprefix("Basic ")).decode() == login
-                body = json.dumps({"access_token": _token(client), "token_type": "bearer", "expires_in": _SECONDS} if known else {})
+                given[self.headers.get("User-Agent", "")] += known
+                body = json.dumps({"access_token": _token(client, seconds), "token_type": "bearer", "expires_in": seconds} if known else {})
                 self.send_response(200 if known else 401)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -43,8 +47,8 @@ class TokenEndpoint:
         self._thread.join()
 
 
-def _token(subject: str) -> str:
+def _token(subject: str, seconds: int) -> str:
     """An unsecured JWS: its signature is empty."""
-    now = int(time.time())
-    parts = ({"alg": "none"}, {"sub": subject, "iat": now, "exp": now + _SECONDS})
+    now = time.time()
+    parts = ({"alg": "none"}, {"sub": subject, "iat": now, "exp": now + seconds})
     return ".".join([*(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts), ""])

@@ -20,6 +20,9 @@ _AUTHENTICATION = {
     KafkaError.SASL_AUTHENTICATION_FAILED,
     KafkaError.UNSUPPORTED_SASL_MECHANISM,
 }
+_TOO_EARLY = ("OAUTHBEARER", "Request not valid in current SASL state")
+"""In librdkafka's words: it logged in again less than a second after it had done so before, which a broker does not take. That happens where
+a token has little time left and the next is not there yet; the next connection logs in as ever."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
 _AUTHORIZATION = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: ("the operation", "the topic"),
@@ -97,7 +100,13 @@ class ClientErrors:
         return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
 
     def _refusals(self) -> list[KafkaError]:
-        return [error for error in self._errors if error.code() in _AUTHENTICATION or refuses_us(error.str())]
+        return [error for error in self._errors if _is_refusal(error)]
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    if all(words in error.str() for words in _TOO_EARLY):
+        return False
+    return error.code() in _AUTHENTICATION or refuses_us(error.str())
 
 
 def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more: Any) -> dict[str, Any]:

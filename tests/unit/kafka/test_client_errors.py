@@ -108,6 +108,18 @@ def test_one_refusal_of_credentials_is_not_believed_and_two_are():
         told.raise_refusal()
 
 
+@pytest.mark.parametrize(("mechanism", "is_refusal"), [("OAUTHBEARER", False), ("PLAIN", True)])
+def test_a_login_that_is_renewed_too_early_is_no_refusal_and_sasl_on_a_listener_without_it_is(mechanism, is_refusal):
+    said = (
+        f"sasl_plaintext://127.0.0.1:9092/1: SASL {mechanism} mechanism handshake failed: Broker: Request not valid in current SASL state: "
+        "broker's supported mechanisms:  (after 3ms in state AUTH_HANDSHAKE)"
+    )
+    complaints = ClientErrors("west", {"bootstrap.servers": "b:1"})
+    for _ in range(2):
+        complaints(KafkaError(KafkaError._AUTHENTICATION, said))
+    assert (complaints.authentication() is not None) is is_refusal
+
+
 def test_a_missing_permission_for_the_group_is_none_of_our_business():
     assert not concerns_reading(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
     assert concerns_reading(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
