@@ -25,7 +25,9 @@ class TokenEndpoint:
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 known = b64decode(self.headers.get("Authorization", "").removeprefix("Basic ")).decode() == login
                 given[self.headers.get("User-Agent", "")] += known
-                body = json.dumps({"access_token": _token(client, seconds), "token_type": "bearer", "expires_in": seconds} if known else {})
+                body = json.dumps(
+                    {"access_token": unsigned_token(client, seconds), "token_type": "bearer", "expires_in": seconds} if known else {}
+                )
                 self.send_response(200 if known else 401)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -47,8 +49,8 @@ class TokenEndpoint:
         self._thread.join()
 
 
-def _token(subject: str, seconds: int) -> str:
-    """An unsecured JWS: its signature is empty."""
+def unsigned_token(subject: str, seconds: float) -> str:
+    """An unsecured JWS, valid for so long from now: its signature is empty."""
     now = time.time()
     parts = ({"alg": "none"}, {"sub": subject, "iat": now, "exp": now + seconds})
     return ".".join([*(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts), ""])

@@ -1,19 +1,22 @@
 """Tokens that are valid for seconds, and brokers that end a connection with its token: every client of a long run logs in again."""
 
 import json
+import threading
 import time
 
 import pytest
 
 from mirror.__main__ import main
+from mirror.logins import LoginToken, TokenProvider
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
-from services.tokens import TokenEndpoint
+from services.tokens import TokenEndpoint, unsigned_token
 from tests.integration.consumers import committed, set_offsets
+from tests.waiting import eventually
 
 SECRET = "correct-horse-battery"
 TOKEN_SECONDS = 6
-RUN_SECONDS = 3 * TOKEN_SECONDS
+RUN_SECONDS = 2 * TOKEN_SECONDS
 RECORDS, VALUE_BYTES = 600, 1000
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 BY_TOKEN = {
@@ -44,30 +47,65 @@ def endpoint():
     started.stop()
 
 
-def login(cluster, url):
-    """The settings of a cluster behind tokens."""
-    return {
-        "bootstrap.servers": cluster.bootstrap_of("tokens"),
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": f'{MODULE} clientId="mirror" clientSecret="{SECRET}";',
-        "sasl.oauthbearer.token.endpoint.url": url,
-    }
+class OwnTokens(TokenProvider):
+    """A user's own class."""
+
+    given = 0
+
+    def token(self) -> LoginToken:
+        OwnTokens.given += 1
+        return LoginToken(unsigned_token("mirror", TOKEN_SECONDS), time.time() + TOKEN_SECONDS)
 
 
 @pytest.fixture
-def long_run(make_pair, clusters, endpoint, oracle, capfd):
-    """`long_run(engine, *options)` copies for some tokens' time, throttled; gives the pair, the topic and the flow's part of the result."""
+def by_secret(endpoint):
+    """A login by client credentials, and how many tokens were given."""
+    jaas = f'{MODULE} clientId="mirror" clientSecret="{SECRET}";'
+    return {"sasl.jaas.config": jaas, "sasl.oauthbearer.token.endpoint.url": endpoint.url}, endpoint.given.total
 
-    def run(engine, *options):
+
+@pytest.fixture
+def by_file(tmp_path):
+    """A login by a token in a file, which somebody writes anew before it ends."""
+    file, over, written = tmp_path / "token", threading.Event(), []
+
+    def write():
+        while not over.is_set():
+            (tmp_path / "new").write_text(unsigned_token("mirror", TOKEN_SECONDS))
+            (tmp_path / "new").rename(file)
+            written.append(1)
+            over.wait(TOKEN_SECONDS / 3)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    eventually(file.exists, "the first token")
+    yield {"sasl.jaas.config": f"{MODULE};", "sasl.oauthbearer.token.endpoint.url": file.as_uri()}, lambda: len(written)
+    over.set()
+    writer.join()
+
+
+@pytest.fixture
+def by_class():
+    """A login by a class of the user's own."""
+    OwnTokens.given = 0
+    named = f"{OwnTokens.__module__}.{OwnTokens.__name__}"
+    return {"sasl.jaas.config": f"{MODULE};", "sasl.login.callback.handler.class": named}, lambda: OwnTokens.given
+
+
+@pytest.fixture
+def long_run(make_pair, clusters, oracle, capfd):
+    """`long_run(login, engine, *options)` copies for two tokens' time, throttled; gives the pair, the topic and the file."""
+
+    def run(login, engine, *options):
         pair = make_pair(*clusters)
         topic = pair.topic("orders")
         oracle.create_topic(pair.source_bootstrap, topic, 2)
         oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=1, min_size=VALUE_BYTES, max_size=VALUE_BYTES, batch_size=16_000)
-        extra = {
-            f"{side}.{name}": value
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", **login}
+        extra = {f"{side}.{name}": value for side in ("source", "target") for name, value in login.items()}
+        extra |= {
+            f"{side}.bootstrap.servers": cluster.bootstrap_of("tokens")
             for side, cluster in zip(("source", "target"), clusters, strict=True)
-            for name, value in login(cluster, endpoint.url).items()
         }
         extra |= {
             "source->target.mirror.engine": engine,
@@ -90,15 +128,20 @@ def long_run(make_pair, clusters, endpoint, oracle, capfd):
     return run
 
 
-@pytest.mark.parametrize("engine", ["records", "batches"])
-def test_a_long_copy_outlives_its_tokens(long_run, endpoint, engine):
-    long_run(engine, "--without-spark")
-    assert endpoint.given.total() >= 3, endpoint.given
+WAYS = [("by_secret", "records"), ("by_secret", "batches"), ("by_file", "records"), ("by_class", "batches")]
 
 
-def test_spark_workers_renew_their_tokens_and_groups_are_committed_for_by_a_new_one(long_run, endpoint, clusters):
-    pair, topic, file = long_run("batches")
+@pytest.mark.parametrize(("way", "engine"), WAYS)
+def test_a_long_copy_outlives_its_tokens(long_run, request, way, engine):
+    login, given = request.getfixturevalue(way)
+    long_run(login, engine, "--without-spark")
+    assert given() >= 3
+
+
+def test_spark_workers_renew_their_tokens_and_groups_are_committed_for_by_a_new_one(long_run, by_secret):
+    login, given = by_secret
+    pair, topic, file = long_run(login, "batches")
     set_offsets(pair.source_bootstrap, f"shop-{pair.mark}", {(topic, 0): 7})
     assert main(["--config", str(file), "group-offsets"]) == 0
     assert set(committed(pair.target_bootstrap, f"shop-{pair.mark}").values()) == {7}
-    assert endpoint.given.total() >= 4, endpoint.given
+    assert given() >= 4

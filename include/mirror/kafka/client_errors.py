@@ -21,8 +21,8 @@ _AUTHENTICATION = {
     KafkaError.UNSUPPORTED_SASL_MECHANISM,
 }
 _TOO_EARLY = ("OAUTHBEARER", "Request not valid in current SASL state")
-"""In librdkafka's words: it logged in again less than a second after it had done so before, which a broker does not take. That happens where
-a token has little time left and the next is not there yet; the next connection logs in as ever."""
+"""In librdkafka's words: it logged in again less than a second after it had done so before, which a broker does not take. That happens
+where a token has little time left and the next is not there yet; the next connection logs in as ever."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
 _AUTHORIZATION = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: ("the operation", "the topic"),
