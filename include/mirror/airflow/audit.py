@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator
 from mirror.airflow.alert_store import remember_audit
 from mirror.airflow.backfill_runs import previous_run
 from mirror.airflow.backfill_xcom import resolution_of
+from mirror.airflow.lineage import ReportsLineage, lineage_of_audit
 from mirror.airflow.tasks import from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body, to_xcom
 from mirror.backfill.model import Resolution
 from mirror.config import load
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mirror.offsets.partition import TopicPartition
 
 
-class AuditOperator(BaseOperator):
+class AuditOperator(ReportsLineage, BaseOperator):
     """Audits what the run's params ask for, and returns the result. It fails with the first difference of each partition."""
 
     template_fields: Sequence[str] = ()
@@ -45,6 +46,7 @@ class AuditOperator(BaseOperator):
             flow = load().flow(self.flow)
             arguments = self.audit_arguments(flow, context)
             result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._compare_on_spark(flow, *work)))
+            self.lineage = lineage_of_audit(flow, result)
             for line in lines_of(result):
                 self.log.info("%s", line)
             document = result.as_document()

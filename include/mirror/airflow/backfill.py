@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 from mirror.airflow.backfill_runs import SUMMARY, clear_number, range_to_tell, unfinished_before
 from mirror.airflow.backfill_xcom import history_is_requested, part_from_xcom, part_to_xcom, request, resolution_of, resolution_to_xcom
 from mirror.airflow.copy import CopyOperator
+from mirror.airflow.lineage import lineage_of_copy
 from mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import IN_TIME_ORDER, Resolution
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from mirror.backfill.model import BackfillPart, BackfillRequest
     from mirror.config import Flow
+    from mirror.copy.model import LaneResult
 
 
 log = logging.getLogger(__name__)
@@ -196,13 +198,21 @@ class FillOperator(CopyOperator):
         from mirror.backfill.live import live_slice
 
         resolution, backfill_request = resolution_of(flow), request(flow)
+        copied: list[LaneResult] = []
 
         def copy(plan: Any) -> Any:
-            return self._run_job(flow, plan)
+            results = self._run_job(flow, plan)
+            copied.extend(results)
+            return results
 
         if self.part == "live":
-            return live_slice(flow, resolution, copy, is_dry_run(), run_name())
-        return history_slice(flow, backfill_request, _with_unfinished_runs(flow, backfill_request, resolution, context), copy, is_dry_run())
+            part = live_slice(flow, resolution, copy, is_dry_run(), run_name())
+        else:
+            intervals = _with_unfinished_runs(flow, backfill_request, resolution, context)
+            part = history_slice(flow, backfill_request, intervals, copy, is_dry_run())
+        lineage = lineage_of_copy(flow, copied)
+        self.lineage = lineage and lineage.into(part.into)
+        return part
 
     def _previous_part(self, context: Context) -> BackfillPart:
         """What earlier slices of this run did since somebody cleared it: figures add up over slices and retries."""

@@ -21,6 +21,7 @@ from mirror.airflow.copy_xcom import (
     verdict_from_xcom,
     verdict_to_xcom,
 )
+from mirror.airflow.lineage import ReportsLineage, lineage_of_copy
 from mirror.airflow.tasks import (
     ONE_VALUE,
     from_xcom,
@@ -143,7 +144,7 @@ def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> str:
     return f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied{by_engine}."
 
 
-class CopyOperator(BaseOperator):
+class CopyOperator(ReportsLineage, BaseOperator):
     """Copies a flow's planned ranges by a Spark job and returns the watermarks reached, as columns.
 
     Without work it is skipped and starts no Spark. A lane's error fails the task only if no attempt reached what was planned. Airflow
@@ -177,6 +178,7 @@ class CopyOperator(BaseOperator):
             self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
             self.log.info("%s The log of the task plan lists them.", work_line(plan))
             results = self._run_job(flow, plan)
+            self.lineage = lineage_of_copy(flow, results)
             value = results_to_xcom(results)
             self.log.info("%s", lanes_line(results))
             errors = [error for result in results for error in result.errors]
@@ -203,6 +205,7 @@ class CopyOperator(BaseOperator):
         self.log.info("%s: run %s copies in rounds, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))
         done = rounds_of_task(flow, plan, context, self._set_end)
         results, value = list(done.results), run_to_xcom(done)
+        self.lineage = lineage_of_copy(flow, results)
         self.log.info("%s", lanes_line(results))
         errors, has_errors = [done.failure] if done.failure else [], any(result.errors for result in results)
         if done.failure or has_errors:

@@ -1,0 +1,137 @@
+"""What a task read and wrote, for OpenLineage: Kafka topics by OpenLineage's naming (`kafka://host:port`, topic), with counts.
+
+Airflow's OpenLineage provider asks an operator for it when its task has ended, well or not. Where the provider is not installed nobody
+asks, and nothing is collected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mirror.audit.model import AuditResult
+    from mirror.config import Flow
+    from mirror.config.flow import Side
+    from mirror.copy.model import LaneResult
+
+_PROVIDER = "airflow.providers.openlineage"
+EQUAL_TO_SOURCE = "equal_to_source"
+"""The name of the assertion that an audit makes of a remote topic."""
+
+
+@dataclass(frozen=True)
+class TopicLineage:
+    """One topic of the source and its remote topic: records on both sides, bytes where they are known, and what an audit says (None: it
+    was no audit, or it could compare nothing)."""
+
+    topic: str
+    remote: str
+    source_records: int
+    target_records: int
+    bytes: int | None = None
+    is_equal: bool | None = None
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """What one task did. `source` and `target` are the clusters as OpenLineage calls them; `writes`: whether remote topics were written."""
+
+    source: str
+    target: str
+    topics: tuple[TopicLineage, ...]
+    writes: bool
+
+    def into(self, remotes: Mapping[str, str]) -> Lineage:
+        """The same, written to other topics, by the topic of the source."""
+        return replace(self, topics=tuple(replace(each, remote=remotes.get(each.topic, each.remote)) for each in self.topics))
+
+
+class ReportsLineage:
+    """What an operator inherits that tells its lineage. Its task sets it as soon as it knows."""
+
+    lineage: Lineage | None = None
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 — Airflow's provider gives it
+        """Airflow's OpenLineage provider calls this, after a failure too; None: the task did nothing that it could tell."""
+        return None if self.lineage is None else facets(self.lineage)
+
+
+def is_wanted() -> bool:
+    """Whether anybody can ask: the provider is installed."""
+    return find_spec("airflow.providers") is not None and find_spec(_PROVIDER) is not None
+
+
+def namespace(flow: Flow, side: Side) -> str:
+    """The cluster, by the first of its bootstrap servers."""
+    return f"kafka://{flow.bootstrap(side).split(',')[0].strip()}"
+
+
+def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None:
+    """What the lanes of a run copied; None where nobody can ask."""
+    if not is_wanted():
+        return None
+    from mirror.config.policies import topic_selection
+
+    records: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for mark in (mark for result in results for mark in result.watermarks if mark.records):
+        records[mark.topic] = records.get(mark.topic, 0) + mark.records
+        sizes[mark.topic] = sizes.get(mark.topic, 0) + mark.bytes
+    selection = topic_selection(flow)
+    topics = (TopicLineage(topic, selection.remote(topic), count, count, sizes[topic]) for topic, count in sorted(records.items()))
+    return Lineage(namespace(flow, "source"), namespace(flow, "target"), tuple(topics), writes=True)
+
+
+def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
+    """What an audit compared, and whether it was equal; None where nobody can ask."""
+    if not is_wanted():
+        return None
+    from mirror.audit.model import DIFFERENT, UNPROVEN
+
+    pairs: dict[tuple[str, str], list[Any]] = {}
+    for partition in result.partitions:
+        pairs.setdefault((partition.topic, partition.remote), []).append(partition)
+    topics = tuple(
+        TopicLineage(
+            topic,
+            remote,
+            sum(each.source_records for each in partitions),
+            sum(each.target_records for each in partitions),
+            is_equal=None
+            if all(each.state == UNPROVEN for each in partitions)
+            else not any(each.state == DIFFERENT for each in partitions),
+        )
+        for (topic, remote), partitions in sorted(pairs.items())
+    )
+    return Lineage(namespace(flow, "source"), namespace(flow, "target"), topics, writes=False)
+
+
+def facets(lineage: Lineage) -> Any:
+    """The same in the provider's classes: datasets with statistics, and of an audit an assertion about each remote topic."""
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import InputDataset, OutputDataset
+    from openlineage.client.facet_v2 import (
+        data_quality_assertions_dataset,
+        input_statistics_input_dataset,
+        output_statistics_output_dataset,
+    )
+
+    statistics = input_statistics_input_dataset.InputStatisticsInputDatasetFacet
+    inputs, outputs = [], []
+    for each in lineage.topics:
+        read = {"inputStatistics": statistics(rowCount=each.source_records, size=each.bytes)}
+        inputs.append(InputDataset(lineage.source, each.topic, inputFacets=read))
+        if lineage.writes:
+            written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=each.target_records, size=each.bytes)
+            outputs.append(OutputDataset(lineage.target, each.remote, outputFacets={"outputStatistics": written}))
+            continue
+        compared: dict[str, Any] = {"inputStatistics": statistics(rowCount=each.target_records)}
+        if each.is_equal is not None:
+            assertion = data_quality_assertions_dataset.Assertion(assertion=EQUAL_TO_SOURCE, success=each.is_equal)
+            compared["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(assertions=[assertion])
+        inputs.append(InputDataset(lineage.target, each.remote, inputFacets=compared))
+    return OperatorLineage(inputs=inputs, outputs=outputs)

@@ -1,0 +1,109 @@
+"""What Airflow's OpenLineage provider hears of a copy and of an audit, by its file transport, out of `airflow dags test`."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from openlineage.client.naming.dataset import Kafka
+
+from mirror.airflow.lineage import Lineage, TopicLineage, lineage_of_audit
+from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, PartitionAudit
+from mirror.config import Flow
+from mirror.config.flow import FlowName
+from services.flows import ClusterPair
+from services.oracle import Oracle, Record
+
+ROOT = Path(__file__).parents[2]
+RECORDS = 20
+
+
+@pytest.fixture
+def events_of(pair: ClusterPair, airflow_home: Path, mm2_properties: Callable[..., Path], tmp_path: Path) -> Callable[[str], Any]:
+    """Runs one of the pair's DAGs by the command line; gives the events of the task of the same name, in their order."""
+    told = tmp_path / "lineage.json"
+    transport = {"type": "file", "log_file_path": str(told), "append": True}
+    environment = {
+        **os.environ,
+        "AIRFLOW_HOME": str(airflow_home),
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+        "MIRROR_CONFIG": str(mm2_properties()),
+    }
+
+    def run(what: str) -> Any:
+        dag_id = FlowName(pair.source, pair.target).dag_id(what)
+        command = [sys.executable, "-m", "airflow", "dags", "test", dag_id]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+        assert told.exists(), done.stdout + done.stderr
+        events = [json.loads(line) for line in told.read_text().splitlines()]
+        return [event for event in events if event["job"]["name"] == f"{dag_id}.{what}"]
+
+    return run
+
+
+def dataset(bootstrap: str, topic: str) -> dict[str, str]:
+    """A topic as OpenLineage's own class names it."""
+    named = Kafka(*bootstrap.split(",")[0].split(":"), topic)
+    return {"namespace": named.get_namespace(), "name": named.get_name()}
+
+
+def without_facets(datasets: list[dict[str, Any]]) -> list[dict[str, str]]:
+    return [{"namespace": each["namespace"], "name": each["name"]} for each in datasets]
+
+
+class MadeUpFlow:
+    """A flow of which only the clusters' addresses are asked."""
+
+    def bootstrap(self, side: str) -> str:
+        return f"{side}-1:9092, {side}-2:9092"
+
+
+def test_an_audit_that_compared_nothing_of_a_topic_asserts_nothing_and_one_different_partition_is_enough() -> None:
+    states = {"orders": (EQUAL, EQUAL), "clicks": (EQUAL, DIFFERENT), "gone": (UNPROVEN, UNPROVEN), "half": (UNPROVEN, EQUAL)}
+    partitions = tuple(
+        PartitionAudit(topic=topic, partition=number, remote=f"east.{topic}", state=state, source_records=2, target_records=1)
+        for topic, of_topic in states.items()
+        for number, state in enumerate(of_topic)
+    )
+    found = lineage_of_audit(cast(Flow, MadeUpFlow()), AuditResult("east->west", datetime.now(UTC), partitions))
+    assert found is not None
+    assert (found.source, found.target, found.writes) == ("kafka://source-1:9092", "kafka://target-1:9092", False)
+    assert {each.topic: each.is_equal for each in found.topics} == {"orders": True, "clicks": False, "gone": None, "half": True}
+    assert {(each.source_records, each.target_records) for each in found.topics} == {(4, 2)}
+
+
+def test_history_is_written_to_its_own_topics() -> None:
+    copied = Lineage("kafka://a:1", "kafka://b:1", (TopicLineage("orders", "east.orders", 1, 1), TopicLineage("x", "east.x", 1, 1)), True)
+    assert [each.remote for each in copied.into({"orders": "east.orders.history"}).topics] == ["east.orders.history", "east.x"]
+
+
+def test_a_copy_tells_topics_and_counts_and_an_audit_tells_whether_they_are_equal(
+    pair: ClusterPair, oracle: Oracle, events_of: Callable[[str], Any]
+) -> None:
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic, 2)
+    oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=1)
+    source, target = dataset(pair.source_bootstrap, topic), dataset(pair.target_bootstrap, pair.remote(topic))
+
+    *_, copied = events_of("copy")
+
+    assert copied["eventType"] == "COMPLETE"
+    assert (without_facets(copied["inputs"]), without_facets(copied["outputs"])) == ([source], [target])
+    read, written = copied["inputs"][0]["inputFacets"]["inputStatistics"], copied["outputs"][0]["outputFacets"]["outputStatistics"]
+    assert (read["rowCount"], written["rowCount"]) == (RECORDS, RECORDS)
+    assert read["size"] == written["size"] > 0
+
+    oracle.produce_records(pair.target_bootstrap, pair.remote(topic), [Record(value=b"not ours")])
+    *_, audited = events_of("audit")
+
+    assert audited["eventType"] == "FAIL"
+    assert without_facets(audited["inputs"]) == [source, target]
+    [assertion] = audited["inputs"][1]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert (assertion["assertion"], assertion["success"]) == ("equal_to_source", False)
+    assert audited["inputs"][0]["inputFacets"]["inputStatistics"]["rowCount"] == RECORDS
+    assert audited["outputs"] == []
