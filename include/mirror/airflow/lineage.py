@@ -123,7 +123,7 @@ def facets(lineage: Lineage) -> Any:
     statistics = input_statistics_input_dataset.InputStatisticsInputDatasetFacet
     inputs, outputs = [], []
     for each in lineage.topics:
-        read = {"inputStatistics": statistics(rowCount=each.source_records, size=each.bytes)}
+        read: dict[str, Any] = {"inputStatistics": statistics(rowCount=each.source_records, size=each.bytes)}
         inputs.append(InputDataset(lineage.source, each.topic, inputFacets=read))
         if lineage.writes:
             written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=each.target_records, size=each.bytes)
