@@ -133,9 +133,10 @@ def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartiti
 
 
 def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], ledger_id: str) -> LedgerView:
-    """The ledger, at least as far as the lanes have seen it. Whoever asks anew may come upon a broker that is cut off from its cluster and
-    answers all the same: then the others are asked, one after the other. Raises StaleAnswer if none of them has as much,
-    or DeadlineExceeded if the last one did not give all that was told to be there.
+    """The ledger, at least as far as the lanes have seen it. Commits may show a moment later, which is waited for. Whoever asks anew may
+    come upon a broker that is cut off from its cluster and answers all the same: then the others are asked, one after the other. Raises
+    StaleAnswer if none of them has as much, or DeadlineExceeded if the last one did not give all that was told to be there, or a commit
+    does not show.
 
     `ledger_id` is the topic id that was planned with. One that was created anew since ends where it does: the lanes name it.
     """
@@ -144,6 +145,8 @@ def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], led
     view, doubt = _read(ledger, ends)
     if view is not None and ledger_id and doubt is not None and ledger.topic_id() != ledger_id:
         return view
+    if isinstance(doubt, StaleAnswer) and ledger.await_ended(ends):
+        view, doubt = _read(ledger, ends)
     for turn in range(1, _LOOKS):
         if doubt is None:
             break

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from mirror.errors import LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
+from mirror.errors import DeadlineExceeded, LanesChanged, LedgerDamaged, LedgerHidden, MirrorError
 from mirror.formats.batch_records import StoredRecord
 from mirror.formats.lane_note import note_key
 from mirror.formats.ledger import LedgerRecord
@@ -21,6 +21,7 @@ from mirror.offsets.partition import TopicPartition
 
 _READ_SECONDS = 60.0
 _STABLE_SECONDS = 2.0
+_LOOK_EVERY_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,41 @@ class Ledger:
             raise view.unreadable[lane]
         return FencedLane(view.records, view.ends[lane], view.notes.get(lane))
 
+    def await_ended(self, ends: Mapping[int, int]) -> bool:
+        """Waits for lanes whose records stand up to these ends while a commit's marker is on its way; gives whether there was any to wait
+        for. A coordinator says that a transaction is committed before the markers are written, and a busy broker writes them seconds later:
+
+            … records of the lane │ marker of the commit, not there yet
+              last stable offset ─┘                                    └─ end that the lane knows
+
+        A broker that does not reach an end at all is not waited for. Raises DeadlineExceeded.
+        """
+        wanted = {TopicPartition(self.topic, lane): end for lane, end in ends.items()}
+        told = self._target.log_offsets(wanted)
+        hidden = {tp: end for tp, end in wanted.items() if tp in told and told[tp].stable < end <= told[tp].end}
+        if not hidden:
+            return False
+
+        def trailing() -> dict[TopicPartition, int]:
+            stable = self._target.offsets(hidden, "latest", committed=True)
+            return {tp: stable.get(tp, 0) for tp, end in hidden.items() if stable.get(tp, 0) < end}
+
+        left = until(trailing, self._target.timeout, every=_LOOK_EVERY_SECONDS, enough=lambda behind: not behind)
+        for tp, stable in left.items():
+            raise DeadlineExceeded(
+                f"{tp} ends at {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
+                f"written within {self._target.timeout:g} s. What was copied is committed.",
+                next="Look at the load of the target's brokers; the next run goes on behind what was committed.",
+            )
+        return True
+
     # ------------------------------------------------------------ inside
 
     def _await_stable(self, lane: TopicPartition) -> None:
         offsets = self._target.log_offsets([lane]).get(lane)
         stable, end = (max(0, offsets.stable), max(0, offsets.end)) if offsets is not None else (0, 0)
         if stable < end:
-            stable = until(lambda: self._last_stable(lane), _STABLE_SECONDS, every=0.05, enough=lambda offset: offset >= end)
+            stable = until(lambda: self._last_stable(lane), _STABLE_SECONDS, every=_LOOK_EVERY_SECONDS, enough=lambda offset: offset >= end)
         if stable < end:
             raise LedgerHidden(self.topic, lane.partition, stable, end)
 

@@ -20,17 +20,33 @@ RESULTS = [LaneResult(0, ledger_end=7), LaneResult(1, ledger_end=3)]
 SERVERS = {"bootstrap.servers": "a:1,b:1"}
 
 
+class Clusters:
+    timeout = 1.0
+
+    def __init__(self, *_):
+        pass
+
+    def __enter__(self):
+        return self, self
+
+    def __exit__(self, *_):
+        pass
+
+
 @pytest.fixture
 def asked(monkeypatch):
     """Makes a ledger that answers so; gives the bootstrap servers that were asked."""
     servers = []
 
-    def make(*answers):
-        left = list(answers)
+    def make(*answers, waits=(False,)):
+        left, waited = list(answers), list(waits)
 
         class Told:
             def __init__(self, topic="ledger", lanes=2, target=None, settings=SERVERS):
                 self.topic, self.lanes, self.settings = topic, lanes, settings
+
+            def await_ended(self, _ends):
+                return waited.pop(0)
 
             def topic_id(self):
                 return "of the ledger"
@@ -41,18 +57,6 @@ def asked(monkeypatch):
                 if isinstance(answer, Exception):
                     raise answer
                 return answer
-
-        class Clusters:
-            timeout = 1.0
-
-            def __init__(self, *_):
-                pass
-
-            def __enter__(self):
-                return self, self
-
-            def __exit__(self, *_):
-                pass
 
         monkeypatch.setattr(publishing, "clusters", Clusters)
         for name, fake in (("Ledger", Told), ("ledger_of", lambda *_: Told()), ("Cluster", Clusters)):
@@ -70,6 +74,12 @@ def test_a_ledger_that_trails_what_the_lanes_wrote_is_read_again_elsewhere(asked
     servers = asked(OLD, OLD, NEW)
     assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
     assert servers == ["a:1,b:1", "b:1", "a:1"]
+
+
+def test_a_commit_that_shows_a_moment_later_is_waited_for_where_it_was_asked(asked):
+    servers = asked(OLD, NEW, waits=[True])
+    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert servers == ["a:1,b:1", "a:1,b:1"]
 
 
 def test_a_ledger_that_stays_stale_is_said_and_no_run_is_judged_by_it(asked):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.errors import LedgerHidden
+from mirror.errors import DeadlineExceeded, LedgerHidden
 from mirror.kafka import polling
 from mirror.kafka import stored_records as module
 from mirror.kafka.ledger import Ledger
@@ -30,8 +30,8 @@ class Target:
         return dict.fromkeys(partitions, 5 if committed and self.asked <= self.after else 7)
 
     def log_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogOffsets]:
-        (lane,) = partitions
-        return {lane: LogOffsets(0, self.offsets([lane], "latest", committed=True)[lane], 7, 0)}
+        stable = self.offsets(partitions, "latest", committed=True)
+        return {lane: LogOffsets(0, stable[lane], 7, 0) for lane in partitions}
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,22 @@ def test_a_lane_is_not_read_while_a_transaction_hides_its_end(clock: SimpleNames
         fenced(Target(after=float("inf")))
     assert (raised.value.topic, raised.value.partition) == LANE
     assert clock.now == pytest.approx(2, abs=0.1)
+
+
+def test_a_commit_whose_marker_a_slow_broker_has_not_written_yet_is_waited_for_as_long_as_a_request_may_take(
+    clock: SimpleNamespace,
+) -> None:
+    ledger = Ledger(LANE.topic, 1, Target(after=100), {})  # type: ignore[arg-type]
+    assert ledger.await_ended({0: 7})
+    assert 2 < clock.now < 30
+    with pytest.raises(DeadlineExceeded, match=r"internal-0 ends at 7, and readers of committed records see it up to 5"):
+        Ledger(LANE.topic, 1, Target(after=float("inf")), {}).await_ended({0: 7})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("after", "end"), [(0, 7), (float("inf"), 8), (float("inf"), 5)])
+def test_nothing_is_waited_for_where_all_shows_or_a_broker_does_not_reach_so_far(clock: SimpleNamespace, after: float, end: int) -> None:
+    assert not Ledger(LANE.topic, 1, Target(after), {}).await_ended({0: end})  # type: ignore[arg-type]
+    assert clock.now == 0
 
 
 def test_what_was_read_of_a_lane_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
