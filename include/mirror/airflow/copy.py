@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator, TriggerRule, task
+from airflow.sdk import BaseOperator, TriggerRule, get_current_context, task
 
+from mirror.airflow.assets import tell_assets
 from mirror.airflow.copy_xcom import (
     plan_from_xcom,
     plan_to_xcom,
@@ -93,6 +94,8 @@ def publish(flow_name: str) -> dict[str, Any]:
             # Without the plans of later rounds, as without a plan, nobody knows of which partitions offset syncs are due.
             all_partitions = plan_value is not None and (from_xcom(plan_value) is None or bool(flow.value("mirror.rounds.seconds")))
         published = publish_run(flow, planned, results_from_xcom(copied), whole=all_partitions, run=run_name())
+        for topic in tell_assets(flow, get_current_context(), published.watermarks):
+            log.info("%s: an event tells the asset of %s that records came.", flow_name, topic)
     for notice in (*published.disagreements, *published.syncs.notices):
         log.warning("%s", notice)
     for error in published.syncs.errors:

@@ -2,6 +2,7 @@
 
 from airflow.sdk import Param, chain
 
+from mirror.airflow.assets import outlets
 from mirror.airflow.copy import CopyOperator, plan, publish, verdict
 from mirror.airflow.dags.factory import FlowDag
 from mirror.airflow.time_limits import copy_limit
@@ -43,7 +44,7 @@ def tasks(flow: Flow) -> None:
         max_active_tis_per_dag=1,
         execution_timeout=copy_limit(flow),
     )
-    chain(plan(flow.name), copy, publish(flow.name), verdict(flow.name))
+    chain(plan(flow.name), copy, publish.override(outlets=outlets(flow))(flow.name), verdict(flow.name))
 
 
 KIND = FlowDag("copy", tasks, every="mirror.copy.interval.seconds", doc=DOC, params=DRY_RUN)

@@ -5,7 +5,7 @@ Our own properties about how a flow runs beside its copy: how fast it may be, an
 
 from mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, start_words
 from mirror.config.catalogue.property import Property
-from mirror.config.catalogue.values import Valid, between, factor, one_of
+from mirror.config.catalogue.values import Valid, between, factor, one_of, regexes
 
 GROUP = "mirror"
 
@@ -195,6 +195,14 @@ RUNNING = (
         "How many bytes of keys, values and headers a second the flow copies at most; -1: no limit. `decide throttle` overrides it.",
         _GROUP,
         _rate(),
+    ),
+    Property(
+        "mirror.assets.topics",
+        "LIST",
+        (),
+        "The source topics whose remote topics are assets of Airflow: a copy that brought records adds an event to each.",
+        _GROUP,
+        regexes(),
     ),
     Property(
         "mirror.status.refresh.seconds",
