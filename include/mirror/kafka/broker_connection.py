@@ -23,7 +23,10 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.send_buffer import SendBuffer
+
+keep_response_classes()
 
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")

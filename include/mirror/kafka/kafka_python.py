@@ -6,7 +6,10 @@ import ssl
 from collections.abc import Mapping
 from typing import Any
 
+from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.tokens import PythonTokens
+
+keep_response_classes()
 
 # It logs each failed connection, and its settings, secrets and all, when it debugs; what matters of it is in our errors.
 _log = logging.getLogger("kafka")
