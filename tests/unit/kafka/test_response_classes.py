@@ -11,7 +11,8 @@ from kafka.protocol.api_header import ResponseClassRegistry
 {prepare}
 sys.setswitchinterval(1e-6)
 known = list(ResponseClassRegistry._response_class_registry.items())
-headers = [SimpleNamespace(request_api_key=key, request_api_version=version) for key, kind in known for version in range(kind.max_version + 1)]
+wanted = [(key, version) for key, kind in known for version in range(kind.max_version + 1)]
+headers = [SimpleNamespace(request_api_key=key, request_api_version=version) for key, version in wanted]
 together = threading.Barrier(16)
 
 def ask():
