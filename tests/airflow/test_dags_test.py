@@ -1,8 +1,9 @@
 """`airflow dags test <DAG>`: the command's own function runs each kind of DAG to its end, with alerts configured."""
 
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ CONF = {"cutover": {"topics": ".*"}, "backfill": DAYS, "audit": DAYS}
 
 
 @pytest.fixture
-def dags_test(pair: ClusterPair, airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def dags_test(pair: ClusterPair, airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Runs `airflow dags test` on a DAG of the pair, in this process. Raises SystemExit where the command fails."""
 
     def run(what: str) -> None:
@@ -30,7 +31,11 @@ def dags_test(pair: ClusterPair, airflow_home: Path, monkeypatch: pytest.MonkeyP
         parsed = cli_parser.get_parser().parse_args(arguments)
         parsed.func(parsed)
 
-    return run
+    before = dict(os.environ)
+    yield run
+    # The command is meant for a process of its own, and leaves there which DAG is parsed.
+    os.environ.clear()
+    os.environ.update(before)
 
 
 def kinds(pair: ClusterPair, dags: Callable[[], dict[str, Any]]) -> list[str]:

@@ -49,9 +49,9 @@ def tell_assets(flow: Flow, context: Context, watermarks: Iterable[Watermark]) -
     for mark in watermarks:
         if mark.records and pattern.matches(mark.topic):
             by_topic.setdefault(mark.topic, []).append(mark)
-    told: Any = context["outlet_events"][alias_of(flow)]
+    events: Any = context["outlet_events"][alias_of(flow)]
     for topic, marks in sorted(by_topic.items()):
-        told.add(asset_of(flow, selection.remote(topic)), extra=_extra(flow, topic, marks))
+        events.add(asset_of(flow, selection.remote(topic)), extra=_extra(flow, topic, marks))
     return sorted(by_topic)
 
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from mirror.airflow.alert_store import remember_audit
+from mirror.airflow.alert_store import remember_audit, store_of
 from mirror.airflow.backfill_runs import previous_run
 from mirror.airflow.backfill_xcom import resolution_of
 from mirror.airflow.lineage import ReportsLineage, lineage_of_audit
 from mirror.airflow.tasks import from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body, to_xcom
 from mirror.backfill.model import Resolution
 from mirror.config import load
+from mirror.config.flow import FlowName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +33,8 @@ class AuditOperator(ReportsLineage, BaseOperator):
     template_fields: Sequence[str] = ()
 
     def __init__(self, *, flow: str, **options: Any) -> None:
-        super().__init__(task_id="audit", **options)
+        # Airflow knows an asset by the DAGs that name it: what an audit found is kept in this one's store.
+        super().__init__(task_id="audit", inlets=[store_of(FlowName(*flow.split("->")))], **options)
         self.flow = flow
         self._end_job: Callable[[], None] | None = None
 

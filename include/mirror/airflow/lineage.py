@@ -47,7 +47,7 @@ class Lineage:
 
     def into(self, remotes: Mapping[str, str]) -> Lineage:
         """The same, written to other topics, by the topic of the source."""
-        return replace(self, topics=tuple(replace(each, remote=remotes.get(each.topic, each.remote)) for each in self.topics))
+        return replace(self, topics=tuple(replace(topic, remote=remotes.get(topic.topic, topic.remote)) for topic in self.topics))
 
 
 class ReportsLineage:
@@ -99,11 +99,11 @@ def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
         TopicLineage(
             topic,
             remote,
-            sum(each.source_records for each in partitions),
-            sum(each.target_records for each in partitions),
+            sum(partition.source_records for partition in partitions),
+            sum(partition.target_records for partition in partitions),
             is_equal=None
-            if all(each.state == UNPROVEN for each in partitions)
-            else not any(each.state == DIFFERENT for each in partitions),
+            if all(partition.state == UNPROVEN for partition in partitions)
+            else not any(partition.state == DIFFERENT for partition in partitions),
         )
         for (topic, remote), partitions in sorted(pairs.items())
     )
@@ -122,16 +122,16 @@ def facets(lineage: Lineage) -> Any:
 
     statistics = input_statistics_input_dataset.InputStatisticsInputDatasetFacet
     inputs, outputs = [], []
-    for each in lineage.topics:
-        read: dict[str, Any] = {"inputStatistics": statistics(rowCount=each.source_records, size=each.bytes)}
-        inputs.append(InputDataset(lineage.source, each.topic, inputFacets=read))
+    for topic in lineage.topics:
+        read: dict[str, Any] = {"inputStatistics": statistics(rowCount=topic.source_records, size=topic.bytes)}
+        inputs.append(InputDataset(lineage.source, topic.topic, inputFacets=read))
         if lineage.writes:
-            written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=each.target_records, size=each.bytes)
-            outputs.append(OutputDataset(lineage.target, each.remote, outputFacets={"outputStatistics": written}))
+            written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=topic.target_records, size=topic.bytes)
+            outputs.append(OutputDataset(lineage.target, topic.remote, outputFacets={"outputStatistics": written}))
             continue
-        compared: dict[str, Any] = {"inputStatistics": statistics(rowCount=each.target_records)}
-        if each.is_equal is not None:
-            assertion = data_quality_assertions_dataset.Assertion(assertion=EQUAL_TO_SOURCE, success=each.is_equal)
+        compared: dict[str, Any] = {"inputStatistics": statistics(rowCount=topic.target_records)}
+        if topic.is_equal is not None:
+            assertion = data_quality_assertions_dataset.Assertion(assertion=EQUAL_TO_SOURCE, success=topic.is_equal)
             compared["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(assertions=[assertion])
-        inputs.append(InputDataset(lineage.target, each.remote, inputFacets=compared))
+        inputs.append(InputDataset(lineage.target, topic.remote, inputFacets=compared))
     return OperatorLineage(inputs=inputs, outputs=outputs)

@@ -24,7 +24,7 @@ class NotifierChannel:
     def send(self, alert: Alert, cleared: bool) -> None:
         """Calls the notifier. Its templates find the alert as `alert`. Raises AlertNotifierUnusable or NotificationFailed."""
         call = notifier_of(load().flow(alert.flow), self.name)
-        notifier = _made(call, self.name)
+        notifier = _notifier(call, self.name)
         words = {"title": title_of(alert, cleared), "text": text_of(alert, cleared), "cleared": cleared}
         try:
             notifier({"alert": {**alert.as_document(), **words}})
@@ -45,7 +45,7 @@ def notifier_of(flow: Flow, name: str) -> NotifierCall:
     return calls[name]
 
 
-def _made(call: NotifierCall, name: str) -> Any:
+def _notifier(call: NotifierCall, name: str) -> Any:
     from airflow.sdk import BaseNotifier
 
     module_name, _, class_name = call.path.rpartition(".")

@@ -232,7 +232,9 @@ def _decided_document(decided: Decided) -> dict[str, Any]:
 
 
 def _blocked(fields: dict[str, Any]) -> Blocked:
-    code, _, message = string(fields, "error").partition(_ERROR_SEPARATOR)
+    code, separator, message = string(fields, "error").partition(_ERROR_SEPARATOR)
+    if not separator:
+        raise ValueError(f"error is {fields['error']!r}, and has no code")
     return Blocked(
         count(fields, "offset"),
         code,

@@ -115,8 +115,8 @@ class Ledger:
         A broker that does not reach an end at all is not waited for. Raises DeadlineExceeded.
         """
         wanted = {TopicPartition(self.topic, lane): end for lane, end in ends.items()}
-        told = self._target.log_offsets(wanted)
-        hidden = {tp: end for tp, end in wanted.items() if tp in told and told[tp].stable < end <= told[tp].end}
+        offsets = self._target.log_offsets(wanted)
+        hidden = {tp: end for tp, end in wanted.items() if tp in offsets and offsets[tp].stable < end <= offsets[tp].end}
         if not hidden:
             return False
 
@@ -124,8 +124,8 @@ class Ledger:
             stable = self._target.offsets(hidden, "latest", committed=True)
             return {tp: stable.get(tp, 0) for tp, end in hidden.items() if stable.get(tp, 0) < end}
 
-        left = until(trailing, self._target.timeout, every=_LOOK_EVERY_SECONDS, enough=lambda behind: not behind)
-        for tp, stable in left.items():
+        behind_commits = until(trailing, self._target.timeout, every=_LOOK_EVERY_SECONDS, enough=lambda behind: not behind)
+        for tp, stable in behind_commits.items():
             raise DeadlineExceeded(
                 f"{tp} ends at {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
                 f"written within {self._target.timeout:g} s. What was copied is committed.",

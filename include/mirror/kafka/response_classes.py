@@ -20,10 +20,10 @@ _make = ResponseClassRegistry.get_response_class
 
 def keep_response_classes() -> None:
     """From now on the library's registry gives the classes that are kept here. It may be called again."""
-    ResponseClassRegistry.get_response_class = _kept
+    ResponseClassRegistry.get_response_class = _response_class
 
 
-def _kept(header: Any) -> Any:
+def _response_class(header: Any) -> Any:
     """The class of the answers to a request with this header."""
     wanted = header.request_api_key, header.request_api_version
     if wanted not in _classes:
