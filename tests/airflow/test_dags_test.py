@@ -12,6 +12,7 @@ import pytest
 from mirror.config.flow import FlowName
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
+from services.sinks import HttpSink
 
 DAYS = {"from": "2001-01-01", "to": "2001-01-02"}
 CONF = {"cutover": {"topics": ".*"}, "backfill": DAYS, "audit": DAYS}
@@ -38,6 +39,14 @@ def dags_test(pair: ClusterPair, airflow_home: Path, monkeypatch: pytest.MonkeyP
     os.environ.update(before)
 
 
+@pytest.fixture
+def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A connection for alerts, to a web service that takes them."""
+    with HttpSink() as web:
+        monkeypatch.setenv("AIRFLOW_CONN_ON_CALL", json.dumps({"conn_type": "http", "host": web.url, "extra": {"format": "json"}}))
+        yield "on_call"
+
+
 def kinds(pair: ClusterPair, dags: Callable[[], dict[str, Any]]) -> list[str]:
     """What DAGs the pair has, the copy first: some go by what it wrote."""
     prefix = FlowName(pair.source, pair.target).dag_id("")
@@ -52,11 +61,11 @@ def test_every_dag_is_run_by_airflow_dags_test(
     mm2_properties: Callable[..., Path],
     dags: Callable[[], dict[str, Any]],
     dags_test: Callable[[str], None],
+    connection: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("AIRFLOW_CONN_NOBODY", json.dumps({"conn_type": "http", "host": "http://127.0.0.1:1"}))
     extra = {
-        "mirror.alert.connections": "nobody",
+        "mirror.alert.connections": connection,
         "groups": f".*-{pair.mark}",
         "source->target.sync.group.offsets.enabled": "true",
         "source->target.sync.topic.acls.enabled": "false",
