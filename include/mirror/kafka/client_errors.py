@@ -99,14 +99,21 @@ class ClientErrors:
             return _reason(reasons[-1])
         return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
 
+    @property
+    def renewed_too_early(self) -> bool:
+        """Whether a broker only did not take a login so soon after the last one. What was under way there may be tried again."""
+        return any(map(_is_too_early, self._errors)) and not self._refusals()
+
     def _refusals(self) -> list[KafkaError]:
         return [error for error in self._errors if _is_refusal(error)]
 
 
+def _is_too_early(error: KafkaError) -> bool:
+    return all(words in error.str() for words in _TOO_EARLY)
+
+
 def _is_refusal(error: KafkaError) -> bool:
-    if all(words in error.str() for words in _TOO_EARLY):
-        return False
-    return error.code() in _AUTHENTICATION or refuses_us(error.str())
+    return not _is_too_early(error) and (error.code() in _AUTHENTICATION or refuses_us(error.str()))
 
 
 def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more: Any) -> dict[str, Any]:
@@ -186,9 +193,9 @@ def to_mirror_error(
         default_operation, resource = _AUTHORIZATION[code]
         named = f"topic {topic}" if topic else resource
         return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
-    if code in _AUTHENTICATION:
+    if code in _AUTHENTICATION and not complaints.renewed_too_early:
         return complaints.refused(error)
-    if code in _UNREACHABLE:
+    if code in _UNREACHABLE | _AUTHENTICATION:
         return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or _SILENCE)
     if code in _TIMED_OUT:
         return _timed_out(complaints, step, seconds)

@@ -118,6 +118,8 @@ def test_a_login_that_is_renewed_too_early_is_no_refusal_and_sasl_on_a_listener_
     for _ in range(2):
         complaints(KafkaError(KafkaError._AUTHENTICATION, said))
     assert (complaints.authentication() is not None) is is_refusal
+    cut_off = KafkaException(KafkaError(KafkaError._AUTHENTICATION, "FindCoordinator response error: Local: Authentication failure"))
+    assert to_mirror_error(cut_off, complaints, step="fencing", seconds=5).retriable is not is_refusal
 
 
 def test_a_missing_permission_for_the_group_is_none_of_our_business():
