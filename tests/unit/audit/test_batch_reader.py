@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from kafka.protocol.consumer import FetchRequest
 
 from mirror.audit.batch_comparison import BatchComparison
 from mirror.audit.batch_reader import PairedReading
@@ -11,7 +12,8 @@ from mirror.audit.range import AuditRange
 from mirror.config.resolved_flow import ClientSettings
 from mirror.formats.record import Record
 from tests.unit.audit.closed_batches import REMOTE, SOURCE, built, carried
-from tests.unit.copy.batches.wire_broker import OFFSET_OUT_OF_RANGE, FetchRequest, WireBroker
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import OFFSET_OUT_OF_RANGE
 
 NOT_LEADER = 6
 STRETCH = AuditRange(SOURCE, REMOTE, 0, 20, 0, 20, 20, 20)

@@ -13,7 +13,8 @@ from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.kafka_python import python_settings
 from mirror.kafka.produce_request import ProduceRequests, produced
 from tests.unit.copy.batches.conftest import batch_of
-from tests.unit.copy.batches.wire_broker import UNKNOWN_TOPIC_OR_PARTITION, WireBroker
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from mirror.kafka.cluster_connections import ClusterConnections, OffsetQuestion
 from mirror.kafka.model import End, Partition
 from mirror.kafka.record_builder import keyed_batches
 from mirror.offsets.partition import TopicPartition
-from tests.unit.copy.batches.wire_broker import FENCED_LEADER_EPOCH, KAFKA_2_8, UNKNOWN_TOPIC_OR_PARTITION, WireBroker
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_8, UNKNOWN_TOPIC_OR_PARTITION
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 START, STABLE, END = OffsetQuestion(EARLIEST), OffsetQuestion(LATEST, committed=True), OffsetQuestion(LATEST)

@@ -102,7 +102,7 @@ with watched("the work", "It begins anew.", silence=1.0):
     hang_with_the_lock()
 """
     )
-    eventually(lambda: is_gone(int(done.stdout)), "the end of what it started")
+    assert eventually(lambda: is_gone(int(done.stdout)), "the end of what it started")
 
 
 def test_work_that_takes_longer_than_it_may_ends_though_its_process_lives(run: Run) -> None:
@@ -163,7 +163,7 @@ with watched("the work", ""):
     os.kill(os.getpid(), 9)
 """
     )
-    eventually(lambda: is_gone(int(done.stdout)), "the end of the watchdog")
+    assert eventually(lambda: is_gone(int(done.stdout)), "the end of the watchdog")
 
 
 def test_limit_that_is_nearer_than_silence_is_what_the_watchdog_waits_for() -> None:

@@ -10,7 +10,7 @@ from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
-from tests.unit.copy.batches.wire_broker import KAFKA_2_8, KAFKA_4_3
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, KAFKA_4_3
 
 LIMITS = TransactionLimits(32 * 1024 * 1024, 10.0)
 COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, CONCURRENT_TRANSACTIONS = 15, 29, 51

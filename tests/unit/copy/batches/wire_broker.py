@@ -10,7 +10,6 @@ import threading
 import uuid
 from collections import defaultdict, deque
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import (
@@ -34,81 +33,21 @@ from kafka.protocol.producer import (
 from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.offsets.partition import TopicPartition
-
-HEADER = 61
-INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90
-UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, UNSUPPORTED_VERSION = 3, 1, 35
-INVALID_TXN_STATE, OPERATION_NOT_ATTEMPTED = 48, 55
-FENCED_LEADER_EPOCH = 74
-REQUESTS = {
-    each.API_KEY: each
-    for each in (
-        ApiVersionsRequest,
-        MetadataRequest,
-        FindCoordinatorRequest,
-        InitProducerIdRequest,
-        AddPartitionsToTxnRequest,
-        ProduceRequest,
-        EndTxnRequest,
-        FetchRequest,
-        ListOffsetsRequest,
-    )
-}
-KAFKA_4_3 = {
-    ApiVersionsRequest: 4,
-    MetadataRequest: 13,
-    FindCoordinatorRequest: 6,
-    InitProducerIdRequest: 6,
-    AddPartitionsToTxnRequest: 5,
-    ProduceRequest: 13,
-    EndTxnRequest: 5,
-    FetchRequest: 17,
-    ListOffsetsRequest: 11,
-}
-KAFKA_2_8 = {
-    ApiVersionsRequest: 3,
-    MetadataRequest: 11,
-    FindCoordinatorRequest: 3,
-    InitProducerIdRequest: 4,
-    AddPartitionsToTxnRequest: 3,
-    ProduceRequest: 9,
-    EndTxnRequest: 3,
-    FetchRequest: 12,
-    ListOffsetsRequest: 6,
-}
-"""The highest version of each request."""
-
-
-@dataclass
-class Log:
-    """One partition: its batches with their offsets in place, and where it ends; a marker takes up an offset without a batch."""
-
-    batches: list[bytes] = field(default_factory=list)
-    end: int = 0
-    aborted: list[tuple[int, int]] = field(default_factory=list)
-    """Producer id and first offset of aborted transactions, as a fetch tells them."""
-    epoch: int = 0
-    diverged: int | None = None
-    """Where the log went another way than the one that a reader has read."""
-
-    def append(self, data: bytes, base_offset: int | None = None, leader_epoch: int = 0) -> int:
-        """Stores a batch as a broker does: its offset and leader epoch are set, which no checksum covers."""
-        base = self.end if base_offset is None else base_offset
-        stored = bytearray(data)
-        struct.pack_into(">q", stored, 0, base)
-        struct.pack_into(">i", stored, 12, leader_epoch)
-        self.batches.append(bytes(stored))
-        self.end = base + DefaultRecordBatch(bytes(stored)).last_offset_delta + 1
-        return base
-
-
-@dataclass
-class Owner:
-    """Who may write under a transactional id, and which partitions its open transaction has."""
-
-    epoch: int = -1
-    begun: set[TopicPartition] = field(default_factory=set)
-    sequences: dict[TopicPartition, int] = field(default_factory=dict)
+from tests.unit.copy.batches.wire_log import Log, Owner
+from tests.unit.copy.batches.wire_protocol import (
+    FENCED_LEADER_EPOCH,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_RECORD,
+    INVALID_TXN_STATE,
+    KAFKA_4_3,
+    OFFSET_OUT_OF_RANGE,
+    OPERATION_NOT_ATTEMPTED,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    PRODUCER_FENCED,
+    REQUESTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_VERSION,
+)
 
 
 class WireBroker:

@@ -1,0 +1,36 @@
+"""What stands in the logs of the tests' brokers, and batches to be put there."""
+
+from crc32c import crc32c
+from kafka.record.default_records import DefaultRecordBatch
+
+from mirror.copy.engine import TransactionLimits
+from tests.unit.copy.batches.conftest import batch_of
+
+LIMITS = TransactionLimits(32 * 1024 * 1024, 10.0)
+
+
+def payloads(log):
+    return [each[61:] for each in log.batches]
+
+
+def values(log):
+    return [record.value for each in log.batches for record in DefaultRecordBatch(each)]
+
+
+def sealed(batch):
+    """With the checksum of its bytes."""
+    batch[17:21] = crc32c(batch[21:]).to_bytes(4, "big")
+    return batch
+
+
+def fill(log, batches, records=3):
+    """Batches of three records each, told apart by their values."""
+    for number in range(batches):
+        log.append(batch_of([b"%d-%d" % (log.end, number)] * records))
+
+
+def marker_of(producer_id):
+    """The end of a transaction, as a broker writes it: one control record."""
+    made = batch_of([b"\x00\x00\x00\x00\x00\x00"], producer_id=producer_id, transactional=True)
+    made[22] |= 0x20
+    return made

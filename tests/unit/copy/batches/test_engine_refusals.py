@@ -1,0 +1,159 @@
+"""Brokers that refuse, break off, hang or are too old, and lanes that another attempt took over."""
+
+from dataclasses import replace
+
+import pytest
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
+
+from mirror.copy.batches.engine import BatchEngine
+from mirror.copy.engine import BatchNotTaken, NothingRead, TransactionLimits
+from mirror.errors import (
+    AuthorizationRefused,
+    ClusterUnreachable,
+    EngineUnavailable,
+    KafkaFailure,
+    Overtaken,
+    SourceTruncated,
+    SourceUnreadable,
+    TransactionTimeoutRefused,
+)
+from tests.unit.copy.batches.batch_logs import LIMITS, fill
+from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, UNSUPPORTED_VERSION
+
+CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
+NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR = 6, 50, 14, 16
+
+
+def test_a_batch_that_the_target_refuses_names_its_offset_and_the_transaction_is_aborted(engine, east, west, work):
+    fill(east.log(*ORDERS), 3)
+    west.refusals[ProduceRequest, REMOTE].extend([0, MESSAGE_TOO_LARGE])
+    with pytest.raises(BatchNotTaken) as refusal:
+        engine.copy([work(0, 9)], LIMITS)
+    assert (refusal.value.source, refusal.value.offset) == (ORDERS, 3)
+    engine.close()
+    assert (west.committed, west.aborted) == ([], 1)
+
+
+def test_a_topic_that_may_not_be_written_is_named_by_its_source_topic(engine, east, west, work):
+    fill(east.log(*ORDERS), 1)
+    west.refusals[ProduceRequest, REMOTE].append(TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(AuthorizationRefused, match=r"WRITE on topic east\.orders") as refusal:
+        engine.copy([work(0, 3)], LIMITS)
+    assert refusal.value.topic == "orders"
+
+
+def test_the_ledgers_topic_that_may_not_be_written_is_named_itself(engine, east, west, work):
+    west.refusals[ProduceRequest, LEDGER].append(TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(AuthorizationRefused) as refusal:
+        engine.record(*LEDGER, [(b"k", b"v")])
+    assert refusal.value.topic == LEDGER.topic
+
+
+def test_a_zombie_writes_nothing_and_aborts_nothing_of_its_successor(lane_task, engine, east, west, work):
+    fill(east.log(*ORDERS), 2)
+    successor = BatchEngine(lane_task, 1_000_000)
+    successor.copy([work(0, 6)], LIMITS)
+    with pytest.raises(Overtaken):
+        engine.copy([work(0, 6)], LIMITS)
+    engine.close()
+    successor.commit()
+    successor.close()
+    assert west.committed == [{REMOTE}]
+    assert len(west.log(*REMOTE).batches) == 2
+
+
+def test_a_zombie_cannot_commit(lane_task, engine, east, west, work):
+    fill(east.log(*ORDERS), 2)
+    engine.copy([work(0, 6)], LIMITS)
+    BatchEngine(lane_task, 1_000_000).close()
+    with pytest.raises(Overtaken):
+        engine.commit()
+    assert west.aborted == 1
+
+
+def test_a_commit_whose_answer_is_lost_is_not_taken_back(engine, east, west, work):
+    fill(east.log(*ORDERS), 1)
+    engine.copy([work(0, 3)], LIMITS)
+    west.hangs_up_on = EndTxnRequest
+    with pytest.raises(ClusterUnreachable):
+        engine.commit()
+    west.hangs_up_on = None
+    engine.close()
+    assert (west.committed, west.aborted) == ([{REMOTE}], 0)
+
+
+@pytest.mark.parametrize("side", ["east", "west"])
+def test_a_broken_connection_names_its_cluster(request, engine, east, west, work, side):
+    broker = request.getfixturevalue(side)
+    fill(east.log(*ORDERS), 1)
+    broker.hangs_up_on = FetchRequest if side == "east" else ProduceRequest
+    with pytest.raises(ClusterUnreachable, match=f"Cluster '{side}'"):
+        engine.copy([work(0, 3)], LIMITS)
+
+
+def test_a_leader_that_moved_ends_the_attempt_and_names_no_partition_to_be_left_out(engine, east, west, work):
+    fill(east.log(*ORDERS), 1)
+    east.refusals[FetchRequest, ORDERS].append(NOT_LEADER)
+    with pytest.raises(KafkaFailure, match="orders-0@0") as failure:
+        engine.copy([work(0, 3)], LIMITS)
+    assert (failure.value.topic, failure.value.retriable) == (None, True)
+
+
+def test_a_source_that_was_truncated_below_the_watermark_says_where(engine, east, work):
+    fill(east.log(*ORDERS), 3)
+    east.log(*ORDERS).diverged = 4
+    with pytest.raises(SourceTruncated) as truncated:
+        engine.copy([work(6, 9)], LIMITS)
+    assert truncated.value.diverged == 4
+
+
+def test_an_offset_that_the_source_no_longer_has_is_named(engine, east, work):
+    with pytest.raises(SourceUnreadable, match="orders-0@7: the source no longer has this offset"):
+        engine.copy([work(7, 9)], LIMITS)
+
+
+def test_a_source_that_is_silent_is_not_waited_for_for_ever(lane_task, east, work):
+    engine = BatchEngine(replace(lane_task, request_seconds=0.3), 1_000_000)
+    with pytest.raises(NothingRead):
+        engine.copy([work(0, 3)], TransactionLimits(1_000_000, 0.1))
+    engine.close()
+
+
+def too_old(versions):
+    return versions | {FetchRequest: 11, ProduceRequest: 8}
+
+
+def test_a_target_that_is_too_old_is_refused_before_anything_is_asked_of_it(lane_task, west):
+    west.versions = too_old(KAFKA_2_8)
+    with pytest.raises(EngineUnavailable, match=r"Cluster 'west'.*older than Kafka 2\.8") as refusal:
+        BatchEngine(lane_task, 1_000_000)
+    assert "mirror.engine=records" in refusal.value.next
+    assert {type(request) for request in west.requests} == {ApiVersionsRequest}
+
+
+def test_a_broker_so_old_that_it_cannot_say_its_versions_is_refused(lane_task, west):
+    west.refusals[ApiVersionsRequest, None].append(UNSUPPORTED_VERSION)
+    with pytest.raises(EngineUnavailable, match=r"Cluster 'west'.*older than Kafka 2\.8"):
+        BatchEngine(lane_task, 1_000_000)
+
+
+def test_a_source_that_is_too_old_is_refused_before_anything_is_written(engine, east, west, work):
+    east.versions = too_old(KAFKA_2_8)
+    with pytest.raises(EngineUnavailable, match="Cluster 'east'"):
+        engine.copy([work(0, 3)], LIMITS)
+    assert west.of(ProduceRequest) == []
+
+
+def test_fencing_waits_for_a_coordinator_that_loads_and_for_the_abort_of_an_earlier_transaction(lane_task, west):
+    west.refusals[InitProducerIdRequest, None].extend([COORDINATOR_LOAD_IN_PROGRESS, CONCURRENT_TRANSACTIONS, NOT_COORDINATOR])
+    BatchEngine(lane_task, 1_000_000).close()
+    assert len(west.of(InitProducerIdRequest)) == 4
+
+
+def test_a_timeout_that_the_brokers_do_not_allow_is_told_as_such(lane_task, west):
+    west.refusals[InitProducerIdRequest, None].append(INVALID_TRANSACTION_TIMEOUT)
+    with pytest.raises(TransactionTimeoutRefused):
+        BatchEngine(lane_task, 1_000_000)

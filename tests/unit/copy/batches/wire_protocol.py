@@ -1,0 +1,48 @@
+"""What the tests' broker speaks: its requests, their versions in two releases of Kafka, error codes."""
+
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
+
+HEADER = 61
+INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90
+UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, UNSUPPORTED_VERSION = 3, 1, 35
+INVALID_TXN_STATE, OPERATION_NOT_ATTEMPTED = 48, 55
+FENCED_LEADER_EPOCH = 74
+REQUESTS = {
+    each.API_KEY: each
+    for each in (
+        ApiVersionsRequest,
+        MetadataRequest,
+        FindCoordinatorRequest,
+        InitProducerIdRequest,
+        AddPartitionsToTxnRequest,
+        ProduceRequest,
+        EndTxnRequest,
+        FetchRequest,
+        ListOffsetsRequest,
+    )
+}
+KAFKA_4_3 = {
+    ApiVersionsRequest: 4,
+    MetadataRequest: 13,
+    FindCoordinatorRequest: 6,
+    InitProducerIdRequest: 6,
+    AddPartitionsToTxnRequest: 5,
+    ProduceRequest: 13,
+    EndTxnRequest: 5,
+    FetchRequest: 17,
+    ListOffsetsRequest: 11,
+}
+KAFKA_2_8 = {
+    ApiVersionsRequest: 3,
+    MetadataRequest: 11,
+    FindCoordinatorRequest: 3,
+    InitProducerIdRequest: 4,
+    AddPartitionsToTxnRequest: 3,
+    ProduceRequest: 9,
+    EndTxnRequest: 3,
+    FetchRequest: 12,
+    ListOffsetsRequest: 6,
+}
+"""The highest version of each request."""
