@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias
 
+from mirror.airflow.lineage import namespace
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -32,7 +34,7 @@ def outlets(flow: Flow) -> list[AssetAlias]:
 
 def asset_of(flow: Flow, remote: str) -> Asset:
     """A remote topic: `kafka://host:port/topic`, by the first of the target's bootstrap servers."""
-    return Asset(f"kafka://{flow.bootstrap('target').split(',')[0].strip()}/{remote}")
+    return Asset(f"{namespace(flow, 'target')}/{remote}")
 
 
 def tell_assets(flow: Flow, context: Context, watermarks: Iterable[Watermark]) -> list[str]:

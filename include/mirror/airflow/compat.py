@@ -164,24 +164,30 @@ def dags_with_prefix(session: Session, prefix: str) -> list[tuple[str, bool]]:
     return [(dag_id, bool(is_paused)) for dag_id, is_paused in session.execute(query)]
 
 
-def newest_run(session: Session, dag_id: str, state: str = "") -> tuple[str, str, datetime | None, datetime | None] | None:
-    """Run id, state, start and end of a DAG's newest run, or of its newest run in this state; None if there is none."""
+RunRow = tuple[str, str, "datetime | None", "datetime | None"]
+"""Run id, state, start and end of a DAG's run."""
+
+
+def newest_run(session: Session, dag_id: str, state: str = "") -> RunRow | None:
+    """A DAG's newest run, or its newest run in this state; None if there is none."""
+    from airflow.models.dagrun import DagRun
+
+    return _newest_of(session, DagRun.dag_id == dag_id, *([DagRun.state == state] if state else []))
+
+
+def run_of_id(session: Session, dag_id: str, run_id: str) -> RunRow | None:
+    """A DAG's run of this id; None if there is none."""
+    from airflow.models.dagrun import DagRun
+
+    return _newest_of(session, DagRun.dag_id == dag_id, DagRun.run_id == run_id)
+
+
+def _newest_of(session: Session, *conditions: Any) -> RunRow | None:
     from airflow.models.dagrun import DagRun
     from sqlalchemy import select
 
     columns: Any = (DagRun.run_id, DagRun.state, DagRun.start_date, DagRun.end_date)
-    query = select(*columns).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)
-    row = session.execute(query.where(DagRun.state == state) if state else query).first()
-    return None if row is None else (row[0], str(row[1]), row[2], row[3])
-
-
-def run_of_id(session: Session, dag_id: str, run_id: str) -> tuple[str, str, datetime | None, datetime | None] | None:
-    """As `newest_run`, of the run of this id."""
-    from airflow.models.dagrun import DagRun
-    from sqlalchemy import select
-
-    columns: Any = (DagRun.run_id, DagRun.state, DagRun.start_date, DagRun.end_date)
-    row = session.execute(select(*columns).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).first()
+    row = session.execute(select(*columns).where(*conditions).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)).first()
     return None if row is None else (row[0], str(row[1]), row[2], row[3])
 
 

@@ -74,6 +74,7 @@ def report_task(flow_name: str) -> Any:
 
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
+        """The report as a document."""
         from mirror.cutover.report import WaveReport
         from mirror.cutover.run import stored_waves
         from mirror.cutover.wave_record import OPENED

@@ -93,7 +93,10 @@ class WayBack:
         logs = self.source.log_offsets(partitions)
 
         def change_of(tp: TopicPartition, record: LedgerRecord) -> "Change":
+            """What becomes of the way back's record of a partition, by the closed flow's record of it."""
+
             def change(before: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+                """The new record; None where the way back has a decision of its own since the move."""
                 moved = record.moved
                 assert moved is not None
                 if before is not None and before.moved is None and before.decided is not None and before.decided.when >= moved.when:

@@ -38,6 +38,7 @@ def with_tokens(settings: dict[str, Any], complain: Callable[[KafkaError], None]
         raise TokenUnavailable(cluster, masked(str(failure))) from failure
 
     def give(_config: str) -> tuple[str, float, str, dict[str, str]]:
+        """A token as librdkafka takes it: text, end, principal, extensions. Raises NoToken, after it has told `complain`."""
         try:
             token = _valid(source)
         except NoToken as failure:

@@ -4,7 +4,7 @@ Its extra holds librdkafka's names, as Airflow's Kafka provider has them. What c
 could have had, so that one code checks and maps both. What only tunes a client is handed on as it is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -147,8 +147,4 @@ def _complaint(name: str, text: str) -> str:
         return ""
     if name == _METHOD:
         return "has to be oidc, with sasl.oauthbearer.token.endpoint.url; other tokens need their settings in the file"
-    return f"is not handed on by the mirror; it knows {_listed((*_AS_THEY_ARE, *_FILES, *_LOGIN))} and what tunes a client"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
+    return f"is not handed on by the mirror; it knows {', '.join((*_AS_THEY_ARE, *_FILES, *_LOGIN))} and what tunes a client"
