@@ -15,8 +15,11 @@ from services.oracle import Oracle, Record, Side
 from services.sinks import HttpSink
 
 DAYS = {"from": "2001-01-01", "to": "2001-01-02"}
-CONF = {"cutover": {"topics": ".*"}, "backfill": DAYS, "audit": DAYS}
-"""What a run by hand has to say, where it has to."""
+
+
+def conf(what: str, pair: ClusterPair) -> dict[str, str]:
+    """What a run by hand has to say, where it has to. The wave has the pair's own topics: the clusters hold those of other tests too."""
+    return {"cutover": {"topics": f".*-{pair.mark}"}, "backfill": DAYS, "audit": DAYS}.get(what, {})
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def dags_test(pair: ClusterPair, airflow_home: Path, monkeypatch: pytest.MonkeyP
         from airflow.cli import cli_parser
 
         dag_id = FlowName(pair.source, pair.target).dag_id(what)
-        arguments = ["dags", "test", dag_id, *(["--conf", json.dumps(CONF[what])] if what in CONF else [])]
+        arguments = ["dags", "test", dag_id, "--conf", json.dumps(conf(what, pair))]
         monkeypatch.setattr(sys, "argv", ["airflow", *arguments])
         parsed = cli_parser.get_parser().parse_args(arguments)
         parsed.func(parsed)

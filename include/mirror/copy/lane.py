@@ -19,6 +19,7 @@ from mirror.copy.lane_protocol import Attempt
 from mirror.copy.lane_state import LaneState
 from mirror.copy.model import BATCHES, LaneResult, LaneTask, Watermark
 from mirror.errors import (
+    AuthenticationFailed,
     AuthorizationRefused,
     ErrorReport,
     MirrorError,
@@ -211,10 +212,15 @@ class LaneCopy:
             return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error):
             return True
-        elif not error.retriable or isinstance(error, Overtaken):
+        elif isinstance(error, Overtaken) or not (error.retriable or self._login_just_ended(error)):
             self._lane_error = error.report()
             return False
         return self._again(error)
+
+    def _login_just_ended(self, error: MirrorError) -> bool:
+        """Whether the refused login was taken until now: a token that ended while the lane was held up, or a password that is being
+        replaced. The next attempt logs in anew; if that is refused too, nothing was committed in between and the lane stops."""
+        return isinstance(error, AuthenticationFailed) and self._state.transactions > self._reached
 
     def _again(self, error: MirrorError) -> bool:
         """Waits for the next attempt, longer each time. False: there were enough of them."""

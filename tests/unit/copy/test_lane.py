@@ -3,7 +3,15 @@
 import pytest
 
 from mirror.copy.engine import NothingRead, WritingRefused
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, Overtaken, RecordNotCarried, TransactionTooSlow
+from mirror.errors import (
+    AuthenticationFailed,
+    AuthorizationRefused,
+    ClusterUnreachable,
+    KafkaFailure,
+    Overtaken,
+    RecordNotCarried,
+    TransactionTooSlow,
+)
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
 from tests.unit.copy.conftest import MemoryReader
@@ -163,6 +171,27 @@ def test_failures_with_a_commit_between_them_do_not_add_up(copy, world):
     result = copy(transaction_max_bytes=200)
     assert (result.errors, result.records) == ((), 20)
     assert len(copies) > 2 * 4
+
+
+@pytest.mark.parametrize(("times", "codes", "records"), [(1, [], 20), (None, ["AuthenticationFailed"], 2)], ids=["renewed", "withdrawn"])
+def test_a_login_that_was_taken_before_is_tried_once_more(copy, world, times, codes, records):
+    refuse, copies = raising(AuthenticationFailed("east", "east:9092", "invalid_token"), times), []
+
+    def refused_at_the_second(engine):
+        copies.append(engine)
+        if len(copies) > 1:
+            refuse(engine)
+
+    world.happenings["copy"] = refused_at_the_second
+    result = copy(transaction_max_bytes=200)
+    assert ([error.code for error in result.errors], result.records) == (codes, records)
+    assert world.engines == 2
+
+
+def test_a_login_that_was_never_taken_ends_the_lane_at_once(copy, world):
+    world.happenings["fence"] = raising(AuthenticationFailed("west", "west:9092", "invalid_token"))
+    assert [error.code for error in copy().errors] == ["AuthenticationFailed"]
+    assert world.engines == 1
 
 
 def test_topics_that_may_not_be_written_are_left_out_all_at_once(copy, world):
