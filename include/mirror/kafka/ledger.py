@@ -109,14 +109,16 @@ class Ledger:
         """Waits for lanes whose records stand up to these ends while a commit's marker is on its way; gives whether there was any to wait
         for. A coordinator says that a transaction is committed before the markers are written, and a busy broker writes them seconds later:
 
-            … records of the lane │ marker of the commit, not there yet
-              last stable offset ─┘                                    └─ end that the lane knows
+            … │ records of the transaction │ marker of the commit, not there yet │
+              └─ last stable offset        └─ end of the log                     └─ end that the lane knows
 
-        A broker that does not reach an end at all is not waited for. Raises DeadlineExceeded.
+        A broker whose log lacks more than the marker, or has no transaction open, is not waited for. Raises DeadlineExceeded.
         """
         wanted = {TopicPartition(self.topic, lane): end for lane, end in ends.items()}
         offsets = self._target.log_offsets(wanted)
-        hidden = {tp: end for tp, end in wanted.items() if tp in offsets and offsets[tp].stable < end <= offsets[tp].end}
+        hidden = {
+            tp: end for tp, end in wanted.items() if (log := offsets.get(tp)) and log.stable < min(end, log.end) and end <= log.end + 1
+        }
         if not hidden:
             return False
 
@@ -127,7 +129,7 @@ class Ledger:
         behind_commits = until(trailing, self._target.timeout, every=_LOOK_EVERY_SECONDS, enough=lambda behind: not behind)
         for tp, stable in behind_commits.items():
             raise DeadlineExceeded(
-                f"{tp} ends at {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
+                f"{tp} reaches {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
                 f"written within {self._target.timeout:g} s. What was copied is committed.",
                 next="Look at the load of the target's brokers; the next run goes on behind what was committed.",
             )

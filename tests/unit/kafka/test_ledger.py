@@ -76,11 +76,13 @@ def test_a_commit_whose_marker_a_slow_broker_has_not_written_yet_is_waited_for_a
     ledger = Ledger(LANE.topic, 1, Target(after=100), {})  # type: ignore[arg-type]
     assert ledger.await_ended({0: 7})
     assert 2 < clock.now < 30
-    with pytest.raises(DeadlineExceeded, match=r"internal-0 ends at 7, and readers of committed records see it up to 5"):
-        Ledger(LANE.topic, 1, Target(after=float("inf")), {}).await_ended({0: 7})  # type: ignore[arg-type]
+    for end in (7, 8):  # what a lane knows includes the marker, which has no offset yet
+        clock.now = 0
+        with pytest.raises(DeadlineExceeded, match=rf"internal-0 reaches {end}, and readers of committed records see it up to 5"):
+            Ledger(LANE.topic, 1, Target(after=float("inf")), {}).await_ended({0: end})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("after", "end"), [(0, 7), (float("inf"), 8), (float("inf"), 5)])
+@pytest.mark.parametrize(("after", "end"), [(0, 7), (0, 8), (float("inf"), 9), (float("inf"), 5)])
 def test_nothing_is_waited_for_where_all_shows_or_a_broker_does_not_reach_so_far(clock: SimpleNamespace, after: float, end: int) -> None:
     assert not Ledger(LANE.topic, 1, Target(after), {}).await_ended({0: end})  # type: ignore[arg-type]
     assert clock.now == 0
