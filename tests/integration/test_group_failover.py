@@ -290,7 +290,8 @@ def test_the_groups_are_those_of_the_filters_with_a_topic_that_the_filter_takes(
     assert sorted(selected_groups(mirroring.flow).offsets) == sorted([groups("taken"), groups("elsewhere")])
 
 
-def test_readers_of_remote_topics_are_sent_to_the_topic_itself(make_pair, make_mirroring, east, west, oracle, groups, tmp_path):
+@pytest.mark.parametrize("new_name", ["", "elsewhere"], ids=["its own name", "renamed"])
+def test_readers_of_remote_topics_are_sent_to_the_topic_itself(make_pair, make_mirroring, east, west, oracle, groups, tmp_path, new_name):
     """KIP-1098: a group on the source reads a topic that was mirrored from the target."""
     there = make_pair(east, west)
     back = type(there)(there.target, there.source, there.target_bootstrap, there.source_bootstrap, there.mark, tmp_path / "back")
@@ -300,10 +301,12 @@ def test_readers_of_remote_topics_are_sent_to_the_topic_itself(make_pair, make_m
     for seed in (1, 2):
         oracle.produce(there.target_bootstrap, origin, 20, seed=seed, transactions=7)
     patterns = rf".*{there.mark}"
-    backward, forward = make_mirroring(back, topics=patterns), make_mirroring(there, topics=patterns)
+    of_the_way_back = {f"{back.flow}.mirror.rename": f"{origin} -> {there.topic(new_name)}"} if new_name else {}
+    backward = make_mirroring(back, of_the_way_back, topics=patterns)
+    forward = make_mirroring(there, {f"{back.flow}.enabled": "true", **of_the_way_back}, topics=patterns)
     backward.refresh()
     assert not backward.copy().errors
-    mirrored = back.remote(origin)
+    mirrored = back.remote(there.topic(new_name) if new_name else origin)
     name = f"reader-{there.mark}"
     end = sum(each.records for each in oracle.count(there.source_bootstrap, mirrored))
     for offset in (0, end // 2, end):

@@ -27,6 +27,7 @@ CONFIGURATIONS = {
     "guides/active-active.md": ["east->west", "west->east"],
     "guides/aggregate.md": ["paris->central", "tokyo->central"],
     "guides/move-to-a-new-cluster.md": ["east->west", "west->east"],
+    "guides/rename-topics.md": ["east->west"],
     "reference/logins.md": ["east->west"],
 }
 

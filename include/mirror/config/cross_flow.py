@@ -160,6 +160,17 @@ def identity_cycles(flows: Iterable[Flow]) -> dict[str, str]:
     return found
 
 
+def renamed_circles(flows: Iterable[Flow]) -> dict[str, str]:
+    """Name of each flow that renames topics on a circle of flows which keep names otherwise -> why it cannot: what comes back has another
+    name than what went, and nothing tells that it is the same."""
+    keeping = [flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY]
+    return {
+        flow.name: f"flows that keep topic names lead from {flow.target} back to {flow.source}, where nobody knows renamed topics again"
+        for flow in _on_circles(keeping)
+        if "mirror.rename" in flow.connector
+    }
+
+
 def _is_way_back(path: Sequence[Flow]) -> bool:
     """Whether it leads forth and back by a flow that copies only what a cutover took from the other one: no topic goes both ways at once.
     A longer way round is one all the same, for a flow in between knows of no cutover."""

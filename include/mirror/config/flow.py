@@ -83,6 +83,10 @@ class Flow(FlowName):
     """The file that the flow stands in."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Key of that file -> the number of its line, for messages."""
+    clusters: tuple[str, ...] = ()
+    """The aliases of all clusters of that file."""
+    opposite: "Flow | None" = None
+    """The enabled flow of the other direction, whose remote topics stand on this one's source; it has no `opposite` itself."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.config_hash})"
@@ -103,7 +107,8 @@ class Flow(FlowName):
     @cached_property
     def config_hash(self) -> str:
         """12 hexadecimal digits that change with any property of the flow (not with what a reference leads to)."""
-        text = json.dumps([self.source, self.target, self.properties, self.worker], sort_keys=True)
+        renamed_there = [self.opposite.properties["mirror.rename"]] if self.opposite and "mirror.rename" in self.opposite.properties else []
+        text = json.dumps([self.source, self.target, self.properties, self.worker, *renamed_there], sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
     def value(self, name: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mirror.config import inheritance
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
-from mirror.config.cross_flow import identity_cycles, idle_ways_back, naming_disagreements, unseen_cycles
+from mirror.config.cross_flow import identity_cycles, idle_ways_back, naming_disagreements, renamed_circles, unseen_cycles
 from mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, located, place, read
 from mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
 from mirror.config.unknown_keys import UnknownKey, unknown_keys
@@ -42,7 +42,7 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
     invalid = _invalid([each for each in found.values() if each.problems])
     invalid_beating = _invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
-    return Configuration(_good(found), invalid, tuple(notices), tuple(unreadable), _good(beating), invalid_beating)
+    return Configuration(_with_opposites(_good(found)), invalid, tuple(notices), tuple(unreadable), _good(beating), invalid_beating)
 
 
 @dataclass
@@ -136,11 +136,18 @@ def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], 
 def _flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
     connector = inheritance.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
     worker = inheritance.worker_properties(file.raw, pair.source, pair.target)
-    return Flow(pair.source, pair.target, connector, worker, file.references, file=file.path, lines=file.lines)
+    return Flow(
+        pair.source, pair.target, connector, worker, file.references, file=file.path, lines=file.lines, clusters=tuple(file.clusters)
+    )
 
 
 def _good(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
     return tuple(each.flow for each in found.values() if each.flow and not each.problems)
+
+
+def _with_opposites(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
+    known = {(flow.source, flow.target): flow for flow in flows}
+    return tuple(replace(flow, opposite=known.get((flow.target, flow.source))) for flow in flows)
 
 
 def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
@@ -185,6 +192,7 @@ def _refuse_circles(found: Sequence[_Found]) -> None:
     """Flows between which records would go round for ever. A flow that is wrong already breaks no sound one, and is told of its circle."""
     sound = [each.flow for each in found if each.flow and not each.problems]
     named = [each.flow for each in found if each.flow and (not each.problems or _has_known_names(each.flow))]
+    renamed = renamed_circles(named)
     of_sound = unseen_cycles(sound), identity_cycles(sound)
     of_wrong = of_sound if named == sound else (unseen_cycles(named), identity_cycles(named))
     for each in found:
@@ -194,6 +202,12 @@ def _refuse_circles(found: Sequence[_Found]) -> None:
                 f"{each.name.name}.enabled",
                 f"{unseen[each.name.name]}, in MirrorMaker 2 too; rename the alias, set another replication.policy.separator, or let the "
                 "flows mirror different topics (topics, topics.exclude)",
+            )
+        if each.flow and each.name.name in renamed:
+            each.refuse(
+                each.flow.connector["mirror.rename"].origin,
+                f"{renamed[each.name.name]}; rename in flows alone from which no way of flows that keep names leads back, or use the "
+                "DefaultReplicationPolicy",
             )
         if each.flow and each.name.name in kept:
             each.refuse(

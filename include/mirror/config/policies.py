@@ -13,6 +13,8 @@ from mirror.policy.filters import (
     GroupFilter,
     TopicFilter,
 )
+from mirror.policy.rename import RenamingPolicy
+from mirror.policy.rename_rule import Renames
 from mirror.policy.replication import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 from mirror.policy.selection import TopicSelection
 
@@ -34,7 +36,9 @@ def replication_policy(flow: "Flow") -> ReplicationPolicy:
     properties |= {name: flow.text(name) for name in _POLICY_PROPERTIES if name in properties}
     known = {java_name(kind): lambda kind=kind: kind(properties) for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy)}
     policy: ReplicationPolicy = _made(flow, "replication.policy.class", known)
-    return policy
+    both = [flow, *([flow.opposite] if flow.opposite else [])]
+    renames = {each.source: Renames.parse(rules) for each in both if (rules := each.value("mirror.rename"))}
+    return RenamingPolicy(policy, renames, flow.clusters) if renames else policy
 
 
 def policy_of(properties: Mapping[str, str]) -> ReplicationPolicy:

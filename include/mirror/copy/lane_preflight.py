@@ -36,7 +36,7 @@ from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters, check_lane_open, check_ledger, check_writer, handed_back, moved, still_lost
 from mirror.plan.model import Range
-from mirror.plan.target_checks import RemotePartition, availability, continuity, hidden, window
+from mirror.plan.target_checks import RemotePartition, hidden, unusable, window
 
 _PATIENCE_SECONDS = 2.0
 
@@ -129,8 +129,7 @@ class LanePreflight:
             (moved(tp, record) if record is not None else None)
             or self._handed_back(tp, record)
             or self._view.refused.get(remote.remote)
-            or availability(remote)
-            or continuity(remote, record)
+            or unusable(remote, record)
             or _source_id(planned, record)
         )
         return error if error is not None or planned.topic in self._task.append_to else hidden(remote, record)

@@ -14,7 +14,7 @@ from mirror.errors.next_step import of_the_flow
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.model import LogOffsets
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.target_checks import RemotePartition, availability, continuity, hidden
+from mirror.plan.target_checks import RemotePartition, hidden, unusable
 
 Records = Mapping[TopicPartition, LedgerRecord]
 
@@ -61,7 +61,7 @@ def target_findings(remotes: Iterable[RemotePartition], records: Records) -> Ite
     """What is said against remote partitions that are not as the ledger left them, as far as it shows without reading them."""
     for remote in remotes:
         record = records[remote.source]
-        error: MirrorError | None = availability(remote) or continuity(remote, record) or hidden(remote, record)
+        error: MirrorError | None = unusable(remote, record) or hidden(remote, record)
         if error is not None:
             yield of_error(error.report())
         elif remote.last_stable < remote.end:

@@ -209,6 +209,26 @@ class WayBackHandedBack(MirrorError):
         )
 
 
+class RenamedTopicsHandedBack(MirrorError):
+    """Raised when a flow is to be handed back that gave topics other names: MirrorMaker 2 would go on under the old ones."""
+
+    runbook = Runbook(
+        "A flow with topics that `mirror.rename` gave other names is to be handed back to MirrorMaker 2, which has nothing like it.",
+        "No. MirrorMaker 2 was told nothing.",
+        "Keep the mirror for these topics, in a flow of its own; hand back the others.",
+        more="MirrorMaker 2 would go on in the middle, in other topics than those that consumers read.",
+    )
+
+    def __init__(self, flow: str, topics: tuple[str, ...]) -> None:
+        shown = ", ".join(topics[:3]) + (f" and {len(topics) - 3} more" if len(topics) > 3 else "")
+        super().__init__(
+            f"{flow} gave topics other names on the target (mirror.rename): {shown}. MirrorMaker 2 would go on with them in topics of the "
+            "old names. Nothing was handed back.",
+            next="Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude).",
+        )
+        self.topics = topics
+
+
 class CopyUnderWay(MirrorError):
     """Raised when a flow is to be handed back while a run of its copy has a transaction open."""
 

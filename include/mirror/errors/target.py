@@ -185,7 +185,7 @@ class RemoteNameUnusable(MirrorError):
         "A remote name is too long, has characters that Kafka does not take, or belongs to two topics; each is named with the "
         "other, and one that was mirrored before goes on, with new partitions and configs.",
         "No. The topic is left out everywhere, and every run names it.",
-        "Take another policy or a shorter alias, or exclude the topic.",
+        "Take another policy, a rule of `mirror.rename` or a shorter alias, or exclude the topic.",
         more="Or the policy, a class of your own, fails at the topic.",
     )
 
@@ -194,7 +194,8 @@ class RemoteNameUnusable(MirrorError):
         super().__init__(
             f"{topic}: its remote name{named} {detail}. The topic is not mirrored; the others are.",
             topic=topic,
-            next="Name remote topics in another way (replication.policy.*, or a shorter alias), or put the topic into topics.exclude.",
+            next="Name remote topics in another way (replication.policy.*, mirror.rename, or a shorter alias), or put the topic into "
+            "topics.exclude.",
         )
         self.remote = remote
 

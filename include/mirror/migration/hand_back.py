@@ -24,6 +24,7 @@ from mirror.errors import (
     MirrorError,
     MovedTopicsNotExcluded,
     NothingToHandBack,
+    RenamedTopicsHandedBack,
     WayBackHandedBack,
     named_with,
 )
@@ -41,6 +42,7 @@ from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import Plan
 from mirror.plan.run import plan_without_work
+from mirror.policy.rename_rule import Renames
 from mirror.sync.flow_clusters import clusters, control_of, ledger_of
 from mirror.sync.offset_syncs import emit
 from mirror.sync.step import StepResult
@@ -109,6 +111,14 @@ def require_excluded(flow: Flow, decisions: Decisions) -> None:
         raise MovedTopicsNotExcluded(
             flow.name, ",".join([*flow.value("topics.exclude"), *(topic.replace(".", "[.]") for topic in moved)]), moved
         )
+
+
+def require_known_names(flow: Flow, records: Records) -> None:
+    """Raises RenamedTopicsHandedBack if the mirror gave a topic of the ledger another name: MirrorMaker 2 has no such rules."""
+    renames = Renames.parse(flow.value("mirror.rename"))
+    renamed = tuple(sorted({tp.topic for tp in records if renames.renamed(tp.topic) != tp.topic}))
+    if renamed:
+        raise RenamedTopicsHandedBack(flow.name, renamed)
 
 
 def _waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
@@ -200,6 +210,7 @@ class _HandBack:
             records = view.records
         if not records:
             raise NothingToHandBack(flow.name)
+        require_known_names(flow, records)
         self._require_silence(records)
         notices = not_acted_on(records, decisions)  # while the ledger tells: behind the fence everything counts as done
         records = {tp: record for tp, record in records.items() if record.moved is None}

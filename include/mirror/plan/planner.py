@@ -78,7 +78,7 @@ class Planning:
             self.errors.extend(refreshed.errors)
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
-        return eligible(self._source, self._target, self._selection, list(self._view.records), enabled, created, refused)
+        return eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
 
     def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The partitions that nobody paused; the others are named, with who paused them and why."""

@@ -4,12 +4,12 @@ A partition may be copied that the filters accept and whose remote partition is 
 """
 
 import time
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 
 from mirror.config import Flow
 from mirror.config.catalogue.per_topic import StartPosition
-from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, TargetMissing
+from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.list_offsets import epoch_ends
@@ -18,6 +18,7 @@ from mirror.kafka.open_transactions import holders
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets
+from mirror.plan.target_checks import missing
 from mirror.policy import TopicSelection
 
 _EPOCH_SECONDS = 5.0
@@ -39,19 +40,19 @@ def eligible(
     source: Cluster,
     target: Cluster,
     selection: TopicSelection,
-    in_ledger: Collection[TopicPartition],
+    records: Mapping[TopicPartition, LedgerRecord],
     discover: bool,
     created: Mapping[str, int],
     refused: MutableMapping[str, MirrorError],
 ) -> Eligible:
-    """Looks at both sides. `in_ledger` are the ledger's partitions; without `discover` (refresh.topics.enabled=false) there are no others.
+    """Looks at both sides. `records`: the ledger's; without `discover` (refresh.topics.enabled=false) there are no others.
     `created` are partition counts of remote topics that a dry run would have created.
 
     Topics in the ledger are asked for by name: a cluster does not list what it hides from us, and a topic that was mirrored must not
     silently be mirrored no more.
     """
     mirrored: dict[str, list[int]] = {}
-    for tp in in_ledger:
+    for tp in records:
         mirrored.setdefault(tp.topic, []).append(tp.partition)
     names = set(mirrored) | (source.listing().names if discover else set())
     refused.update({name: error for name in names if (error := selection.refusal(name)) is not None})
@@ -74,14 +75,13 @@ def eligible(
             result.remotes[name] = remote_topics[remote]
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
         lost = sorted(number for number in mirrored.get(name, ()) if number >= there)
-        _report_missing(result, topic, remote, there, lost)
+        result.errors.extend(missing(tp, remote, records.get(tp)).report() for tp in (TopicPartition(name, number) for number in lost))
+        _note_missing(result, topic, remote, len(topic.partitions) - there - len(lost))
     return result
 
 
-def _report_missing(result: Eligible, topic: Topic, remote: str, there: int, lost: Sequence[int]) -> None:
+def _note_missing(result: Eligible, topic: Topic, remote: str, new: int) -> None:
     """A remote partition that was written before and is gone is an error; one that was never there waits for `refresh-topics`."""
-    result.errors.extend(TargetMissing(topic.name, number, remote).report() for number in lost)
-    new = len(topic.partitions) - there - len(lost)
     if new > 0:
         result.notices.append(f"{topic.name}: {new} partitions wait for refresh-topics to create them in {remote}.")
     leaderless = [p.number for p in topic.partitions if p.leader is None]

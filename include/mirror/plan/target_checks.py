@@ -41,11 +41,23 @@ class RemotePartition:
     end: int = 0
 
 
-def availability(state: RemotePartition) -> MirrorError | None:
-    """Why a transaction must leave this partition out, if it must: a commit marker to it would block the whole lane."""
+def unusable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+    """Why a transaction must leave this partition out, if it must: it cannot be written, where a commit marker to it would block the whole
+    lane, or it is not what the ledger speaks of."""
+    return _unavailable(state, record) or _other_one(state, record)
+
+
+def missing(tp: TopicPartition, remote: str, record: LedgerRecord | None) -> MirrorError:
+    """The error of a remote partition that does not exist; where the ledger has another name for it, that is the cause."""
+    if record is not None and record.target_topic != remote:
+        return TargetRecreated(tp.topic, tp.partition, remote, f"name {record.target_topic}", remote)
+    return TargetMissing(tp.topic, tp.partition, remote)
+
+
+def _unavailable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     tp, remote = state.source, state.remote
     if state.topic is None or tp.partition >= len(state.topic.partitions):
-        return TargetMissing(tp.topic, tp.partition, remote)
+        return missing(tp, remote, record)
     partition = state.topic.partitions[tp.partition]
     if partition.leader is None or UNKNOWN in (state.log_start, state.last_stable, state.end):
         return TargetUnavailable(tp.topic, tp.partition, remote, "it has no leader")
@@ -56,8 +68,7 @@ def availability(state: RemotePartition) -> MirrorError | None:
     return None
 
 
-def continuity(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
-    """Whether the remote partition is the one the ledger speaks of, and still ends where it must."""
+def _other_one(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     if record is None or state.topic is None:
         return None
     tp, remote = state.source, state.remote

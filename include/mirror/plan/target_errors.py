@@ -10,7 +10,7 @@ from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.plan.target_checks import UNKNOWN, RemotePartition, availability, continuity, window
+from mirror.plan.target_checks import UNKNOWN, RemotePartition, unusable, window
 from mirror.sync.flow_clusters import ledger_of
 
 _READ_SECONDS = 5.0
@@ -28,7 +28,7 @@ def remote_errors(
     errors: list[ErrorReport] = []
     windows: dict[TopicPartition, tuple[int, int]] = {}
     for tp, remote in remotes.items():
-        error = availability(remote) or continuity(remote, records.get(tp))
+        error = unusable(remote, records.get(tp))
         suspicious = window(remote, records.get(tp))
         if error is not None:
             errors.append(error.report())

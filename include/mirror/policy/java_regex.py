@@ -55,6 +55,12 @@ def compile_java(pattern: str) -> JavaPattern:
     return JavaPattern(pattern)
 
 
+@lru_cache(maxsize=256)
+def translated(pattern: str) -> str:
+    """The same as an expression of the package `regex`, with no group that captures. Raises ValueError likewise."""
+    return _Translation(pattern).result
+
+
 class _Piece(NamedTuple):
     consumes: bool
     """Whether it takes a character in any case."""

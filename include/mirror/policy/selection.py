@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from mirror.errors import RemoteNameUnusable
 from mirror.policy.filters import TopicFilter
+from mirror.policy.rename import RenameRefused
 from mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic
 from mirror.policy.topic_names import unusable
 
@@ -77,7 +78,7 @@ class TopicSelection:
         upstream = self._from(self.source, remote)
         if upstream is None or is_ledger_or_control_topic(remote) or self.policy.is_internal_topic(remote):
             return None
-        return upstream if self.should_replicate(upstream) else None
+        return upstream if self.should_replicate(upstream) and self.remote(upstream) == remote else None
 
     def from_target(self, topic: str) -> str | None:
         """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""
@@ -111,6 +112,8 @@ class TopicSelection:
         try:
             name = self.policy.format_remote_topic(self.source, topic)
             complaint = unusable(name)
+        except RenameRefused as refused:
+            return RemoteNameUnusable(topic, refused.remote, str(refused))
         except Exception as failure:  # noqa: BLE001 — likewise
             return _failed(topic, failure)
         return RemoteNameUnusable(topic, name, complaint) if complaint else name

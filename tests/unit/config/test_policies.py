@@ -54,12 +54,13 @@ class FakeFlow:
     """What the factories ask of a flow."""
 
     source, target, name = "east", "west", "east->west"
+    clusters, opposite = ("east", "west"), None
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.properties = properties
 
     def value(self, name: str) -> Any:
-        return self.properties.get(name, DEFAULTS.get(name))
+        return self.properties.get(name, DEFAULTS.get(name, ()))
 
     def text(self, name: str) -> str:
         return self.properties[name]

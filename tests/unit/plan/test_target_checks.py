@@ -7,7 +7,7 @@ from mirror.copy.ledger_updates import went_back
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.target_checks import RemotePartition, availability, continuity, hidden, window
+from mirror.plan.target_checks import RemotePartition, hidden, unusable, window
 from tests.unit.ledger_records import ledger_record
 
 TOPIC = Topic("east.orders", "target-topic-id", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
@@ -20,31 +20,37 @@ def with_partition(**changes):
 
 
 def test_a_healthy_partition_may_be_written():
-    assert availability(FOUND) is None
-    assert continuity(FOUND, RECORD) is None
+    assert unusable(FOUND, None) is None
+    assert unusable(FOUND, RECORD) is None
 
 
 def test_a_missing_topic_or_partition_is_said():
-    assert availability(replace(FOUND, topic=None)).code == "TargetMissing"
-    assert availability(replace(FOUND, source=TopicPartition("orders", 1))).code == "TargetMissing"
+    assert unusable(replace(FOUND, topic=None), None).code == "TargetMissing"
+    assert unusable(replace(FOUND, source=TopicPartition("orders", 1)), None).code == "TargetMissing"
 
 
 def test_a_partition_without_leader_is_left_out():
-    assert availability(with_partition(leader=None)).code == "TargetUnavailable"
-    assert availability(replace(FOUND, end=-1)).code == "TargetUnavailable"
+    assert unusable(with_partition(leader=None), None).code == "TargetUnavailable"
+    assert unusable(replace(FOUND, end=-1), None).code == "TargetUnavailable"
 
 
 def test_a_partition_below_min_insync_is_left_out():
-    assert "min.insync.replicas is 2" in availability(with_partition(isr=(1,))).message
+    assert "min.insync.replicas is 2" in unusable(with_partition(isr=(1,)), None).message
 
 
 def test_another_name_or_topic_id_is_a_recreated_target():
-    assert continuity(FOUND, replace(RECORD, target_topic="old.orders")).code == "TargetRecreated"
-    assert continuity(FOUND, replace(RECORD, target_topic_id="old")).code == "TargetRecreated"
+    assert unusable(FOUND, replace(RECORD, target_topic="old.orders")).code == "TargetRecreated"
+    assert unusable(FOUND, replace(RECORD, target_topic_id="old")).code == "TargetRecreated"
+
+
+def test_a_topic_that_is_missing_under_its_new_name_has_another_one_in_the_ledger():
+    error = unusable(replace(FOUND, topic=None), replace(RECORD, target_topic="old.orders"))
+    assert (error.code, error.expected, error.actual) == ("TargetRecreated", "name old.orders", "east.orders")
+    assert unusable(replace(FOUND, topic=None), RECORD).code == "TargetMissing"
 
 
 def test_an_end_below_what_was_written_is_lost_records():
-    error = continuity(replace(FOUND, end=99), RECORD)
+    error = unusable(replace(FOUND, end=99), RECORD)
     assert (error.code, error.offset) == ("TargetLostRecords", 99)
 
 

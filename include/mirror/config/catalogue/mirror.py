@@ -5,7 +5,7 @@ Our own properties about how a flow runs beside its copy: how fast it may be, an
 
 from mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, start_words
 from mirror.config.catalogue.property import Property
-from mirror.config.catalogue.values import Valid, between, factor, one_of, regexes
+from mirror.config.catalogue.values import Valid, between, factor, one_of, regexes, rename_rules
 
 GROUP = "mirror"
 
@@ -52,6 +52,15 @@ MIRROR = (
         "What to do when a remote partition holds records that the ledger does not account for.",
         GROUP,
         on_unexplained_target_words(),
+    ),
+    Property(
+        "mirror.rename",
+        "LIST",
+        (),
+        "Rules that give topics another name on the target, such as shop.(.+) -> store.$1. The first that is for a topic counts. "
+        "Outside of groups a pattern is plain text. MirrorMaker 2 has nothing like it.",
+        GROUP,
+        rename_rules(),
     ),
     Property(
         "mirror.engine",

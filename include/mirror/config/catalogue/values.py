@@ -128,6 +128,22 @@ def policy_class(name: str) -> Valid:
     return Valid("a class of MirrorMaker 2, or a Python class", check)
 
 
+def rename_rules() -> Valid:
+    """A list of rules `pattern -> replacement` that can be read backwards."""
+
+    def check(value: Any) -> str | None:
+        """What is wrong with the first rule that cannot be used."""
+        from mirror.policy.rename_rule import Renames  # the policies import the configuration
+
+        try:
+            Renames.parse(value)
+        except ValueError as error:
+            return f"{error}"
+        return None
+
+    return Valid("rules: pattern -> replacement", check)
+
+
 def regexes() -> Valid:
     """A list of Java regular expressions; MM2 compiles them joined by `|` alone, so that `(a,b)` is valid, and so does the check."""
 

@@ -98,7 +98,7 @@ class Undo:
 def _moved_remotes(context: GroupContext, decisions: Decisions) -> dict[str, str]:
     """The remote topics that are written on the target since a cutover, with its wave."""
     moved = decisions.moved_topics.items()
-    return {context.policy.format_remote_topic(context.source, topic): decision.wave or "" for topic, decision in moved}
+    return {context.selection.display_name(topic): decision.wave or "" for topic, decision in moved}
 
 
 def _runs_of(histories: Mapping[str, CommitHistory]) -> tuple[str, ...]:
