@@ -29,6 +29,7 @@ class RenamingPolicy(ReplicationPolicy):
         self._policy = policy
         self._renames = renames
         self._aliases = frozenset(aliases)
+        self._remotes: dict[tuple[str, str], str] = {}  # a plan asks several times for each topic
         self.internal_separator = policy.internal_separator
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
@@ -36,10 +37,12 @@ class RenamingPolicy(ReplicationPolicy):
         renames = self._renames.get(alias)
         if renames is None or self._keeps_its_name(topic):
             return self._policy.format_remote_topic(alias, topic)
-        name = renames.renamed(topic)
-        remote = self._policy.format_remote_topic(alias, name)
-        self._check(renames, topic, name, remote)
-        return remote
+        if (alias, topic) not in self._remotes:
+            name = renames.renamed(topic)
+            remote = self._policy.format_remote_topic(alias, name)
+            self._check(renames, topic, name, remote)
+            self._remotes[alias, topic] = remote
+        return self._remotes[alias, topic]
 
     def topic_source(self, topic: str) -> str | None:
         """The policy's."""

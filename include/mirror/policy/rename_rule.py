@@ -9,6 +9,7 @@ Outside of groups a rule holds plain text, and each group stands once on either 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import regex
 
@@ -54,11 +55,19 @@ class RenameRule:
 
     def renamed(self, topic: str) -> str | None:
         """The new name of a topic of the source; None if the rule is not for it."""
-        return _read(topic, self.pattern, self.replacement, self.groups)
+        return _read(topic, self._there, self.replacement)
 
     def original(self, name: str) -> str | None:
         """A topic of the source that may have got this name; None if the rule gives no such name."""
-        return _read(name, self.replacement, self.pattern, self.groups)
+        return _read(name, self._back, self.pattern)
+
+    @cached_property
+    def _there(self) -> "regex.Pattern[str]":
+        return _expression(self.pattern, self.groups)
+
+    @cached_property
+    def _back(self) -> "regex.Pattern[str]":
+        return _expression(self.replacement, self.groups)
 
 
 @dataclass(frozen=True)
@@ -82,10 +91,16 @@ class Renames:
         return next((topic for topic in candidates if topic is not None and self.renamed(topic) == name), None)
 
 
-def _read(name: str, these: tuple[Part, ...], those: tuple[Part, ...], groups: tuple[str, ...]) -> str | None:
-    expression = "".join(f"(?P<g{part}>{translated(groups[part - 1])})" if isinstance(part, int) else re.escape(part) for part in these)
-    found = regex.compile(expression).fullmatch(name, timeout=_SECONDS)
-    return None if found is None else "".join(found[f"g{part}"] if isinstance(part, int) else part for part in those)
+def _expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Pattern[str]":
+    """What names of these parts match, each group by its number."""
+    written = (f"(?P<g{part}>{translated(groups[part - 1])})" if isinstance(part, int) else re.escape(part) for part in parts)
+    return regex.compile("".join(written))
+
+
+def _read(name: str, expression: "regex.Pattern[str]", parts: tuple[Part, ...]) -> str | None:
+    """The name of these parts, with what the expression finds in the other one."""
+    found = expression.fullmatch(name, timeout=_SECONDS)
+    return None if found is None else "".join(found[f"g{part}"] if isinstance(part, int) else part for part in parts)
 
 
 def _pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
