@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from mirror.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from contextlib import AbstractContextManager
@@ -21,7 +23,22 @@ _CANDIDATE_RUNS = 50
 """Among how many runs at least the newest value of a task is looked for."""
 
 
+_OLDEST = (3, 3)
+
+
 # While DAG files are read
+
+
+def require_airflow() -> None:
+    """Raises UsageError in an Airflow that the mirror was not made for: an older one lacks what its DAGs use, and says so late."""
+    import airflow
+
+    running = tuple(int(part) for part in airflow.__version__.split(".")[:2])
+    if running < _OLDEST:
+        raise UsageError(
+            f"This is Airflow {airflow.__version__}, and the mirror needs Airflow {'.'.join(map(str, _OLDEST))} or newer.",
+            next="Upgrade Airflow; until then the commands of kafka-mirror do everything by hand or by cron.",
+        )
 
 
 def is_dags_test() -> bool:

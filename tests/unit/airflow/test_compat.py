@@ -1,13 +1,16 @@
 """What the mirror uses of Airflow's private interfaces is there: an upgrade of Airflow that moves some of it fails here first."""
 
 import ast
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mirror.airflow import compat
+from mirror.errors import UsageError
 
 IMPORTS = [
     (node.module, alias.name)
@@ -27,3 +30,16 @@ def test_messages_to_the_supervisor_have_the_fields_that_are_sent() -> None:
 
     assert {"dag_id", "logical_date"} <= GetPreviousDagRun.model_fields.keys()
     assert {"dag_id", "task_id", "logical_date", "state"} <= GetPreviousTI.model_fields.keys()
+
+
+@pytest.mark.parametrize("version", ["3.2.2", "3.0.0", "2.11.2"])
+def test_an_older_airflow_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setitem(sys.modules, "airflow", SimpleNamespace(__version__=version))
+    with pytest.raises(UsageError, match=rf"This is Airflow {version}, and the mirror needs Airflow 3.3 or newer"):
+        compat.require_airflow()
+
+
+@pytest.mark.parametrize("version", ["3.3.0", "3.3.2", "3.4.0.dev0", "4.0.0"])
+def test_this_airflow_and_newer_ones_are_taken(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setitem(sys.modules, "airflow", SimpleNamespace(__version__=version))
+    compat.require_airflow()

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from airflow.sdk import DAG, get_parsing_context
 
+from mirror.airflow.compat import require_airflow
 from mirror.airflow.dags.factory import FlowDag
 from mirror.config import Configuration, Flow, InvalidFlow, load
 from mirror.config.unknown_keys import nearest
@@ -27,9 +28,11 @@ def mirror_dags(*, flows: str | Iterable[str] = (), kinds: str | Iterable[str] =
 
     `flows` chooses flows ('east->west'), `kinds` the kinds of DAGs (`KINDS`): one name or several. A flow that is chosen and not configured
     is one more reason for the DAG `mirror.configuration`, as everything else that is wrong with the configuration. Raises UsageError
-    for an unknown kind. Where Airflow parses the file to run a task, only the DAG of this task is made, and only its kind imported: each
-    task pays for it.
+    for an unknown kind, and in an Airflow that is too old.
+
+    Where Airflow parses the file to run a task, only the DAG of this task is made, and only its kind imported: each task pays for it.
     """
+    require_airflow()
     chosen, wanted, only = _names(flows), _kinds(kinds), get_parsing_context().dag_id
     if only is not None:
         wanted = tuple(kind for kind in wanted if only.endswith(f".{kind}"))
