@@ -57,39 +57,39 @@ class RenamingPolicy(ReplicationPolicy):
         return renames.original(upstream) or upstream
 
     def heartbeats_topic(self) -> str:
-        """The policy's, as all that follow."""
+        """The policy's."""
         return self._policy.heartbeats_topic()
 
     def offset_syncs_topic(self, alias: str) -> str:
-        """See above."""
+        """The policy's."""
         return self._policy.offset_syncs_topic(alias)
 
     def checkpoints_topic(self, alias: str) -> str:
-        """See above."""
+        """The policy's."""
         return self._policy.checkpoints_topic(alias)
 
     def ledger_topic(self, alias: str) -> str:
-        """See above."""
+        """The policy's."""
         return self._policy.ledger_topic(alias)
 
     def control_topic(self, alias: str) -> str:
-        """See above."""
+        """The policy's."""
         return self._policy.control_topic(alias)
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """See above."""
+        """The policy's."""
         return self._policy.is_heartbeats_topic(topic)
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """See above."""
+        """The policy's."""
         return self._policy.is_checkpoints_topic(topic)
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """See above."""
+        """The policy's."""
         return self._policy.is_mm2_internal_topic(topic)
 
     def is_internal_topic(self, topic: str) -> bool:
-        """See above."""
+        """The policy's."""
         return self._policy.is_internal_topic(topic)
 
     def _keeps_its_name(self, topic: str) -> bool:
