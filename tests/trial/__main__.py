@@ -81,8 +81,8 @@ def finish(site: TrialSite) -> list[str]:
     """Lets the groups read to the end; a line for each."""
     site.end(site.producers)
     site.drain()
-    site.end(site.consumers)
-    return summary(site.policy, site.verdicts())
+    site.end_consumers()
+    return [*summary(site.policy, site.verdicts()), *(f"- {site.policy}: a consumer gave up by itself, {said}" for said in site.gave_up)]
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,13 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
         trial = Trial(Path(name), random.Random(options.seed))
         planned = [(form, policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
-        for form, policy, count in planned:
-            trial.play(form, policy, count, 60 * options.minutes / len(planned))
-    append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
-    print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
+        try:
+            for form, policy, count in planned:
+                trial.play(form, policy, count, 60 * options.minutes / len(planned))
+        finally:  # what was played counts, whatever ends the trial
+            if trial.outcomes:
+                append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
+                print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
     return 0 if trial.is_good else 1
 
 

@@ -67,7 +67,7 @@ class AirflowCutover:
             site.end(site.producers)
             pause_began = time.monotonic()
             self._until(lambda: watch.has_begun(MOVE_GROUPS))
-            site.end(site.consumers)
+            site.end_consumers()
             self._until(lambda: OPEN in watch.seconds)
             site.at = site.other
             site.start_producers()

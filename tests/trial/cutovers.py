@@ -72,7 +72,7 @@ class Cutover:
                 site.end(site.producers)
                 pause_began = time.monotonic()
             elif until == AUDIT_GATE:
-                site.end(site.consumers)
+                site.end_consumers()
         site.at = site.other
         site.start_producers()
         pause = time.monotonic() - pause_began

@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.trial.applications import JAVA, LIBRDKAFKA, Cluster, ConsumerApplication, Library, ProducerApplication
+from tests.trial.applications import JAVA, LIBRDKAFKA, ApplicationFailed, Cluster, ConsumerApplication, Library, ProducerApplication
 from tests.trial.journal import Number, Produced, Verdict, judge, produced, read
 
 TOPIC, PARTITIONS = "orders", 3
@@ -96,6 +97,8 @@ class TrialSite:
     consumers: Sequence[ConsumerApplication] = CONSUMERS
     at: str = "east"
     settings: Mapping[str, str] = field(default_factory=dict)
+    gave_up: list[str] = field(default_factory=list)
+    """What consumers said whose client gave up by itself. As under a supervisor they are started again, with the next start of all."""
     step_seconds: dict[str, float] = field(default_factory=dict)
     """How long each step of a wave took when it ran last: a fault comes within it."""
 
@@ -124,6 +127,14 @@ class TrialSite:
         """Ends applications in order: what they did is committed and written down."""
         for each in applications:
             self.libraries[each.library].ask("end", each.name)
+
+    def end_consumers(self, consumers: Sequence[ConsumerApplication] | None = None) -> None:
+        """Ends the members of all groups, or these; one that has ended by itself is noted."""
+        for each in self.consumers if consumers is None else consumers:
+            try:
+                self.end([each])
+            except ApplicationFailed as failure:
+                self.gave_up.append(f"{datetime.now(UTC):%H:%M:%S}, at {self.at}: {failure}")
 
     def mover(self, wave: str, **request: object) -> MoverProcess:
         """A run of a wave from the cluster of now to the other one."""
@@ -157,7 +168,7 @@ class TrialSite:
         """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not. Those that
         are slow on purpose are started again as quick ones."""
         slow = [each for each in self.consumers if each.pause_ms]
-        self.end(slow)
+        self.end_consumers(slow)
         for each in slow:
             self._start(replace(each, pause_ms=0))
         deadline = time.monotonic() + _DRAIN_SECONDS
