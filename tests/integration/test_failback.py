@@ -18,6 +18,7 @@ from mirror.sync.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import committed, set_offsets
 from tests.integration.moving_waves import IDENTITY, BothWays, both_ways
+from tests.waiting import eventually
 
 PARTITIONS = 2
 
@@ -158,3 +159,38 @@ def test_with_names_kept_the_flows_change_roles_and_the_lost_clusters_topics_are
     reopen_flow(ways.there.flow, "ana", "all of it is back")
     assert (copied(ways.there), copied(ways.back)) == (8, 0)
     assert failback.values(failback.east) == failback.values(failback.west)
+
+
+def exported(directory, ending):
+    """Offset and value of each record in the files with this ending, in order."""
+    rows = (json.loads(line) for path in sorted(directory.glob(f"orders-*[0-9]{ending}")) for line in path.read_text().splitlines())
+    return [(row["offset"], base64.b64decode(row["value"])) for row in rows]
+
+
+@pytest.mark.parametrize("outcome", ["commit", "abort"])
+def test_what_stands_behind_an_open_transaction_is_exported_apart_whatever_becomes_of_it(mirroring, oracle, tmp_path, outcome):
+    topic, name, directory = mirroring.pair.topic("orders"), f"till-{mirroring.pair.mark}", tmp_path / "export"
+    oracle.create_topic(mirroring.source, topic)
+    oracle.produce_records(mirroring.source, topic, [Record(value=b"copied")])
+    mirroring.refresh()
+    assert copied(mirroring) == 1
+    oracle.produce_records(mirroring.source, topic, [Record(value=b"lost")])
+    oracle.open_transaction(mirroring.source, topic, name, [Record(value=b"open-1"), Record(value=b"open-2")])
+    oracle.produce_records(mirroring.source, topic, [Record(value=b"behind")])
+
+    result = compare_source(mirroring.flow, (topic,), directory)
+    assert exported(directory, ".jsonl") == [(1, b"lost")]
+    behind = [(2, b"open-1"), (3, b"open-2"), (4, b"behind")]
+    assert exported(directory, ".open.jsonl") == behind
+    assert (list(result.exported.values()), list(result.exported_open.values())) == ([1], [3])
+    (finding,) = [each for each in result.findings if each.code == "open-transaction"]
+    assert "it may have been committed: export it first" in str(finding)
+    bytes_before = (directory / f"{topic}-0.open.jsonl").read_bytes()
+    assert dict(compare_source(mirroring.flow, (topic,), directory).exported_open) == dict(result.exported_open)
+    assert (directory / f"{topic}-0.open.jsonl").read_bytes() == bytes_before
+
+    oracle.end_transaction(name, outcome)
+    eventually(lambda: not compare_source(mirroring.flow, (topic,), directory).exported_open, "the transaction's end")
+    there = behind if outcome == "commit" else behind[2:]
+    assert exported(directory, ".jsonl") == [(1, b"lost"), *there]
+    assert (directory / f"{topic}-0.open.jsonl").read_bytes() == bytes_before, "it is all that is left of what was aborted"

@@ -11,6 +11,7 @@ from mirror.cli.options import FLOW, Parser, typed
 from mirror.config import Flow
 from mirror.cutover.findings import STOP
 from mirror.cutover.wave import patterns
+from mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from mirror.cutover.source_comparison import SourceComparison
@@ -73,7 +74,7 @@ def _text(result: "SourceComparison") -> list[Piece]:
             "-" if compared.watermark is None else compared.watermark,
             f"{compared.only_start}..{compared.only_end - 1}" if compared.only else "-",
             f"{compared.lost_start}..{compared.lost_end - 1}" if compared.lost else "-",
-            f"{result.exported[compared.source]} records" if compared.source in result.exported else "-",
+            _exported(result, compared.source),
         )
         for compared in result.partitions
         if compared.only or compared.lost or compared.open_until is not None
@@ -81,11 +82,21 @@ def _text(result: "SourceComparison") -> list[Piece]:
     return [f"{len(result.partitions)} partitions compared.", *table(_HEAD, rows), *map(str, result.findings)]
 
 
+def _exported(result: "SourceComparison", tp: TopicPartition) -> str:
+    files = ((result.exported, ""), (result.exported_open, " behind the open transaction"))
+    return ", ".join(f"{counts[tp]} records{where}" for counts, where in files if tp in counts) or "-"
+
+
 def _document(result: "SourceComparison") -> dict[str, object]:
     return {
         "time": result.time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "partitions": [
-            {**compared.as_document(), "exported_records": result.exported.get(compared.source)} for compared in result.partitions
+            {
+                **compared.as_document(),
+                "exported_records": result.exported.get(compared.source),
+                "exported_open_records": result.exported_open.get(compared.source),
+            }
+            for compared in result.partitions
         ],
         "audit": None if result.audit is None else result.audit.state,
         "findings": [finding.as_document() for finding in result.findings],

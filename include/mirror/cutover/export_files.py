@@ -2,6 +2,8 @@
 
 A file only grows. Whoever runs an export again cuts off a line that was not written whole, and goes on behind the last one, so the same
 records are the same bytes however often it was interrupted.
+
+What stands behind an open transaction has files and a description of its own: nobody knows yet which of it is committed.
 """
 
 import hashlib
@@ -12,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mirror.cutover.export_format import ExportedRecord, file_name
+from mirror.cutover.export_format import LINES, OPEN_LINES, ExportedRecord, file_name
 from mirror.errors import ExportDiffers, ExportFailed
 from mirror.offsets.partition import TopicPartition
 
-DESCRIPTION = "export.json"
+DESCRIPTION, OPEN_DESCRIPTION = "export.json", "export.open.json"
 VERSION = 1
 _BLOCK = 1 << 20
 _IDENTITY = ("topic_id", "start")
@@ -25,18 +27,20 @@ _IDENTITY = ("topic_id", "start")
 class ExportFiles:
     """The directory of one export. Its methods raise ExportFailed for what the file system says."""
 
-    def __init__(self, directory: Path, flow_name: str, cluster_id: str) -> None:
+    def __init__(self, directory: Path, flow_name: str, cluster_id: str, is_open: bool = False) -> None:
+        """`is_open`: the files are those of what stands behind open transactions."""
         self._directory = directory
+        self._ending, self._described = (OPEN_LINES, OPEN_DESCRIPTION) if is_open else (LINES, DESCRIPTION)
         self._identity = {"v": VERSION, "flow": flow_name, "source_cluster_id": cluster_id}
 
     def begin(self, partitions: Mapping[TopicPartition, Mapping[str, Any]]) -> None:
-        """Writes the description of what is to come; `partitions` has `topic_id` and `start` of each. Raises ExportDiffers if the directory
-        has another export: of partitions that are not among these it keeps what it says."""
+        """Writes the description of what is to come; `partitions` has `topic_id` of each, and `start` where it is fixed. Raises
+        ExportDiffers if the directory has another export: of partitions that are not among these it keeps what it says."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             noted = self._description()
-            if noted is None and any(self._directory.glob("*.jsonl")):
-                raise ExportDiffers(str(self._directory), f"it has files without {DESCRIPTION}")
+            if noted is None and any(self._is_ours(path) for path in self._directory.glob(f"*{LINES}")):
+                raise ExportDiffers(str(self._directory), f"it has files without {self._described}")
             for tp, fields in partitions.items():
                 self._check(tp, fields, noted or {})
             of_before = (noted or {}).get("partitions", {})
@@ -46,7 +50,7 @@ class ExportFiles:
 
     def next_offset(self, tp: TopicPartition, start: int) -> int:
         """Behind which offset a partition's file goes on, after a line that is cut off was taken away; `start` for one that is to begin."""
-        path = self._directory / file_name(tp)
+        path = self._directory / file_name(tp, self._ending)
         try:
             if not path.exists():
                 return start
@@ -59,7 +63,7 @@ class ExportFiles:
 
     def append(self, tp: TopicPartition, records: Iterable[ExportedRecord]) -> None:
         """Writes records behind those that are there."""
-        path = self._directory / file_name(tp)
+        path = self._directory / file_name(tp, self._ending)
         try:
             with path.open("ab") as file:
                 file.writelines(record.line() for record in records)
@@ -72,7 +76,7 @@ class ExportFiles:
             partitions = dict((self._description() or {}).get("partitions", {}))
             counts = {}
             for tp, end in ends.items():
-                path = self._directory / file_name(tp)
+                path = self._directory / file_name(tp, self._ending)
                 path.touch()
                 counts[tp], digest = _counted(path)
                 entry = {"end": end, "file": path.name, "records": counts[tp], "sha256": digest}
@@ -82,9 +86,12 @@ class ExportFiles:
         except OSError as failure:
             raise ExportFailed(str(self._directory), str(failure)) from failure
 
+    def _is_ours(self, path: Path) -> bool:
+        return path.name.endswith(OPEN_LINES) == (self._ending == OPEN_LINES)
+
     def _check(self, tp: TopicPartition, fields: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
         before = noted.get("partitions", {}).get(str(tp))
-        for name, value in (*self._identity.items(), *(((n, fields[n]) for n in _IDENTITY) if before is not None else ())):
+        for name, value in (*self._identity.items(), *(((n, fields[n]) for n in _IDENTITY if n in fields) if before is not None else ())):
             there = (before if name in _IDENTITY else noted).get(name, value) if noted else value
             if there != value:
                 raise ExportDiffers(
@@ -92,21 +99,21 @@ class ExportFiles:
                 )
 
     def _description(self) -> dict[str, Any] | None:
-        path = self._directory / DESCRIPTION
+        path = self._directory / self._described
         try:
             description = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
         except ValueError as failure:
-            raise ExportDiffers(str(self._directory), f"{DESCRIPTION} is not ours: {failure}") from failure
+            raise ExportDiffers(str(self._directory), f"{self._described} is not ours: {failure}") from failure
         if not isinstance(description, dict):
-            raise ExportDiffers(str(self._directory), f"{DESCRIPTION} is not ours")
+            raise ExportDiffers(str(self._directory), f"{self._described} is not ours")
         return description
 
     def _write(self, partitions: Mapping[str, Any]) -> None:
         """Replaces the description as a whole, durably."""
         text = json.dumps({**self._identity, "partitions": {name: partitions[name] for name in sorted(partitions)}}, indent=2)
-        path, new = self._directory / DESCRIPTION, self._directory / f".{DESCRIPTION}.new"
+        path, new = self._directory / self._described, self._directory / f".{self._described}.new"
         with new.open("w", encoding="utf-8") as file:
             file.write(text + "\n")
             file.flush()

@@ -59,9 +59,13 @@ class ExportedRecord(NamedTuple):
         )
 
 
-def file_name(tp: TopicPartition) -> str:
+LINES, OPEN_LINES = ".jsonl", ".open.jsonl"
+"""How the files of an export end: that of what can be read, and that of what stands behind an open transaction."""
+
+
+def file_name(tp: TopicPartition, ending: str = LINES) -> str:
     """The file of a partition."""
-    return f"{tp}.jsonl"
+    return f"{tp}{ending}"
 
 
 def _text(data: bytes | None) -> str | None:

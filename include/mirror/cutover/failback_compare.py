@@ -140,8 +140,11 @@ def comparison_findings(comparisons: Iterable[PartitionComparison]) -> Iterator[
         if compared.open_until is not None:
             said = f"{compared.source}: a transaction is open from offset {compared.only_end:,} on, to {compared.open_until:,} at least."
             # Brokers that were killed have been seen to end a transaction for the coordinator before they knew the partition's leader: then
-            # nobody ever writes its marker.
-            wait = "Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open behind that, "
+            # nobody ever writes its marker, that of a commit either, though the producer was told that it is committed.
+            wait = (
+                "Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open behind that, its "
+                "marker was lost, and it may have been committed: export it first (--export DIR writes it to *.open.jsonl). Then "
+            )
             commands = transaction_commands(compared.source, compared.only_end)
             yield stop("open-transaction", said, wait, *commands, ". Then compare once more.", topic=topic)
     if same:

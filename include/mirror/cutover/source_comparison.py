@@ -36,13 +36,14 @@ EVERYTHING = ".*"
 
 @dataclass(frozen=True)
 class SourceComparison:
-    """What the returned source is beside its copy. `exported`: how many records each partition's file has; `audit`: None if none was asked
-    for, or nothing is left to compare."""
+    """What the returned source is beside its copy. `exported`: how many records each partition's file has, `exported_open` that of what
+    stands behind an open transaction; `audit`: None if none was asked for, or nothing is left to compare."""
 
     time: datetime
     partitions: tuple[PartitionComparison, ...]
     findings: tuple[Finding, ...]
     exported: Mapping[TopicPartition, int] = field(default_factory=dict)
+    exported_open: Mapping[TopicPartition, int] = field(default_factory=dict)
     audit: AuditResult | None = None
 
 
@@ -59,10 +60,11 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
         comparisons = look.run(topics)
         findings = [*look.findings, *comparison_findings(comparisons)]
         exported = _export(flow, source, comparisons, export) if export is not None else {}
+        exported_open = _export_open(flow, source, comparisons, export) if export is not None else {}
     result = audit(flow, source_offsets=shared) if with_audit and (shared := _shared(comparisons)) else None
     if result is not None:
         findings += _audit_findings(result)
-    return SourceComparison(datetime.now(UTC), comparisons, in_order(findings, flow.name), exported, result)
+    return SourceComparison(datetime.now(UTC), comparisons, in_order(findings, flow.name), exported, exported_open, result)
 
 
 class _SourceLook:
@@ -110,12 +112,33 @@ def _export(flow: "Flow", source: Cluster, comparisons: Iterable[PartitionCompar
     wanted = {compared.source: compared for compared in comparisons if compared.only}
     files = ExportFiles(directory, flow.name, source.cluster_id())
     files.begin({tp: {"topic_id": compared.topic_id, "start": compared.only_start} for tp, compared in wanted.items()})
-    starts = {tp: files.next_offset(tp, compared.only_start) for tp, compared in wanted.items()}
-    ranges = {tp: (starts[tp], compared.only_end) for tp, compared in wanted.items() if starts[tp] < compared.only_end}
-    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed)
-    for tp, records in groupby(map(_record, reader.read(ranges, flow.request_seconds)), key=lambda record: record.source):
+    ranges = {tp: (compared.only_start, compared.only_end) for tp, compared in wanted.items()}
+    return _written(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed), flow, ranges)
+
+
+def _export_open(
+    flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path
+) -> Mapping[TopicPartition, int]:
+    """Likewise what stands behind an open transaction, committed or not. Whoever aborts a transaction whose marker was lost with its broker
+    may abort what its producer was told to be committed: then this is all that is left of it."""
+    wanted = {compared.source: compared for compared in comparisons if compared.open_until is not None}
+    if not wanted:
+        return {}
+    files = ExportFiles(directory, flow.name, source.cluster_id(), is_open=True)
+    files.begin({tp: {"topic_id": compared.topic_id} for tp, compared in wanted.items()})
+    ranges = {tp: (compared.only_end, compared.open_until or 0) for tp, compared in wanted.items()}
+    return _written(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=False), flow, ranges)
+
+
+def _written(
+    files: ExportFiles, reader: BoundedReader, flow: "Flow", ranges: Mapping[TopicPartition, tuple[int, int]]
+) -> Mapping[TopicPartition, int]:
+    """Goes on with the files to the ends of these offsets; gives how many records each has then."""
+    starts = {tp: files.next_offset(tp, start) for tp, (start, _) in ranges.items()}
+    left = {tp: (starts[tp], end) for tp, (_, end) in ranges.items() if starts[tp] < end}
+    for tp, records in groupby(map(_record, reader.read(left, flow.request_seconds)), key=lambda record: record.source):
         files.append(tp, records)
-    return files.finish({tp: compared.only_end for tp, compared in wanted.items()})
+    return files.finish({tp: end for tp, (_, end) in ranges.items()})
 
 
 def _record(message: Any) -> ExportedRecord:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.cutover.export_files import DESCRIPTION, ExportFiles
-from mirror.cutover.export_format import ExportedRecord, file_name
+from mirror.cutover.export_format import OPEN_LINES, ExportedRecord, file_name
 from mirror.errors import ExportDiffers, ExportFailed
 from mirror.offsets.partition import TopicPartition
 
@@ -117,3 +117,25 @@ def test_files_without_a_description_and_lines_that_are_none_are_refused(tmp_pat
         export(tmp_path).begin(FIELDS)
     with pytest.raises(ExportFailed, match="cannot be continued"):
         export(tmp_path).next_offset(ORDERS, 100)
+
+
+def test_what_stands_behind_open_transactions_has_files_of_its_own_in_the_same_directory(tmp_path):
+    run(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    files = ExportFiles(tmp_path, "east->west", "E", is_open=True)
+    for start, ending in ((150, 153), (152, 156)):  # the last stable offset moved on meanwhile
+        files.begin({ORDERS: {"topic_id": "AAAA"}})
+        files.append(ORDERS, map(record, range(files.next_offset(ORDERS, start), ending)))
+        assert files.finish({ORDERS: ending}) == {ORDERS: ending - 150}
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    lines = (tmp_path / file_name(ORDERS, OPEN_LINES)).read_bytes().splitlines()
+    assert [ExportedRecord.of(line).offset for line in lines] == list(range(150, 156))
+    with pytest.raises(ExportDiffers):
+        files.begin({ORDERS: {"topic_id": "BBBB"}})
+
+
+def test_files_of_open_transactions_do_not_count_as_an_export_without_description(tmp_path):
+    (tmp_path / file_name(ORDERS, OPEN_LINES)).touch()
+    run(tmp_path)
+    with pytest.raises(ExportDiffers, match="without"):
+        ExportFiles(tmp_path, "east->west", "E", is_open=True).begin({})
