@@ -86,6 +86,7 @@ def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: 
 
 def flow_answer(copy: "subprocess.Popen[str]") -> dict:
     output, _ = copy.communicate(timeout=400)
+    assert output, f"it ended with {copy.returncode} and no answer; what it said is in copy.log of the test's directory"
     (flow,) = json.loads(output)["flows"]
     return flow
 

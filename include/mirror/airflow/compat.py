@@ -37,7 +37,7 @@ def require_airflow() -> None:
     if running < _OLDEST:
         raise UsageError(
             f"This is Airflow {airflow.__version__}, and the mirror needs Airflow {'.'.join(map(str, _OLDEST))} or newer.",
-            next="Upgrade Airflow; until then the commands of kafka-mirror do everything by hand or by cron.",
+            next="Upgrade Airflow; until then the command line does everything, by hand or by cron.",
         )
 
 

@@ -135,8 +135,8 @@ def _written(
 ) -> Mapping[TopicPartition, int]:
     """Goes on with the files to the ends of these offsets; gives how many records each has then."""
     starts = {tp: files.next_offset(tp, start) for tp, (start, _) in ranges.items()}
-    left = {tp: (starts[tp], end) for tp, (_, end) in ranges.items() if starts[tp] < end}
-    for tp, records in groupby(map(_record, reader.read(left, flow.request_seconds)), key=lambda record: record.source):
+    missing = {tp: (starts[tp], end) for tp, (_, end) in ranges.items() if starts[tp] < end}
+    for tp, records in groupby(map(_record, reader.read(missing, flow.request_seconds)), key=lambda record: record.source):
         files.append(tp, records)
     return files.finish({tp: end for tp, (_, end) in ranges.items()})
 

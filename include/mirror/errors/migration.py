@@ -220,9 +220,9 @@ class RenamedTopicsHandedBack(MirrorError):
     )
 
     def __init__(self, flow: str, topics: tuple[str, ...]) -> None:
-        shown = ", ".join(topics[:3]) + (f" and {len(topics) - 3} more" if len(topics) > 3 else "")
+        some = ", ".join(topics[:3]) + (f" and {len(topics) - 3} more" if len(topics) > 3 else "")
         super().__init__(
-            f"{flow} gave topics other names on the target (mirror.rename): {shown}. MirrorMaker 2 would go on with them in topics of the "
+            f"{flow} gave topics other names on the target (mirror.rename): {some}. MirrorMaker 2 would go on with them in topics of the "
             "old names. Nothing was handed back.",
             next="Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude).",
         )

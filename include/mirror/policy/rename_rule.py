@@ -38,11 +38,11 @@ class RenameRule:
     @classmethod
     def parse(cls, text: str) -> "RenameRule":
         """The rule that the text describes: `pattern -> replacement`. Raises ValueError that says what is allowed."""
-        left, arrow, right = text.partition(_ARROW)
+        before, arrow, after = text.partition(_ARROW)
         if not arrow:
             raise ValueError(f"'{text.strip()}' is no rule; it has to be pattern -> replacement, such as shop[.](.+) -> store.$1")
-        pattern, groups = _pattern(left.strip())
-        replacement = _replacement(right.strip())
+        pattern, groups = _pattern(before.strip())
+        replacement = _replacement(after.strip())
         numbers = sorted(part for part in replacement if isinstance(part, int))
         if numbers != list(range(1, len(groups) + 1)):
             raise ValueError(
@@ -99,8 +99,8 @@ def _expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Patt
 
 def _read(name: str, expression: "regex.Pattern[str]", parts: tuple[Part, ...]) -> str | None:
     """The name of these parts, with what the expression finds in the other one."""
-    found = expression.fullmatch(name, timeout=_SECONDS)
-    return None if found is None else "".join(found[f"g{part}"] if isinstance(part, int) else part for part in parts)
+    match = expression.fullmatch(name, timeout=_SECONDS)
+    return None if match is None else "".join(match[f"g{part}"] if isinstance(part, int) else part for part in parts)
 
 
 def _pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
@@ -158,11 +158,11 @@ def _replacement(text: str) -> tuple[Part, ...]:
     at = 0
     while at < len(text):
         group, plain = _GROUP.match(text, at), _PLAIN.match(text, at)
-        found = group or plain
-        if found is None:
+        match = group or plain
+        if match is None:
             raise ValueError(f"'{text}': a replacement holds letters, digits, '.', '_', '-' and groups ($1) only, not '{text[at]}'")
-        parts.append(int(group[1]) if group else found[0].removeprefix("\\"))
-        at = found.end()
+        parts.append(int(group[1]) if group else match[0].removeprefix("\\"))
+        at = match.end()
     return _joined(parts)
 
 
