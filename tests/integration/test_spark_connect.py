@@ -58,7 +58,7 @@ def spark(services_directory: Path) -> Iterator[SparkServer]:
 
 
 @pytest.fixture
-def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Starts `copy --json` on the server; of a topic of four partitions, in small transactions."""
     flow = {
         "source->target.mirror.lanes": "4",
@@ -81,12 +81,13 @@ def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: 
             text=True,
         )
 
-    return start
+    yield start
+    print((tmp_path / "copy.log").read_text()[-20_000:])  # shown where the test failed: what a watchdog said, with the stacks
 
 
 def flow_answer(copy: "subprocess.Popen[str]") -> dict:
     output, _ = copy.communicate(timeout=400)
-    assert output, f"it ended with {copy.returncode} and no answer; what it said is in copy.log of the test's directory"
+    assert output, f"it ended with {copy.returncode} and no answer"
     (flow,) = json.loads(output)["flows"]
     return flow
 
