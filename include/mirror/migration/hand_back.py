@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mirror.config import Flow
-from mirror.config.policies import topic_selection
+from mirror.config.policies import replication_policy, topic_selection
 from mirror.config.validate import check_readable
 from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
@@ -42,7 +42,7 @@ from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import Plan
 from mirror.plan.run import plan_without_work
-from mirror.policy.rename_rule import Renames
+from mirror.policy.rename import RenamingPolicy
 from mirror.sync.flow_clusters import clusters, control_of, ledger_of
 from mirror.sync.offset_syncs import emit
 from mirror.sync.step import StepResult
@@ -115,8 +115,10 @@ def require_excluded(flow: Flow, decisions: Decisions) -> None:
 
 def require_known_names(flow: Flow, records: Records) -> None:
     """Raises RenamedTopicsHandedBack if the mirror gave a topic of the ledger another name: MirrorMaker 2 has no such rules."""
-    renames = Renames.parse(flow.value("mirror.rename"))
-    renamed = tuple(sorted({tp.topic for tp in records if renames.renamed(tp.topic) != tp.topic}))
+    policy = replication_policy(flow)
+    if not isinstance(policy, RenamingPolicy):
+        return
+    renamed = tuple(sorted({tp.topic for tp in records if policy.is_renamed(flow.source, tp.topic)}))
     if renamed:
         raise RenamedTopicsHandedBack(flow.name, renamed)
 

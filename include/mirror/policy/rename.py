@@ -44,6 +44,11 @@ class RenamingPolicy(ReplicationPolicy):
             self._remotes[alias, topic] = remote
         return self._remotes[alias, topic]
 
+    def is_renamed(self, alias: str, topic: str) -> bool:
+        """Whether a rule gives a topic of this cluster another name."""
+        renames = self._renames.get(alias)
+        return renames is not None and not self._keeps_its_name(topic) and renames.renamed(topic) != topic
+
     def topic_source(self, topic: str) -> str | None:
         """The policy's."""
         return self._policy.topic_source(topic)

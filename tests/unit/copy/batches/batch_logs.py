@@ -1,9 +1,11 @@
 """What stands in the logs of the tests' brokers, and batches to be put there."""
 
+import pytest
 from crc32c import crc32c
 from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.copy.engine import TransactionLimits
+from mirror.errors import AuthorizationRefused
 from tests.unit.copy.batches.conftest import batch_of
 
 LIMITS = TransactionLimits(32 * 1024 * 1024, 10.0)
@@ -15,6 +17,13 @@ def payloads(log):
 
 def values(log):
     return [record.value for each in log.batches for record in DefaultRecordBatch(each)]
+
+
+def assert_writing_is_refused(engine, work):
+    """A copy names the source topic whose remote topic may not be written."""
+    with pytest.raises(AuthorizationRefused, match=r"WRITE on topic east\.orders") as refusal:
+        engine.copy([work(0, 3)], LIMITS)
+    assert refusal.value.topic == "orders"
 
 
 def sealed(batch):

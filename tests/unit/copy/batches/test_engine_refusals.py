@@ -19,7 +19,7 @@ from mirror.errors import (
     SourceUnreadable,
     TransactionTimeoutRefused,
 )
-from tests.unit.copy.batches.batch_logs import LIMITS, fill
+from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, UNSUPPORTED_VERSION
 
@@ -40,9 +40,7 @@ def test_a_batch_that_the_target_refuses_names_its_offset_and_the_transaction_is
 def test_a_topic_that_may_not_be_written_is_named_by_its_source_topic(engine, east, west, work):
     fill(east.log(*ORDERS), 1)
     west.refusals[ProduceRequest, REMOTE].append(TOPIC_AUTHORIZATION_FAILED)
-    with pytest.raises(AuthorizationRefused, match=r"WRITE on topic east\.orders") as refusal:
-        engine.copy([work(0, 3)], LIMITS)
-    assert refusal.value.topic == "orders"
+    assert_writing_is_refused(engine, work)
 
 
 def test_the_ledgers_topic_that_may_not_be_written_is_named_itself(engine, east, west, work):

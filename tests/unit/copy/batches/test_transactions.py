@@ -5,14 +5,13 @@ from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, In
 from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import TransactionLimits
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, Overtaken
+from mirror.errors import ClusterUnreachable, KafkaFailure, Overtaken
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, KAFKA_4_3
 
-LIMITS = TransactionLimits(32 * 1024 * 1024, 10.0)
 COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, CONCURRENT_TRANSACTIONS = 15, 29, 51
 
 
@@ -121,9 +120,7 @@ def test_a_zombie_that_does_not_know_of_its_successor_does_not_fence_it_when_it_
 
 def test_a_topic_that_may_not_be_added_is_named_by_its_source_topic(engine, east, west, work):
     west.refusals[AddPartitionsToTxnRequest, REMOTE].append(TOPIC_AUTHORIZATION_FAILED)
-    with pytest.raises(AuthorizationRefused, match=r"WRITE on topic east\.orders") as refusal:
-        engine.copy([work(0, 3)], LIMITS)
-    assert refusal.value.topic == "orders"
+    assert_writing_is_refused(engine, work)
 
 
 def test_what_else_refuses_a_partition_ends_the_attempt_before_a_batch_is_sent(engine, east, west, work):
