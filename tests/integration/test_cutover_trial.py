@@ -15,7 +15,7 @@ from tests.trial.site import POLICIES
 @pytest.mark.parametrize("policy", POLICIES)
 def test_waves_forth_and_back_lose_nothing_and_repeat_nothing(policy: str, tmp_path: Path) -> None:
     with trial_site(tmp_path, policy) as site, own_cutovers(site) as waves:
-        outcomes = list(play(waves, [Fault(KILL, MOVE_GROUPS), Fault(KILL, OPEN)], random.Random(1)))
+        outcomes = list(play(waves, [[Fault(KILL, MOVE_GROUPS)], [Fault(KILL, OPEN)]], random.Random(1)))
         assert [outcome.wrong for outcome in outcomes] == [(), ()]
         assert {*STEPS} - {MOVE_GROUPS, OPEN} <= site.step_seconds.keys(), "a fault comes within the time that its step takes"
         lines = finish(site)

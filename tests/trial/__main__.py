@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +21,7 @@ from services.oracle import Oracle
 from tests.trial import failover_results, failovers
 from tests.trial.airflow_waves import AIRFLOW_KINDS, SLOW_PRODUCERS, airflow_cutovers
 from tests.trial.applications import ProducerApplication, libraries
-from tests.trial.cutovers import KINDS, Cutover, CutoverOutcome, Fault
+from tests.trial.cutovers import KINDS, STEPS, Cutover, CutoverOutcome, Fault
 from tests.trial.failovers import FailoverOutcome
 from tests.trial.fault_deck import FaultDeck
 from tests.trial.results import append, hits, summary, table
@@ -39,8 +38,8 @@ class Wave(Protocol):
         """Moves the applications of the site to the other cluster."""
 
 
-Waves = Callable[[int, Fault, random.Random], Wave]
-"""Makes a site's wave of a number with a fault."""
+Waves = Callable[[int, Sequence[Fault], random.Random], Wave]
+"""Makes a site's wave of a number with faults."""
 
 
 @contextmanager
@@ -64,14 +63,14 @@ def trial_site(directory: Path, policy: str, producers: Sequence[ProducerApplica
 
 @contextmanager
 def own_cutovers(site: TrialSite) -> Iterator[Waves]:
-    """Makes the waves of a site that run in a process of their own."""
-    yield partial(Cutover, site)
+    """Makes the waves of a site that run in a process of their own, with one fault each."""
+    yield lambda number, faults, dice: Cutover(site, number, faults[0], dice)
 
 
-def play(waves: Waves, planned: Iterable[Fault], dice: random.Random) -> Iterator[CutoverOutcome]:
-    """A wave for each fault, forth and back, until one cannot be moved."""
-    for number, fault in enumerate(planned):
-        outcome = waves(number, fault, dice).run()
+def play(waves: Waves, planned: Iterable[Sequence[Fault]], dice: random.Random) -> Iterator[CutoverOutcome]:
+    """A wave for each hand of faults, forth and back, until one cannot be moved."""
+    for number, faults in enumerate(planned):
+        outcome = waves(number, faults, dice).run()
         yield outcome
         if outcome.wrong:
             return
@@ -87,16 +86,17 @@ def finish(site: TrialSite) -> list[str]:
 
 @dataclass(frozen=True)
 class Form:
-    """A form in which waves run: with which faults, by what, and under which load."""
+    """A form in which waves run: with which faults, in how many steps of a wave, by what, and under which load."""
 
     name: str
     kinds: Sequence[str]
+    steps: int
     cutovers: Callable[[TrialSite], AbstractContextManager[Waves]]
     producers: Sequence[ProducerApplication]
 
 
-OWN = Form("processes", KINDS, own_cutovers, PRODUCERS)
-AIRFLOW = Form("Airflow", AIRFLOW_KINDS, airflow_cutovers, SLOW_PRODUCERS)
+OWN = Form("processes", KINDS, 1, own_cutovers, PRODUCERS)
+AIRFLOW = Form("Airflow", AIRFLOW_KINDS, len(STEPS), airflow_cutovers, SLOW_PRODUCERS)
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Trial:
 
         None begins once the time is up.
         """
-        deck, ends = FaultDeck(form.kinds, waves, self.dice), time.monotonic() + seconds
+        deck, ends = FaultDeck(form.kinds, waves, self.dice, form.steps), time.monotonic() + seconds
         faults = iter(deck)
         for number in range(_SITES):
             is_moved = True

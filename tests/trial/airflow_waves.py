@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from mirror.airflow.cutover import task_id_of
 from mirror.config import load
 from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN
 from tests.trial.airflow_service import TrialAirflow, cutover_dag, is_alive, trial_airflow
-from tests.trial.cutovers import LIVE_SECONDS, STEP_SECONDS, CutoverOutcome, Fault
+from tests.trial.cutovers import LIVE_SECONDS, STEP_SECONDS, CutoverOutcome, Fault, FaultOutcome
 from tests.trial.site import PRODUCERS, TOPIC, TrialSite
 from tests.trial.wave_watch import WaveWatch
 
@@ -20,7 +20,7 @@ TASK, SCHEDULER = "task killed", "scheduler killed"
 AIRFLOW_KINDS = (TASK, SCHEDULER)
 SLOW_PRODUCERS = tuple(replace(producer, pause_ms=5 * producer.pause_ms) for producer in PRODUCERS)
 """A wave takes longer here, and each audits all that was produced before."""
-_LONGEST_SECONDS = 300.0
+_LONGEST_SECONDS = 900.0
 _LOOK_SECONDS, _ASK_SECONDS = 0.1, 1.0
 _ENDED = ("success", "failed")
 
@@ -43,15 +43,14 @@ class Strike:
 
 
 class AirflowCutover:
-    """One wave of a site under load, by a trigger of the DAG."""
+    """One wave of a site under load, by a trigger of the DAG, with a fault in any of its steps."""
 
-    def __init__(self, airflow: TrialAirflow, site: TrialSite, number: int, fault: Fault, dice: random.Random) -> None:
+    def __init__(self, airflow: TrialAirflow, site: TrialSite, number: int, faults: Sequence[Fault], dice: random.Random) -> None:
         self._airflow = airflow
         self._site = site
         self._number = number
-        self._fault = fault
-        self._strike = Strike.by_chance(dice)
-        self._struck: Future[str] | None = None
+        self._faults = {str(fault.step): (fault, Strike.by_chance(dice)) for fault in faults}
+        self._struck: dict[str, Future[str]] = {}
         self._dag = cutover_dag(site.at, site.other)
         self._run = ""
 
@@ -74,13 +73,14 @@ class AirflowCutover:
             pause = time.monotonic() - pause_began
             site.start_consumers()
             self._until(lambda: False)
-            how = self._struck.result() if self._struck is not None else ""
+        struck = {step: future.result() for step, future in self._struck.items()}
         site.step_seconds.update(watch.seconds)
         self._airflow.remove_abandoned()
         wrong, runs = self._judged()
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
-        return CutoverOutcome(self._number, site.policy, source, self._fault, bool(how), runs, seconds, pause, wrong, how)
+        faults = tuple(FaultOutcome(fault, bool(struck.get(step)), struck.get(step, "")) for step, (fault, _) in self._faults.items())
+        return CutoverOutcome(self._number, site.policy, source, faults, runs, seconds, pause, wrong)
 
     def _params(self, wave: str) -> dict[str, object]:
         asked = {"topics": TOPIC, "wave": wave, "reason": "trial", "max_lag": 10_000}
@@ -114,26 +114,26 @@ class AirflowCutover:
 
     def _begins(self, strikes: ThreadPoolExecutor) -> Callable[[str], None]:
         def begins(step: str) -> None:
-            """The fault comes once, a moment after its step has begun for the first time."""
-            if step == self._fault.step and self._struck is None:
-                self._struck = strikes.submit(self._hit)
+            """A fault comes once, a moment after its step has begun for the first time."""
+            if step in self._faults and step not in self._struck:
+                self._struck[step] = strikes.submit(self._hit, *self._faults[step], time.monotonic())
 
         return begins
 
-    def _hit(self) -> str:
-        """Lets the fault come; says how, or nothing if it came too late."""
-        assert self._fault.step is not None
-        began, longest = time.monotonic(), self._site.step_seconds.get(self._fault.step, STEP_SECONDS)
-        task = self._airflow.task(self._dag, self._run, task_id_of(self._fault.step))
-        time.sleep(max(self._strike.part * longest - (time.monotonic() - began), 0))
+    def _hit(self, fault: Fault, strike: Strike, began: float) -> str:
+        """Lets a fault come, by the time at which its step began; says how, or nothing if it came too late."""
+        assert fault.step is not None
+        longest = self._site.step_seconds.get(fault.step, STEP_SECONDS)
+        task = self._airflow.task(self._dag, self._run, task_id_of(fault.step))
+        time.sleep(max(strike.part * longest - (time.monotonic() - began), 0))
         if task is None or not is_alive(task):
             return ""
-        if self._fault.kind == SCHEDULER:
-            self._airflow.kill_scheduler(alone=self._strike.is_task_spared)
-            time.sleep(self._strike.pause_seconds)
+        if fault.kind == SCHEDULER:
+            self._airflow.kill_scheduler(alone=strike.is_task_spared)
+            time.sleep(strike.pause_seconds)
             self._airflow.start_scheduler()
-            return "the scheduler alone" if self._strike.is_task_spared else "the scheduler with its tasks"
-        if not self._strike.is_task_spared:
+            return "the scheduler alone" if strike.is_task_spared else "the scheduler with its tasks"
+        if not strike.is_task_spared:
             task.kill()
             return "the task"
         task.parent().kill()
@@ -141,7 +141,7 @@ class AirflowCutover:
 
 
 @contextmanager
-def airflow_cutovers(site: TrialSite) -> Iterator[Callable[[int, Fault, random.Random], AirflowCutover]]:
+def airflow_cutovers(site: TrialSite) -> Iterator[Callable[[int, Sequence[Fault], random.Random], AirflowCutover]]:
     """Makes the waves of a site, with an Airflow of its own inside the block."""
     with trial_airflow(site) as airflow:
         yield partial(AirflowCutover, airflow, site)

@@ -31,24 +31,40 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class FaultOutcome:
+    """Whether a fault hit its step while that ran. `how` says what of several things it was."""
+
+    fault: Fault
+    is_hit: bool
+    how: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.how or self.fault.kind} in {self.fault.step}" if self.is_hit else f"({self.fault}: came too late)"
+
+
+@dataclass(frozen=True)
 class CutoverOutcome:
-    """One wave: from where, with which fault, whether that hit a step that ran, how many runs it took, and for how many seconds nobody
-    could write. `wrong` are the sentences of what was not as it should be, `how` says what of several things the fault was."""
+    """One wave: from where, with which faults, how many runs it took, and for how many seconds nobody could write. `wrong` are the
+    sentences of what was not as it should be."""
 
     number: int
     policy: str
     source: str
-    fault: Fault
-    is_hit: bool
+    faults: tuple[FaultOutcome, ...]
     runs: int
     seconds: float
     write_pause: float
     wrong: tuple[str, ...] = ()
-    how: str = ""
+
+    def __str__(self) -> str:
+        faults = ", ".join(map(str, self.faults)) or NO_FAULT
+        moved = f"NOT MOVED: {' | '.join(self.wrong)}" if self.wrong else f"moved in {self.seconds:.0f} s"
+        how = f"{faults}; {moved}, {self.runs} runs, nobody wrote for {self.write_pause:.1f} s"
+        return f"wave {self.number}, {self.policy}, from {self.source}: {how}"
 
 
 class Cutover:
-    """One wave of a site under load."""
+    """One wave of a site under load, with one fault."""
 
     def __init__(self, site: TrialSite, number: int, fault: Fault, dice: random.Random) -> None:
         self._site = site
@@ -79,7 +95,8 @@ class Cutover:
         site.start_consumers()
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
-        return CutoverOutcome(self._number, site.policy, source, self._fault, self._is_hit, self._runs, seconds, pause, tuple(wrong))
+        fault = FaultOutcome(self._fault, self._is_hit)
+        return CutoverOutcome(self._number, site.policy, source, (fault,), self._runs, seconds, pause, tuple(wrong))
 
     def _until(self, step: str | None) -> list[str]:
         """Runs up to a step, again and again as people would; the sentences of what did not come right."""

@@ -11,18 +11,20 @@ _MOST = 2
 
 
 class FaultDeck:
-    """Deals every kind of fault in every step, in an order by chance, again and again.
+    """Deals every kind of fault in every step, in an order by chance, again and again: to each wave a hand of them.
 
     A fault may come too late for its step. After the planned waves the points come again that were hit less often than their share.
     """
 
-    def __init__(self, kinds: Sequence[str], waves: int, dice: random.Random) -> None:
+    def __init__(self, kinds: Sequence[str], waves: int, dice: random.Random, hand: int = 1) -> None:
+        """`hand`: so many faults come in one wave, each in a step of its own."""
         self._points = [Fault(kind, step) for kind in kinds for step in STEPS]
         self._waves = waves
         self._dice = dice
+        self._hand = hand
         self._hits: Counter[Fault] = Counter()
 
-    def __iter__(self) -> Iterator[Fault]:
+    def __iter__(self) -> Iterator[tuple[Fault, ...]]:
         cycle: list[Fault] = []
         for number in range(_MOST * self._waves):
             if number == self._waves:
@@ -32,12 +34,22 @@ class FaultDeck:
                 self._dice.shuffle(cycle)
             if not cycle:
                 return
-            yield cycle.pop()
+            yield self._dealt(cycle)
 
     def count(self, outcome: CutoverOutcome) -> None:
         """Takes note of a wave that was played."""
-        self._hits[outcome.fault] += outcome.is_hit
+        self._hits.update(struck.fault for struck in outcome.faults if struck.is_hit)
+
+    def _dealt(self, cycle: list[Fault]) -> tuple[Fault, ...]:
+        """A hand from the end of the cycle, which goes on without it."""
+        hand: dict[str | None, Fault] = {}
+        for fault in reversed(cycle):
+            if len(hand) < self._hand:
+                hand.setdefault(fault.step, fault)
+        for fault in hand.values():
+            cycle.remove(fault)
+        return tuple(hand.values())
 
     def _short(self) -> list[Fault]:
-        share = self._waves // len(self._points)
+        share = self._waves * self._hand // len(self._points)
         return [point for point in self._points if self._hits[point] < share]

@@ -63,11 +63,11 @@ def at_once(monkeypatch):
 def test_a_kill_while_its_step_runs_is_a_hit_and_the_wave_is_run_again():
     site = Site(["preflight begins.", "preflight: done.", "catch-up begins."])
     outcome = Cutover(site, 0, Fault(KILL, CATCH_UP), random.Random(1)).run()
-    assert (outcome.is_hit, outcome.runs, outcome.wrong) == (True, 4, ())
+    assert ([struck.is_hit for struck in outcome.faults], outcome.runs, outcome.wrong) == ([True], 4, ())
     assert set(site.step_seconds) == {PREFLIGHT}
 
 
 def test_a_kill_that_comes_after_its_step_is_none():
     site = Site(["preflight begins.", "preflight: done.", "catch-up begins."])
     outcome = Cutover(site, 0, Fault(KILL, PREFLIGHT), random.Random(1)).run()
-    assert (outcome.is_hit, outcome.runs) == (False, 4)
+    assert ([struck.is_hit for struck in outcome.faults], outcome.runs) == ([False], 4)

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from mirror.cutover.steps import OPEN
-from tests.trial.cutovers import STEPS, CutoverOutcome, Fault
+from tests.trial.cutovers import STEPS, CutoverOutcome, Fault, FaultOutcome
 from tests.trial.fault_deck import FaultDeck
 
 POINTS = {Fault(kind, step) for kind in ("process killed", "broker killed") for step in STEPS}
@@ -12,19 +12,23 @@ POINTS = {Fault(kind, step) for kind in ("process killed", "broker killed") for 
 
 def played(deck, misses=lambda _fault: False):
     """The waves of a deck; `misses` says which faults come too late."""
-    for fault in deck:
-        outcome = CutoverOutcome(0, "names kept", "east", fault, not misses(fault), 1, 1.0, 1.0)
+    for hand in deck:
+        outcome = CutoverOutcome(0, "names kept", "east", tuple(FaultOutcome(fault, not misses(fault)) for fault in hand), 1, 1.0, 1.0)
         deck.count(outcome)
         yield outcome
 
 
-def deck(waves, seed=1):
-    return FaultDeck(("process killed", "broker killed"), waves, random.Random(seed))
+def deck(waves, seed=1, hand=1):
+    return FaultDeck(("process killed", "broker killed"), waves, random.Random(seed), hand)
+
+
+def faults(outcomes):
+    return [struck.fault for outcome in outcomes for struck in outcome.faults]
 
 
 def test_each_kind_comes_in_each_step_before_any_comes_again():
     outcomes = list(played(deck(28)))
-    assert {outcome.fault for outcome in outcomes[:14]} == {outcome.fault for outcome in outcomes[14:]} == POINTS
+    assert {*faults(outcomes[:14])} == {*faults(outcomes[14:])} == POINTS
     assert len(outcomes) == 28
 
 
@@ -37,10 +41,16 @@ def test_points_that_were_missed_come_again_until_each_was_hit_as_often_as_plann
         return fault.step == OPEN and missed.count(fault) <= 2
 
     outcomes = list(played(deck(42), misses))
-    hits = Counter(outcome.fault for outcome in outcomes if outcome.is_hit)
+    hits = Counter(struck.fault for outcome in outcomes for struck in outcome.faults if struck.is_hit)
     assert hits == dict.fromkeys(POINTS, 3)
-    assert {outcome.fault.step for outcome in outcomes[42:]} == {OPEN}
+    assert {fault.step for fault in faults(outcomes[42:])} == {OPEN}
     assert len(outcomes) == 42 + 4
+
+
+def test_a_wave_with_a_fault_in_each_step_gets_no_step_twice():
+    outcomes = list(played(deck(10, hand=len(STEPS))))
+    assert [{fault.step for fault in faults([outcome])} for outcome in outcomes] == [{*STEPS}] * 10
+    assert Counter(faults(outcomes)) == dict.fromkeys(POINTS, 5)
 
 
 def test_a_point_that_nothing_hits_is_given_up():
