@@ -67,9 +67,27 @@ class AirflowApi:
         return answer
 
     def runs(self, dag: str) -> list[dict[str, Any]]:
-        """A DAG's runs, the newest first."""
-        answer: list[dict[str, Any]] = self.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after"})["dag_runs"]
+        """A DAG's newest runs, at most 100, the newest first."""
+        answer: list[dict[str, Any]] = self.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after", "limit": 100})["dag_runs"]
         return answer
+
+    def clear(self, dag: str, run: str, *tasks: str) -> None:
+        """Lets tasks of a run run again, whatever became of them, and those behind them."""
+        asked = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False, "include_downstream": True}
+        self.call("POST", f"dags/{dag}/clearTaskInstances", json=asked)
+
+    def asset_events(self, uri: str) -> list[dict[str, Any]]:
+        """The events of an asset, the oldest first."""
+        found = self.call("GET", "assets", params={"uri_pattern": uri})["assets"]
+        events: list[dict[str, Any]] = []
+        for asset in (each for each in found if each["uri"] == uri):
+            while True:
+                query = {"asset_id": asset["id"], "limit": 100, "offset": len(events), "order_by": "timestamp"}
+                page = self.call("GET", "assets/events", params=query)
+                events += page["asset_events"]
+                if len(events) >= page["total_entries"] or not page["asset_events"]:
+                    break
+        return events
 
     def fail(self, dag: str, run: str) -> None:
         """Ends a run that goes on, as a person does who marks it failed."""

@@ -1,7 +1,7 @@
 """The trial as a command: `python -m tests.trial --waves 210 --seed 1`. A line for each wave, the table at the end and in RESULTS.md.
 
 `--airflow-waves 140` plays waves under Airflow's scheduler, `--minutes 60` those that have begun by then; `--failovers 100` plays failovers
-in the place of waves.
+in the place of waves, `--asset-kills 50` kills what tells Airflow's assets that days are complete.
 """
 
 import argparse
@@ -18,13 +18,14 @@ from typing import Protocol
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.trial import failover_results, failovers
+from tests.trial import asset_kills, failover_results, failovers
 from tests.trial.airflow_waves import AIRFLOW_KINDS, SLOW_PRODUCERS, airflow_cutovers
 from tests.trial.applications import ProducerApplication, libraries
+from tests.trial.asset_kills import RoundOutcome
 from tests.trial.cutovers import KINDS, STEPS, Cutover, CutoverOutcome, Fault
 from tests.trial.failovers import FailoverOutcome
 from tests.trial.fault_deck import FaultDeck
-from tests.trial.results import append, hits, summary, table
+from tests.trial.results import append, append_asset_kills, hits, summary, table
 from tests.trial.site import POLICIES, PRODUCERS, TrialSite
 
 _SITES = 5
@@ -148,17 +149,33 @@ def lose_sources(rounds: int, seed: int) -> int:
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
+def tell_days(kills: int, seed: int) -> int:
+    """Kills what tells that days are complete, until it is interrupted at the latest; 1 if a day was not told once."""
+    began = time.monotonic()
+    outcomes: list[RoundOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
+        for outcome in asset_kills.play(Path(name), kills, seed):
+            outcomes.append(outcome)
+            print(outcome, flush=True)
+    if outcomes:
+        append_asset_kills(outcomes, seed, time.monotonic() - began)
+    return 0 if all(outcome.is_good for outcome in outcomes) else 1
+
+
 def main(arguments: list[str]) -> int:
     """Plays half of the waves with each policy; 1 if anything was lost, read twice, out of order or not moved."""
     parser = argparse.ArgumentParser(prog="python -m tests.trial")
     parser.add_argument("--waves", type=int, help="in processes of their own; 210 if there are none under Airflow")
     parser.add_argument("--airflow-waves", type=int, default=0, help="as the DAG of the flow, under Airflow's scheduler")
     parser.add_argument("--failovers", type=int, default=0, help="so many failovers in the place of planned waves")
+    parser.add_argument("--asset-kills", type=int, default=0, help="so many kills of what tells Airflow's assets, in the place of waves")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no wave begins later")
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
     if options.failovers:
         return lose_sources(options.failovers, options.seed)
+    if options.asset_kills:
+        return tell_days(options.asset_kills, options.seed)
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -77,23 +77,26 @@ def is_alive(process: psutil.Process | None) -> bool:
 
 
 @contextmanager
-def trial_airflow(site: TrialSite) -> Iterator[TrialAirflow]:
-    """Airflow with PostgreSQL inside the block, and the cutover DAGs of both of the site's flows unpaused."""
-    database = PostgresServer(site.directory / "postgres")
-    plugins = site.directory / "plugins"
+def airflow_of(directory: Path, dags: Path, ids: Sequence[str], environment: Mapping[str, str]) -> Iterator[TrialAirflow]:
+    """Airflow with PostgreSQL inside the block, and these DAGs of a folder unpaused."""
+    database = PostgresServer(directory / "postgres")
+    plugins = directory / "plugins"
     plugins.mkdir()
     try:
         database.start()
-        environment = {"MIRROR_CONFIG": str(site.config), **_SETTINGS}
         services = AirflowServices(
-            site.directory / "airflow", database.url, dags=_DAGS, plugins=plugins, environment=environment, components=_COMPONENTS
+            directory / "airflow",
+            database.url,
+            dags=dags,
+            plugins=plugins,
+            environment={**environment, **_SETTINGS},
+            components=_COMPONENTS,
         )
         try:
             services.start()
             airflow = TrialAirflow(services)
-            dags = [cutover_dag(source, target) for source in site.clusters for target in site.clusters if source != target]
-            airflow.api.wait_for_dags(dags)
-            for dag in dags:
+            airflow.api.wait_for_dags(ids)
+            for dag in ids:
                 airflow.api.unpause(dag)
             yield airflow
             airflow.api.close()
@@ -101,6 +104,14 @@ def trial_airflow(site: TrialSite) -> Iterator[TrialAirflow]:
             services.stop()
     finally:
         database.remove()
+
+
+@contextmanager
+def trial_airflow(site: TrialSite) -> Iterator[TrialAirflow]:
+    """An Airflow inside the block with the cutover DAGs of both of the site's flows."""
+    dags = [cutover_dag(source, target) for source in site.clusters for target in site.clusters if source != target]
+    with airflow_of(site.directory, _DAGS, dags, {"MIRROR_CONFIG": str(site.config)}) as airflow:
+        yield airflow
 
 
 def cutover_dag(source: str, target: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.trial.asset_kills import RoundOutcome
 from tests.trial.cutovers import CutoverOutcome, Fault
 from tests.trial.journal import Verdict
 
@@ -42,6 +43,26 @@ def append(outcomes: Sequence[CutoverOutcome], lines: Sequence[str], seed: int, 
     text = "" if file.exists() else "# Trials of cutovers\n"
     with file.open("a", encoding="utf-8") as results:
         results.write("\n".join([text + "", title, "", table(outcomes), "", *hits(outcomes), *lines, *bad, ""]))
+
+
+def append_asset_kills(outcomes: Sequence[RoundOutcome], seed: int, seconds: float, file: Path = RESULTS) -> None:
+    """Adds a table of the rounds of asset_kills: a row for each shape of a round."""
+    hit, good = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("is_hit", "is_good"))
+    title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {hit} kills of what tells that a day is complete, in {seconds / 60:.0f} minutes"
+    columns = ("round", "days", "killed", "events", "runs of the reader")
+    rows = [columns, ("---", *["---:"] * 4)]
+    for shape in sorted({outcome.round.shape for outcome in outcomes}):
+        of_shape = [outcome for outcome in outcomes if outcome.round.shape == shape]
+        counts = (len(of_shape), *(sum(getattr(each, name) for each in of_shape) for name in ("is_hit", "events", "readers")))
+        rows.append((shape, *map(str, counts)))
+    killed = Counter(outcome.round.kind for outcome in outcomes if outcome.is_hit)
+    lines = [
+        f"- {good} of {len(outcomes)} days have one event and one run; killed: "
+        + ", ".join(f"{kind} {count} times" for kind, count in sorted(killed.items())),
+        *(f"- {outcome}" for outcome in outcomes if not outcome.is_good),
+    ]
+    with file.open("a", encoding="utf-8") as results:
+        results.write("\n".join(["", title, "", *("| " + " | ".join(row) + " |" for row in rows), "", *lines, ""]))
 
 
 def _faults(outcome: CutoverOutcome) -> list[Fault]:

@@ -13,7 +13,7 @@ from airflow.sdk import Asset, AssetAlias
 from mirror.airflow.lineage import namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from airflow.sdk import Context
 
@@ -21,15 +21,30 @@ if TYPE_CHECKING:
     from mirror.config.flow import FlowName
     from mirror.copy.model import Watermark
 
+COPIES = "copies"
+"""The word for events that tell that records came."""
+
 
 def alias_of(flow: FlowName) -> AssetAlias:
     """What stands for all assets of a flow."""
     return AssetAlias(f"mirror-{flow.airflow_name}")
 
 
+def are_told(flow: Flow, *events: str) -> bool:
+    """Whether the assets of the flow get any of these events (words of `mirror.assets.events`)."""
+    return bool(flow.value("mirror.assets.topics")) and not {*events}.isdisjoint(flow.value("mirror.assets.events"))
+
+
 def outlets(flow: Flow) -> list[AssetAlias]:
-    """The outlets of the task that tells; none where the flow names no topics."""
-    return [alias_of(flow)] if flow.value("mirror.assets.topics") else []
+    """The outlets of the task that tells that records came; none where nobody wants to know."""
+    return [alias_of(flow)] if are_told(flow, COPIES) else []
+
+
+def is_asset(flow: Flow) -> Callable[[str], bool]:
+    """Tells of a source topic whether its remote topic is an asset."""
+    from mirror.config.patterns import compile_pattern
+
+    return compile_pattern("|".join(flow.value("mirror.assets.topics"))).matches
 
 
 def asset_of(flow: Flow, remote: str) -> Asset:
@@ -40,16 +55,14 @@ def asset_of(flow: Flow, remote: str) -> Asset:
 def tell_assets(flow: Flow, context: Context, watermarks: Iterable[Watermark]) -> list[str]:
     """Adds an event to the asset of each listed topic that got records; gives the topics. Airflow keeps the events when the task succeeds,
     and never before."""
-    listed = flow.value("mirror.assets.topics")
-    if not listed:
+    if not are_told(flow, COPIES):
         return []
-    from mirror.config.patterns import compile_pattern
     from mirror.config.policies import topic_selection
 
-    pattern, selection = compile_pattern("|".join(listed)), topic_selection(flow)
+    is_listed, selection = is_asset(flow), topic_selection(flow)
     by_topic: dict[str, list[Watermark]] = {}
     for mark in watermarks:
-        if mark.records and pattern.matches(mark.topic):
+        if mark.records and is_listed(mark.topic):
             by_topic.setdefault(mark.topic, []).append(mark)
     events: Any = context["outlet_events"][alias_of(flow)]
     for topic, marks in sorted(by_topic.items()):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-_TASKS = ("live", "history", "audit")
+_TASKS = ("live", "history", "audit", "announce")
 
 PAUSE = timedelta(seconds=2)
 """Between two slices: long enough for a waiting copy to take the slot in the pool."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mirror.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -88,6 +88,35 @@ def asset_state_store(asset_name: str) -> Any:
     from airflow.sdk.execution_time.context import AssetStateStoreAccessor
 
     return AssetStateStoreAccessor(name=asset_name)
+
+
+def asset_events(uri: str, after: datetime) -> list[Any]:
+    """The events of an asset since a time, the oldest first; none if no DAG names the asset. They have `extra` and `partition_key`.
+
+    Public: `context["inlet_events"]`, of the task's own inlets alone.
+    """
+    from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+    from airflow.sdk.execution_time.context import InletEventsAccessor
+
+    try:
+        return list(InletEventsAccessor(asset_uri=uri).after(after.isoformat()))
+    except AirflowRuntimeError as error:
+        if error.error.error == ErrorType.ASSET_NOT_FOUND:
+            return []
+        raise
+
+
+def tell_partitions(context: Any, asset: Any, keys: Sequence[str], extra: Mapping[str, Any]) -> None:
+    """Adds an event for each partition key of an asset that the task's DAG does not name. Airflow keeps them with the task's success, in
+    one transaction, if any DAG names the asset.
+
+    Public: the same of assets that are outlets in the DAG file. By an alias, which Airflow has for assets that are not known there, an
+    event can have no partition key but its run's.
+    """
+    context["task"].outlets.append(asset)
+    events = context["outlet_events"][asset]
+    events.add_partitions(list(keys))
+    events.extra = dict(extra)
 
 
 def connection_outside_tasks(connection: str) -> Any:

@@ -41,7 +41,7 @@ class BackfillRequest:
 @dataclass(frozen=True)
 class Resolution:
     """What a time interval comes to in offsets, partition by partition, as of when it was asked for. `errors` are of partitions that have
-    no interval here, and `not_had` says which others have none."""
+    no interval here, and `not_had` says which others have none; `absent` are the topics of those."""
 
     flow: str
     times: TimeInterval
@@ -49,6 +49,7 @@ class Resolution:
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
     not_had: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
     def by_partition(self) -> dict[TopicPartition, OffsetInterval]:
         """The intervals by their partitions."""
@@ -84,6 +85,7 @@ class Resolution:
             "errors": [error.as_dict() for error in self.errors],
             "notices": list(self.notices),
             "not_had": list(self.not_had),
+            "absent": list(self.absent),
         }
 
     @classmethod
@@ -96,6 +98,7 @@ class Resolution:
             tuple(ErrorReport.from_dict(error) for error in document["errors"]),
             tuple(document["notices"]),
             tuple(document["not_had"]),
+            tuple(document.get("absent", ())),
         )
 
 

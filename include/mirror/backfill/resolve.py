@@ -21,6 +21,7 @@ from mirror.config.validate import check_readable
 from mirror.errors import ErrorReport, MirrorError, UsageError, WildTimestamp, named_with
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.reader import BoundedReader
+from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets
 from mirror.plan.run import PlanContext, survey
@@ -71,13 +72,39 @@ def resolve(flow: Flow, request: BackfillRequest) -> Resolution:
         return _resolved(flow, request, source, survey(flow, source, target, dry_run=True))
 
 
+def offsets_within(
+    flow: Flow, topics: Collection[str], all_times: Iterable[TimeInterval]
+) -> dict[TimeInterval, dict[TopicPartition, Interval]]:
+    """The offsets of many time intervals, by one look at the clusters; intervals that touch share a question.
+
+    What cannot be read is absent. Nobody looks for wild timestamps.
+    """
+    check_readable(flow)
+    with named_with(flow.name), clusters(flow) as (source, target):
+        context = survey(flow, source, target, dry_run=True)
+        wanted = select_partitions(topics, context)
+        lookup = _TimestampLookup(flow, source, wanted, pending_ledger_of(context).starts, {})
+        firsts: dict[int, dict[TopicPartition, int | None]] = {}
+        found: dict[TimeInterval, dict[TopicPartition, Interval]] = {}
+        for times in all_times:
+            for time in (times.start, times.end):
+                if time not in firsts:
+                    firsts[time] = lookup.first_offsets_at(time)
+            first, behind = firsts[times.start], firsts[times.end]
+            found[times] = {}
+            for tp in first.keys() & behind.keys():
+                interval = offset_interval(tp, first[tp], behind[tp], wanted[tp].log_start, wanted[tp].readable_end)
+                found[times][tp] = (interval.start, interval.end)
+        return found
+
+
 def _resolved(flow: Flow, request: BackfillRequest, source: Cluster, context: PlanContext) -> Resolution:
     wanted = select_partitions(request.topics, context)
     refused: dict[str, MirrorError] = {}
     starts = pending_ledger_of(context).starts
     asking = _TimestampLookup(flow, source, wanted, starts, refused)
     first, behind = asking.first_offsets_at(request.times.start), asking.first_offsets_at(request.times.end)
-    errors, not_had = _left_out(flow, request.topics, context)
+    errors, not_had, absent = _left_out(flow, request.topics, context)
     intervals = []
     for tp, partition in wanted.items():
         if tp in first and tp in behind:
@@ -96,6 +123,7 @@ def _resolved(flow: Flow, request: BackfillRequest, source: Cluster, context: Pl
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in errors)),
         notices=tuple(context.plan.notices),
         not_had=tuple(not_had),
+        absent=tuple(absent),
     )
 
 
@@ -143,8 +171,9 @@ def _reader(flow: Flow) -> BoundedReader:
     return BoundedReader(flow.source, settings, flow.reads_committed)
 
 
-def _left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tuple[list[ErrorReport], list[str]]:
-    """The errors of what has no interval, and what has none because a person wants it so or refresh-topics has still to come.
+def _left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tuple[list[ErrorReport], list[str], list[str]]:
+    """The errors of what has no interval, and what has none because a person wants it so or refresh-topics has still to come; and the
+    topics of that.
 
     What the plan says of a partition with an interval is not among them: it matters only if the interval is concerned.
     """
@@ -153,7 +182,8 @@ def _left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tupl
         for error in context.plan.errors
         if partition_of(error) not in context.source and (not topics or error.topic in topics or of_flow(error))
     ]
-    not_had = []
+    not_had: list[str] = []
+    without: list[str] = []
     # The first copy of a flow creates the remote topics itself.
     is_fresh = not context.ledger.records and flow.value("refresh.topics.enabled")
     for name, topic in sorted(context.topics.items()):
@@ -165,8 +195,9 @@ def _left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tupl
         for listed, why in ((pauses, "are paused"), (waiting, "wait for refresh-topics")):
             if listed:
                 not_had.append(f"{name}: {len(listed)} of {len(topic.partitions)} partitions {why}")
+                without.append(name)
         errors += [error for tp in absent if tp not in pauses and tp not in waiting for error in why_absent(context, tp)]
-    return errors, not_had
+    return errors, not_had, without
 
 
 def select_partitions(topics: Collection[str], context: PlanContext) -> dict[TopicPartition, SourceOffsets]:

@@ -2,10 +2,13 @@
 
 from airflow.sdk import CronDataIntervalTimetable, Param, TriggerRule, chain
 
+from mirror.airflow.asset_partitions import announce
+from mirror.airflow.assets import are_told
 from mirror.airflow.audit import IntervalAuditOperator
 from mirror.airflow.backfill import FillOperator, resolve_times, summarize
 from mirror.airflow.dags.factory import FlowDag
 from mirror.airflow.time_limits import audit_limit, copy_limit
+from mirror.backfill.completeness import DAYS, HOURS
 from mirror.config import Flow
 
 DOC = """
@@ -23,6 +26,8 @@ from before the copy's start come only if somebody asks for them: by a Backfill,
 | `history` | writes what lies below the copy's start, where `into` or `mirror.backfill.into` says; only if somebody asks for it |
 | `audit` | compares the interval on both sides, record by record |
 | `summary` | the run's colour: red with all errors and with what is left |
+
+With `mirror.assets.events` = hours or days there is `announce` in front of it: it tells the assets of the topics that are complete.
 
 `live` and `history` share the copy's slot in its pool, one slice of `mirror.run.max.seconds` at a time, and the copy comes first. The last
 run of a backfill sends one summary of the whole range (`mirror.alert.connections`).
@@ -70,7 +75,7 @@ PARAMS = {
 
 
 def tasks(flow: Flow) -> None:
-    """resolve → live → history → audit → summary; what fails for some partitions keeps the others from nothing."""
+    """resolve → live → history → audit (→ announce) → summary; what fails for some partitions keeps the others from nothing."""
     slices = {
         "flow": flow.name,
         "pool": flow.pool,
@@ -85,6 +90,7 @@ def tasks(flow: Flow) -> None:
         FillOperator(task_id="live", part="live", **slices),
         FillOperator(task_id="history", part="history", trigger_rule=TriggerRule.ALL_DONE, **slices),
         IntervalAuditOperator(flow=flow.name, trigger_rule=TriggerRule.ALL_DONE, execution_timeout=audit_limit(flow)),
+        *([announce(flow.name)] if are_told(flow, HOURS, DAYS) else []),
         summarize(flow.name),
     )
 

@@ -5,7 +5,7 @@ Our own properties about how a flow runs beside its copy: how fast it may be, an
 
 from mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, start_words
 from mirror.config.catalogue.property import Property
-from mirror.config.catalogue.values import Valid, between, factor, one_of, regexes, rename_rules
+from mirror.config.catalogue.values import Valid, between, factor, one_of, regexes, rename_rules, some_of
 
 GROUP = "mirror"
 
@@ -209,9 +209,25 @@ RUNNING = (
         "mirror.assets.topics",
         "LIST",
         (),
-        "The source topics whose remote topics are assets of Airflow: a copy that brought records adds an event to each.",
+        "The source topics whose remote topics are assets of Airflow, with the events of mirror.assets.events.",
         _GROUP,
         regexes(),
+    ),
+    Property(
+        "mirror.assets.events",
+        "LIST",
+        ("copies",),
+        "When an asset gets an event. copies: records came. hours, days: an hour or a day (UTC) is complete and audited; "
+        "its event has it as the partition key.",
+        _GROUP,
+        some_of("copies", "hours", "days"),
+    ),
+    Property(
+        "mirror.assets.late.events",
+        "BOOLEAN",
+        False,
+        "Whether an hour or day that got records after its event gets another event, with the reason.",
+        _GROUP,
     ),
     Property(
         "mirror.status.refresh.seconds",
