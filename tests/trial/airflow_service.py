@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -38,14 +39,9 @@ class TrialAirflow:
         """The process of a task that runs; None if there is none any more. Its parent is a worker of the executor, and supervises it."""
         api = self._services.api()  # of this thread
         try:
-            pid = next((each["pid"] for each in api.tasks(dag, run) if each["task_id"] == task), None)
+            return process_of(next(each for each in api.tasks(dag, run) if each["task_id"] == task))
         finally:
             api.close()
-        with suppress(psutil.NoSuchProcess):
-            process = None if pid is None else psutil.Process(pid)
-            if process is not None and "LocalExecutor" in " ".join(process.parent().cmdline()):
-                return process
-        return None
 
     def kill_scheduler(self, *, alone: bool) -> None:
         """SIGKILL: alone, so that what it started goes on without it, or with its workers and their tasks, as with a machine."""
@@ -66,6 +62,15 @@ class TrialAirflow:
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
         self._abandoned.clear()
+
+
+def process_of(task: Mapping[str, Any]) -> psutil.Process | None:
+    """The process of a task as Airflow's REST API shows it; None if there is none (any more)."""
+    with suppress(psutil.NoSuchProcess):
+        process = None if task["pid"] is None else psutil.Process(task["pid"])
+        if process is not None and "LocalExecutor" in " ".join(process.parent().cmdline()):
+            return process
+    return None
 
 
 def is_alive(process: psutil.Process | None) -> bool:

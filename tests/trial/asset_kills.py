@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from mirror.config import load
+from mirror.config.pools import pools
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
-from tests.trial.airflow_service import TrialAirflow, airflow_of, is_alive
+from tests.trial.airflow_service import TrialAirflow, airflow_of, is_alive, process_of
 
 _DAGS = Path(__file__).with_name("asset_dags")
 _TASK, _READER = "announce", "reader"
@@ -82,6 +84,7 @@ def play(directory: Path, kills: int, seed: int) -> Iterator[RoundOutcome]:
             dag = f"{pair.source}-to-{pair.target}.backfill"
             environment = {"MIRROR_CONFIG": str(config), "TRIAL_ASSET": asset}
             with airflow_of(directory, _DAGS, [dag, _READER], environment) as airflow:
+                airflow.api.import_pools(pools(load([config]).flows))
                 rig, hits = _Rig(airflow, dag, asset), 0
                 for day in range(2 * kills):
                     outcome = rig.play(Round(day, dice.choice(KINDS), dice.choice(SHAPES), dice.random()))
@@ -148,14 +151,14 @@ class _Rig:
         deadline = time.monotonic() + _LONGEST_SECONDS
         process = None
         while process is None:
-            states = self._airflow.api.states(self._dag, run)
-            if states.get(_TASK) not in (None, "scheduled", "queued", "running") or time.monotonic() > deadline:
+            task = next(each for each in self._airflow.api.tasks(self._dag, run) if each["task_id"] == _TASK)
+            if task["state"] not in (None, "scheduled", "queued", "running") or time.monotonic() > deadline:
                 return False
-            process = self._airflow.task(self._dag, run, _TASK) if states.get(_TASK) == "running" else None
-            time.sleep(_LOOK_SECONDS)
+            process = process_of(task) if task["state"] == "running" else None
+            time.sleep(0 if process else _LOOK_SECONDS)
         began = time.monotonic()
         while is_alive(process) and time.monotonic() - began < planned.part * self._seconds:
-            time.sleep(_LOOK_SECONDS / 5)
+            time.sleep(_LOOK_SECONDS / 10)
         if not is_alive(process):
             self._seconds = max(time.monotonic() - began, _LOOK_SECONDS)
             return False
