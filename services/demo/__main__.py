@@ -23,6 +23,7 @@ from services.demo.report import table
 from services.demo.scenes import scenes, show
 from services.demo.settings import (
     COPY_SECONDS,
+    DOWNSTREAM,
     FLOW,
     DemoFailed,
     DemoRefused,
@@ -132,6 +133,7 @@ def _addresses(stack: Stack, flow: Flow) -> str:
   Airflow  {airflow.url}/dags/{flow.dag_id("copy")}
            user admin, password {airflow.password()}
   Mirror   {airflow.url}/plugin/mirror  (how the flow stands, and what to decide)
+  reader   {airflow.url}/dags/{DOWNSTREAM}  (starts when an hour of clicks is complete)
   alerts   {_short(stack.alerts)}
   Kafka    east {stack.east.bootstrap}, west {stack.west.bootstrap}
   logs     {_short(stack.home)}/*/*.log

@@ -12,6 +12,8 @@ FLOW = "east->west"
 COPY_SECONDS = 15
 INBOX = "demo_inbox"
 """The Airflow connection by which alerts are sent."""
+DOWNSTREAM = "clicks-of-an-hour"
+"""The DAG that starts when an hour is complete."""
 SPARK = "demo_spark"
 """The Airflow connection to the Spark that stays."""
 
@@ -22,6 +24,9 @@ PROPERTIES = {
     "source->target.sync.group.offsets.interval.seconds": "20",
     "source->target.sync.group.offsets.enabled": "true",
     "source->target.mirror.spark.connection": SPARK,
+    "source->target.mirror.assets.topics": "clicks",
+    "source->target.mirror.assets.events": "hours",
+    "source->target.mirror.backfill.schedule": "0 * * * *",
     "source->target.mirror.alert.connections": INBOX,
     "source->target.mirror.alert.lasting.seconds": "0",
 }

@@ -19,6 +19,8 @@ from services.ports import LOOPBACK, PortInUse, require_free
 from services.postgres import PostgresServer
 from services.processes import Server
 
+_DAGS = Path(__file__).with_name("dags")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -54,6 +56,7 @@ class Stack:
         return AirflowServices(
             self.home / "airflow",
             self.postgres.url,
+            dags=_DAGS,
             environment={"MIRROR_CONFIG": str(self.configuration), **self._connections()},
             port=self.ports.ui,
             on_parent_death=None,

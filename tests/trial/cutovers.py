@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
@@ -13,6 +14,8 @@ STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 KILL, SOURCE_BROKER, TARGET_BROKER = "process killed", "source's broker killed", "target's broker killed"
 KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER)
 NO_FAULT = "none"
+LOST_TRACK = "Kafka lost track of the group"
+"""Of the error of a broker that fails in describing a group, since it came back from a crash (Kafka 4.3)."""
 _TRIES = 6
 LIVE_SECONDS = 1.5
 STEP_SECONDS = 0.6
@@ -55,11 +58,14 @@ class CutoverOutcome:
     seconds: float
     write_pause: float
     wrong: tuple[str, ...] = ()
+    restarts: int = 0
+    """How often a broker was restarted because a run said that this mends it."""
 
     def __str__(self) -> str:
         faults = ", ".join(map(str, self.faults)) or NO_FAULT
         moved = f"NOT MOVED: {' | '.join(self.wrong)}" if self.wrong else f"moved in {self.seconds:.0f} s"
         how = f"{faults}; {moved}, {self.runs} runs, nobody wrote for {self.write_pause:.1f} s"
+        how += f", {self.restarts} brokers restarted as advised" if self.restarts else ""
         return f"wave {self.number}, {self.policy}, from {self.source}: {how}"
 
 
@@ -74,7 +80,7 @@ class Cutover:
         self._step: str | None = None
         self._step_began = 0.0
         self._is_under_way = self._is_hit = False
-        self._runs = 0
+        self._runs = self._restarts = 0
 
     def run(self) -> CutoverOutcome:
         """Moves the applications to the other cluster. They live there afterwards, also if something was wrong."""
@@ -96,7 +102,7 @@ class Cutover:
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
         fault = FaultOutcome(self._fault, self._is_hit)
-        return CutoverOutcome(self._number, site.policy, source, (fault,), self._runs, seconds, pause, tuple(wrong))
+        return CutoverOutcome(self._number, site.policy, source, (fault,), self._runs, seconds, pause, tuple(wrong), self._restarts)
 
     def _until(self, step: str | None) -> list[str]:
         """Runs up to a step, again and again as people would; the sentences of what did not come right."""
@@ -108,8 +114,17 @@ class Cutover:
             self._step = None
             if code == DONE:
                 return []
+            self._follow_advice(mover.lines)
             time.sleep(0.5)
         return [f"the wave did not come to {step or 'its end'} in {_TRIES} runs; the last one said: {' | '.join(mover.lines[-4:])}"]
+
+    def _follow_advice(self, lines: Sequence[str]) -> None:
+        """Restarts a broker that lost track of a group, as a person would whom the run told so."""
+        for alias, cluster in self._site.clusters.items():
+            if any(f"Cluster '{alias}': describing the group" in line and LOST_TRACK in line for line in lines):
+                cluster.kill()
+                cluster.start()
+                self._restarts += 1
 
     def _hear(self, line: str, mover: MoverProcess) -> None:
         """Knows by what a run says which step it is in. The fault comes once, somewhere in the time that its step takes."""

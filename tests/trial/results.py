@@ -32,6 +32,8 @@ def hits(outcomes: Sequence[CutoverOutcome]) -> list[str]:
     counts = Counter(each.fault for each in struck if each.is_hit)
     points = {each.fault for each in struck}
     lines = [f"- {len(points)} kill points, each hit {min(counts[point] for point in points)} times or more"] if points else []
+    restarts = sum(outcome.restarts for outcome in outcomes)
+    lines += [f"- {restarts} brokers were restarted because a run said that they had lost track of a group"] if restarts else []
     ways = Counter(each.how for each in struck if each.how)
     return lines + ([f"- killed: {', '.join(f'{how} {count} times' for how, count in sorted(ways.items()))}"] if ways else [])
 

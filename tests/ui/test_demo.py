@@ -11,9 +11,10 @@ from mirror.config import load
 from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.formats.control import ACCEPT_GAP
-from services.demo.settings import FLOW
+from services.demo.settings import DOWNSTREAM, FLOW
 from services.demo.shop import RETURNS
 from tests.ui.conftest import ROOT
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(1200)  # the whole demo is started, which a busy machine takes minutes for
 
@@ -45,6 +46,14 @@ def test_demo_shows_a_failover_an_audit_and_an_alert(demo: Any, report: str) -> 
     alert = found(r"^alert +east->west: .+$", report)[0]
     assert alert in demo.stack.alerts.read_text(encoding="utf-8")
     found(r"^ +SourceGap, since ", report)
+
+
+def test_a_dag_that_reads_a_topic_starts_by_the_last_hour_that_is_complete(demo: Any, report: str) -> None:
+    assert f"/dags/{DOWNSTREAM}" in report
+    api = demo.stack.airflow.api()
+    run = eventually(lambda: next(iter(api.runs(DOWNSTREAM)), None), "a run of the reader", 300)
+    assert api.wait_for_run(DOWNSTREAM, run["dag_run_id"])["state"] == "success"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d", run["partition_key"])
 
 
 def test_every_line_to_try_by_hand_runs_as_it_is_pasted(demo: Any, report: str) -> None:

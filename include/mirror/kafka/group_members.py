@@ -15,6 +15,12 @@ from mirror.kafka.polling import until
 
 _NO_GROUP = "GROUP_ID_NOT_FOUND"
 _COORDINATOR_MOVES = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
+_BROKER_FAULT = "UNKNOWN"
+_BROKER_FAULT_NEXT = (
+    "Look at the log of the broker that coordinates the group. Where it says «out of sync with the underlying log» or «Invalid null group "
+    "protocol», Kafka lost track of the group when the broker came back from a crash, and knows it again when that broker is restarted or "
+    "another one becomes its coordinator. Then ask again."
+)
 _PAUSE_SECONDS = 0.1
 
 
@@ -67,6 +73,8 @@ def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[s
             groups[name] = GroupDescription(members, may_commit, may_delete)
         elif isinstance(failure, AuthorizationRefused):
             refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {name}")
+        elif _reason(failure) == _BROKER_FAULT:
+            refused[name] = KafkaFailure(failure.message, reason=_BROKER_FAULT, next=_BROKER_FAULT_NEXT)
         elif _reason(failure) != _NO_GROUP:
             refused[name] = failure
     return groups

@@ -14,6 +14,7 @@ FAILURES = {
     "hidden": AuthorizationRefused("east", "DESCRIBE", "the group"),
     "missing": KafkaFailure("no such group", reason="GROUP_ID_NOT_FOUND"),
     "loading": KafkaFailure("loading", reason="COORDINATOR_LOAD_IN_PROGRESS"),
+    "confused": KafkaFailure("describing the group confused failed: UNKNOWN", reason="UNKNOWN", next="Look."),
     "odd": KafkaFailure("odd", reason="INVALID_GROUP_ID"),
 }
 
@@ -76,6 +77,7 @@ def test_a_group_that_does_not_exist_is_absent_and_one_that_is_refused_is_named(
     assert {name: type(error) for name, error in refused.items()} == {
         "hidden": AuthorizationRefused,
         "loading": KafkaFailure,
+        "confused": KafkaFailure,
         "odd": KafkaFailure,
     }
     assert "the group hidden" in refused["hidden"].message
@@ -96,3 +98,10 @@ def test_what_we_may_do_with_the_cluster_is_said_in_kafkas_words():
     assert cluster_operations(cluster(cluster=Answer(authorized_operations=[AclOperation.ALTER]))) == {"ALTER"}
     with pytest.raises(KafkaFailure):
         cluster_operations(cluster(cluster="odd"))
+
+
+def test_a_group_that_its_broker_lost_track_of_says_what_mends_it():
+    refused = {}
+    assert describe_groups(cluster(), ["confused"], refused) == {}
+    assert refused["confused"].message == "describing the group confused failed: UNKNOWN"
+    assert "when that broker is restarted" in refused["confused"].next

@@ -2,12 +2,14 @@
 
 import random
 import threading
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from mirror.cutover.steps import CATCH_UP, PREFLIGHT
 from tests.trial import cutovers
-from tests.trial.cutovers import KILL, Cutover, Fault
+from tests.trial.cutovers import KILL, LOST_TRACK, Cutover, Fault
 from tests.trial.site import DONE, KILLED
 
 
@@ -35,6 +37,7 @@ class Site:
     """Applications that nobody has to move."""
 
     at, other, policy, producers, consumers = "east", "west", "names kept", (), ()
+    clusters: ClassVar = {}
 
     def __init__(self, lines):
         self.step_seconds = {}
@@ -71,3 +74,12 @@ def test_a_kill_that_comes_after_its_step_is_none():
     site = Site(["preflight begins.", "preflight: done.", "catch-up begins."])
     outcome = Cutover(site, 0, Fault(KILL, PREFLIGHT), random.Random(1)).run()
     assert ([struck.is_hit for struck in outcome.faults], outcome.runs) == ([False], 4)
+
+
+def test_a_broker_that_lost_track_of_a_group_is_restarted_as_the_run_advises():
+    done = []
+    site = Site([f"stop: Cluster 'east': describing the group g failed: UNKNOWN. Next: {LOST_TRACK} when …"])
+    site.clusters = {"east": SimpleNamespace(kill=lambda: done.append("kill"), start=lambda: done.append("start")), "west": None}
+    outcome = Cutover(site, 0, Fault(KILL, None), random.Random(1))
+    outcome._follow_advice(site._lines)
+    assert (done, outcome._restarts) == (["kill", "start"], 1)
