@@ -18,6 +18,7 @@ from mirror.config import Flow
 from mirror.config.flow import FlowName
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
+from tests.airflow.lineage_schemas import faults
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 20
@@ -41,9 +42,23 @@ def events_of(pair: ClusterPair, airflow_home: Path, mm2_properties: Callable[..
         done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
         assert told.exists(), done.stdout + done.stderr
         events = [json.loads(line) for line in told.read_text().splitlines()]
-        return [event for event in events if event["job"]["name"] == f"{dag_id}.{what}"]
+        of_task = [event for event in events if event["job"]["name"] == f"{dag_id}.{what}"]
+        assert faults(of_task) == []
+        return of_task
 
     return run
+
+
+def test_a_facet_that_is_not_as_published_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENLINEAGE_SPEC", raising=False)
+    schema = "https://openlineage.io/spec/facets/1-0-0/InputStatisticsInputDatasetFacet.json"
+    facet = {"_producer": "p", "_schemaURL": schema, "rowCounts": 1}
+    event = {"inputs": [{"inputFacets": {"inputStatistics": facet, "more": facet}}], "outputs": []}
+    assert faults([event]) == [
+        "inputStatistics.rowCounts is not in OpenLineage's class",
+        f"inputStatistics says that it follows {schema}",
+        "more is none of our facets",
+    ]
 
 
 def dataset(bootstrap: str, topic: str) -> dict[str, str]:
