@@ -33,8 +33,8 @@ faults: install ## every fault test, then a long series of random faults (SEED=�
 	@$(PYTEST) tests/faults -m "faults or not faults" --durations=5; tested=$$?; \
 	$(PY) -m tests.faults.runner $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) && exit $$tested
 
-cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=… or FAILOVERS=…, SEED=…); appends to tests/trial/RESULTS.md
-	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(SEED),--seed $(SEED))
+cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=…, FAILOVERS=… or ASSET_KILLS=…, SEED=…); appends to tests/trial/RESULTS.md
+	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(ASSET_KILLS),--asset-kills $(ASSET_KILLS)) $(if $(SEED),--seed $(SEED))
 
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600

@@ -1,8 +1,8 @@
 """Mirrors Apache Kafka clusters in short, bounded batch jobs.
 
 The rooms, each importing only what stands before it: `errors` and `watchdog`, `offsets`, `formats`, then `decisions`, `policy` and
-`translation`, `logins`, `config`, then `kafka` and `spark`, `sync`, `plan`, `copy`, then `audit`, `decide` and `status`, then `alerts`,
-`backfill`, `cutover` and `migration`, then `airflow` and `cli`, and last `web`, `client` and `__main__`.
+`translation`, `logins`, `config`, then `kafka` and `spark`, `sync`, then `plan` and `schemas`, `copy`, then `audit`, `decide` and `status`,
+then `alerts`, `backfill`, `cutover` and `migration`, then `airflow` and `cli`, and last `web`, `client` and `__main__`.
 """
 
 from mirror import former_paths

@@ -28,6 +28,7 @@ CONFIGURATIONS = {
     "guides/aggregate.md": ["paris->central", "tokyo->central"],
     "guides/move-to-a-new-cluster.md": ["east->west", "west->east"],
     "guides/rename-topics.md": ["east->west"],
+    "guides/schema-registry.md": ["east->west"],
     "guides/start-dags-by-days.md": ["east->west"],
     "reference/logins.md": ["east->west"],
 }

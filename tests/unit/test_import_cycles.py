@@ -12,7 +12,14 @@ from tests.unit.test_imports import LIBRARY
 LADDER = (
     *(("former_paths",), ("",), ("errors", "watchdog"), ("offsets",), ("formats",)),
     *(("decisions", "policy", "translation"), ("logins",), ("config",), ("kafka", "spark")),
-    *(("sync",), ("plan",), ("copy",), ("audit", "decide", "status"), ("alerts", "backfill", "cutover", "migration"), ("airflow", "cli")),
+    *(
+        ("sync",),
+        ("plan", "schemas"),
+        ("copy",),
+        ("audit", "decide", "status"),
+        ("alerts", "backfill", "cutover", "migration"),
+        ("airflow", "cli"),
+    ),
     ("__main__", "client", "provider", "web"),
 )
 """A room imports only rooms of the steps before its own. "" is the package itself, which has the version."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_NO_SCHEMAS = "the target's schema registry lacks schemas of the source's; {} brings them. Then run this backfill's task announce again."
+
 
 @dataclass(frozen=True)
 class _Topic:
@@ -44,7 +46,7 @@ class _Topic:
     name: str
     asset: Asset
     audited: Offsets
-    told: Mapping[str, Offsets]
+    earlier: Mapping[str, Offsets]
 
 
 @task(task_id="announce", trigger_rule=TriggerRule.ALL_DONE, max_active_tis_per_dag=1, **ONE_VALUE)
@@ -83,23 +85,35 @@ def _complete(flow: Flow, resolution: Resolution, audit: Mapping[str, Any]) -> t
 
     result, remote, is_listed = AuditResult.from_document(audit), topic_selection(flow).remote, is_asset(flow)
     periods = periods_within(resolution.times, flow.value("mirror.assets.events"), round(result.time.timestamp() * 1000))
-    found, since = completeness(resolution, result, remote), datetime.fromtimestamp(resolution.times.start / 1000, UTC)
+    result_by_topic, since = completeness(resolution, result, remote), datetime.fromtimestamp(resolution.times.start / 1000, UTC)
     topics = []
-    for name, audited in found.complete.items():
+    for name, audited in result_by_topic.complete.items():
         if is_listed(name):
             asset = asset_of(flow, remote(name))
-            topics.append(_Topic(name, asset, audited, _told(asset, since)))
-    return topics, {name: reason for name, reason in found.reasons.items() if is_listed(name)}, periods
+            topics.append(_Topic(name, asset, audited, _earlier_events(asset, since)))
+    reasons = {name: reason for name, reason in result_by_topic.reasons.items() if is_listed(name)}
+    if topics and _lacks_schemas(flow):
+        return [], reasons | {topic.name: f"{topic.name}: {_NO_SCHEMAS.format(flow.dag_id('schemas'))}" for topic in topics}, periods
+    return topics, reasons, periods
 
 
-def _told(asset: Asset, since: datetime) -> dict[str, Offsets]:
+def _lacks_schemas(flow: Flow) -> bool:
+    """Whether records may have the id of a schema that the target's registry does not know."""
+    if not flow.value("mirror.schemas.source.url"):
+        return False
+    from mirror.schemas.run import are_equal
+
+    return not are_equal(flow)
+
+
+def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
     """The offsets that the newest event of each partition key tells of."""
-    told: dict[str, Offsets] = {}
+    earlier: dict[str, Offsets] = {}
     for event in asset_events(asset.uri, since):
         period = (event.extra or {}).get("keys", {}).get(event.partition_key)
         if period is not None:
-            told[event.partition_key] = {int(number): (start, end) for number, (start, end) in period["offsets"].items()}
-    return told
+            earlier[event.partition_key] = {int(number): (start, end) for number, (start, end) in period["offsets"].items()}
+    return earlier
 
 
 def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: list[Period]) -> dict[str, dict[str, Any]]:
@@ -108,16 +122,16 @@ def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: lis
     from mirror.backfill.model import moment_of
 
     wants_late, news = flow.value("mirror.assets.late.events"), dict[str, dict[str, Any]]()
-    wanted = [(topic, period) for topic in topics for period in periods if wants_late or period.key not in topic.told]
+    wanted = [(topic, period) for topic in topics for period in periods if wants_late or period.key not in topic.earlier]
     all_offsets = _offsets(flow, resolution, wanted)
     for topic, period in wanted:
         offsets = {tp.partition: interval for tp, interval in all_offsets[period.times].items() if tp.topic == topic.name}
-        inside, told = clipped(offsets, topic.audited), topic.told.get(period.key)
+        inside, earlier = clipped(offsets, topic.audited), topic.earlier.get(period.key)
         if inside is None:
             log.warning("%s: %s: the offsets of %s are not known of all partitions, so it is not told.", flow.name, topic.name, period.key)
             continue
-        reason = "" if told is None else late(told, inside)
-        if told is None or reason:
+        reason = "" if earlier is None else late(earlier, inside)
+        if earlier is None or reason:
             value = {"from": moment_of(period.times.start), "to": moment_of(period.times.end), "offsets": inside}
             news.setdefault(topic.name, {})[period.key] = {**value, **({"late": reason} if reason else {})}
     return news
@@ -130,6 +144,6 @@ def _offsets(
     from mirror.backfill.resolve import offsets_within
 
     if all(period.times == resolution.times for _, period in wanted):
-        return {resolution.times: {each.topic_partition: (each.start, each.end) for each in resolution.intervals}}
+        return {resolution.times: {interval.topic_partition: (interval.start, interval.end) for interval in resolution.intervals}}
     all_times = sorted({period.times for _, period in wanted}, key=lambda times: (times.start, times.end))
     return offsets_within(flow, {topic.name for topic, _ in wanted}, all_times)

@@ -18,7 +18,17 @@ from mirror.alerts.problems import FlowProblem, late_run
 from mirror.alerts.state import AlertState
 from mirror.config import Flow
 
-WATCHED = ("copy", "refresh-topics", "refresh-groups", "checkpoints", "group-offsets", "topic-configs", "topic-acls", "heartbeats")
+WATCHED = (
+    "copy",
+    "refresh-topics",
+    "refresh-groups",
+    "checkpoints",
+    "group-offsets",
+    "topic-configs",
+    "topic-acls",
+    "schemas",
+    "heartbeats",
+)
 """The DAGs whose runs have a deadline, but for `freshness`, which looks at the others."""
 
 

@@ -84,9 +84,9 @@ def late(before: Mapping[int, Interval], now: Mapping[int, Interval]) -> str:
     return ", ".join(f"partition {number}: {count:,} offsets" for number, count in more.items() if count > 0)
 
 
-def _not_equal(asked: Interval, audited: Iterable[PartitionAudit], remote: str) -> str | None:
+def _not_equal(wanted: Interval, audited: Iterable[PartitionAudit], remote: str) -> str | None:
     """Why the offsets that were asked for are not proven to be on the remote topic; None if they are."""
-    start, end = asked
+    start, end = wanted
     if start == end:
         return None
     parts = sorted(audited, key=lambda partition: partition.source)

@@ -85,17 +85,17 @@ def offsets_within(
         wanted = select_partitions(topics, context)
         lookup = _TimestampLookup(flow, source, wanted, pending_ledger_of(context).starts, {})
         firsts: dict[int, dict[TopicPartition, int | None]] = {}
-        found: dict[TimeInterval, dict[TopicPartition, Interval]] = {}
+        offsets: dict[TimeInterval, dict[TopicPartition, Interval]] = {}
         for times in all_times:
             for time in (times.start, times.end):
                 if time not in firsts:
                     firsts[time] = lookup.first_offsets_at(time)
             first, behind = firsts[times.start], firsts[times.end]
-            found[times] = {}
+            offsets[times] = {}
             for tp in first.keys() & behind.keys():
                 interval = offset_interval(tp, first[tp], behind[tp], wanted[tp].log_start, wanted[tp].readable_end)
-                found[times][tp] = (interval.start, interval.end)
-        return found
+                offsets[times][tp] = (interval.start, interval.end)
+        return offsets
 
 
 def _resolved(flow: Flow, request: BackfillRequest, source: Cluster, context: PlanContext) -> Resolution:

@@ -8,7 +8,7 @@ from mirror.errors.next_step import program
 GROUPS: Mapping[str, Sequence[str]] = {
     "look, and write nothing": ("status", "plan", "translate", "freshness", "audit"),
     "copy, and what goes with it": (
-        *("copy", "backfill", "refresh-topics", "topic-configs", "topic-acls"),
+        *("copy", "backfill", "refresh-topics", "topic-configs", "topic-acls", "schemas"),
         *("heartbeats", "refresh-groups", "checkpoints", "group-offsets"),
     ),
     "decide": ("decide",),
@@ -29,6 +29,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "refresh-topics": ("refresh-topics --dry-run",),
     "topic-configs": ("topic-configs --dry-run",),
     "topic-acls": ("topic-acls --dry-run",),
+    "schemas": ("schemas --dry-run",),
     "heartbeats": ("heartbeats",),
     "refresh-groups": ("refresh-groups --flow 'east->west'",),
     "checkpoints": ("checkpoints --dry-run",),

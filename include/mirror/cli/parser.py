@@ -66,6 +66,7 @@ def parser() -> Parser:
     _add(steps, "refresh-topics", "find topics, create remote topics and partitions", step.run, writes=True)
     _add(steps, "topic-configs", "give remote topics the configs of their source topics", step.run, writes=True)
     _add(steps, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)
+    _add(steps, "schemas", "bring schemas to the target's registry, ids and all; --dry-run compares both", step.run, writes=True)
     _add(steps, "heartbeats", "write one heartbeat for each pair of clusters that beats", step.run, writes=True)
     _add(steps, "refresh-groups", "find the consumer groups whose offsets are translated; writes nothing", step.run)
     checkpoints = _add(steps, "checkpoints", "translate group offsets and write checkpoints", step.run_groups, writes=True)

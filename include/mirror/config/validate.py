@@ -78,6 +78,7 @@ def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
     _worker(found)
     _clients(found, CLIENTS)
     _start(found)
+    _registries(found)
     for setting in {id(each): each for each in (*flow.connector.values(), *flow.worker_settings.values())}.values():
         found.add(flow.references.check(setting))
     _unknown(found, unknown)
@@ -145,6 +146,17 @@ def _values(found: Findings, settings: Mapping[str, Setting]) -> None:
                 found.flow.value(name)
             except ConfigurationError as error:
                 found.add(list(error.problems))
+
+
+def _registries(found: Findings) -> None:
+    """Schemas need both registries, and one login for each."""
+    given = {name: setting for name, setting in found.flow.connector.items() if setting.text.strip()}
+    for side, other in (("source", "target"), ("target", "source")):
+        own = f"mirror.schemas.{side}"
+        if f"{own}.url" in given and f"mirror.schemas.{other}.url" not in given:
+            found.refuse(given[f"{own}.url"], f"schemas go from one registry to another one: mirror.schemas.{other}.url is missing")
+        if f"{own}.bearer.auth.token" in given and f"{own}.basic.auth.user.info" in given:
+            found.refuse(given[f"{own}.bearer.auth.token"], f"there are two logins: leave it out, or {own}.basic.auth.user.info")
 
 
 def _worker(found: Findings) -> None:

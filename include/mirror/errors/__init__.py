@@ -23,6 +23,7 @@ from mirror.errors.ledger import *
 from mirror.errors.migration import *
 from mirror.errors.next_step import NextStep as NextStep
 from mirror.errors.next_step import Remedy as Remedy
+from mirror.errors.schemas import *
 from mirror.errors.source import *
 from mirror.errors.spark import *
 from mirror.errors.target import *

@@ -2,5 +2,5 @@
 
 One file for each, and `groups` for consumer groups; `step` is what DAG task and command line share.
 
-`plan` and every room above it may import it.
+`plan`, `schemas` and every room above them may import it.
 """

@@ -15,6 +15,7 @@ STEPS: Mapping[str, str] = {
     "refresh-topics": "mirror.sync.topics.step",
     "topic-configs": "mirror.sync.topic_configs.step",
     "topic-acls": "mirror.sync.topic_acls.step",
+    "schemas": "mirror.schemas.run.step",
     "heartbeats": "mirror.sync.heartbeats.step",
     "refresh-groups": "mirror.sync.groups.find.step",
     "checkpoints": "mirror.sync.groups.job.checkpoints_step",

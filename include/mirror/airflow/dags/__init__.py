@@ -17,7 +17,7 @@ from mirror.errors import ConfigurationError, Problem, UsageError
 ALARM = "configuration"
 OF_EACH_FLOW = (
     *("copy", "backfill", "audit", "freshness", "heartbeats", "refresh-topics", "topic-configs", "topic-acls"),
-    *("refresh-groups", "checkpoints", "group-offsets", "cutover"),
+    *("refresh-groups", "checkpoints", "group-offsets", "schemas", "cutover"),
 )
 KINDS = (*OF_EACH_FLOW, ALARM)
 """What `mirror_dags(kinds=…)` takes: `<flow>.<kind>`, and `mirror.configuration`."""

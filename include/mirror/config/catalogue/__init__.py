@@ -13,9 +13,10 @@ from mirror.config.catalogue.driver import DRIVER
 from mirror.config.catalogue.mirror import MIRROR, RUNNING
 from mirror.config.catalogue.mm2 import CHECKPOINT, COMMON, HEARTBEAT, INHERITED, SOURCE
 from mirror.config.catalogue.property import Property
+from mirror.config.catalogue.schemas import SCHEMAS
 
 CATALOGUE: Mapping[str, Property] = MappingProxyType(
-    {prop.name: prop for prop in (*MIRROR, *RUNNING, *ALERTS, *BACKFILL, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
+    {prop.name: prop for prop in (*MIRROR, *RUNNING, *ALERTS, *BACKFILL, *SCHEMAS, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
 )
 
 OF_THE_FILE: Mapping[str, Property] = MappingProxyType({prop.name: prop for prop in DRIVER})

@@ -144,6 +144,22 @@ def rename_rules() -> Valid:
     return Valid("rules: pattern -> replacement", check)
 
 
+def context_rules() -> Valid:
+    """A list of rules `.context -> .context`."""
+
+    def check(value: Any) -> str | None:
+        """What is wrong with the first rule that cannot be used."""
+        from mirror.policy.schema_contexts import parse_contexts  # as the policies, which import the configuration
+
+        try:
+            parse_contexts(value)
+        except ValueError as error:
+            return f"{error}"
+        return None
+
+    return Valid("rules: .context -> .context", check)
+
+
 def regexes() -> Valid:
     """A list of Java regular expressions; MM2 compiles them joined by `|` alone, so that `(a,b)` is valid, and so does the check."""
 

@@ -1,0 +1,190 @@
+"""A schema registry of Confluent's REST API: what it holds, and what is written to it.
+
+Not through `confluent_kafka.schema_registry`: that cannot register a schema with an id, nor set a mode.
+"""
+
+import json
+import logging
+import ssl
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from mirror.errors import RegistryRefused, RegistryUnreachable
+from mirror.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
+
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+_ALL_CONTEXTS = ":*:"
+_AT_ONCE = 8
+_NOT_FOUND = 404
+_CONTRACT = ("metadata", "ruleSet")
+_BUSY = (429, 500, 502, 503, 504)
+_MEDIA = "application/vnd.schemaregistry.v1+json"
+
+
+@dataclass(frozen=True)
+class RegistryAccess:
+    """How a registry is reached. `urls` are tried in turn; at most one of `user_info` (`name:password`) and `token` is set."""
+
+    side: str
+    urls: tuple[str, ...]
+    user_info: str = ""
+    token: str = ""
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+    seconds: float = 30.0
+
+
+class Registry:
+    """One registry. Every call ends within `seconds`, and raises RegistryUnreachable or RegistryRefused."""
+
+    def __init__(self, access: RegistryAccess) -> None:
+        self.side = access.side
+        self._urls = access.urls
+        self._client = _client(access)
+
+    def __enter__(self) -> "Registry":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._client.close()
+
+    # ------------------------------------------------------------ what it holds
+
+    def content(self) -> RegistryContent:
+        """All subjects of all contexts with their versions; settings come by `settings`."""
+        names = set(self._subjects(deleted=False))
+        listed = set(self._subjects(deleted=True))
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            numbers = dict(zip(sorted(names), pool.map(self._versions, sorted(names)), strict=True))
+            every = dict(zip(sorted(listed), pool.map(lambda name: self._versions(name, deleted=True), sorted(listed)), strict=True))
+            keys = [(name, number) for name, numbers_of_name in numbers.items() for number in numbers_of_name]
+            versions = [version for version in pool.map(lambda key: self._version(*key), keys) if version is not None]
+        live = {(version.name, version.version): version for version in versions}
+        return RegistryContent(
+            live, {}, frozenset((name, number) for name, numbers_of_name in every.items() for number in numbers_of_name) - live.keys()
+        )
+
+    def settings(self, names: Iterable[SubjectName]) -> dict[SubjectName, SubjectSettings]:
+        """What counts for each of the subjects, also for those that do not exist yet."""
+        wanted = sorted(set(names))
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return dict(zip(wanted, pool.map(self._settings, wanted), strict=True))
+
+    def _subjects(self, *, deleted: bool) -> list[SubjectName]:
+        query = {"subjectPrefix": _ALL_CONTEXTS, "deleted": str(deleted).lower()}
+        return [SubjectName.parse(name) for name in self._ask("GET", "/subjects", "list its subjects", query=query) or ()]
+
+    def _versions(self, name: SubjectName, *, deleted: bool = False) -> list[int]:
+        query = {"deleted": str(deleted).lower()}
+        return list(self._ask("GET", f"/subjects/{_path(name)}/versions", f"list the versions of {name}", query=query) or ())
+
+    def _version(self, name: SubjectName, version: int) -> SchemaVersion | None:
+        """A version; None if it was deleted a moment ago."""
+        document = self._ask("GET", f"/subjects/{_path(name)}/versions/{version}", f"show {name} version {version}")
+        if document is None:
+            return None
+        references = tuple(Reference(row["name"], row["subject"], int(row["version"])) for row in document.get("references") or ())
+        contract = {key: document[key] for key in _CONTRACT if document.get(key)}
+        return SchemaVersion(
+            name,
+            int(document["version"]),
+            int(document["id"]),
+            document["schema"],
+            document.get("schemaType") or "AVRO",
+            references,
+            json.dumps(contract, sort_keys=True) if contract else "",
+        )
+
+    def _settings(self, name: SubjectName) -> SubjectSettings:
+        whole = {"defaultToGlobal": "true"}
+        compatibility = self._ask("GET", f"/config/{_path(name)}", f"show the compatibility of {name}", query=whole) or {}
+        mode = self._ask("GET", f"/mode/{_path(name)}", f"show the mode of {name}", query=whole) or {}
+        own = self._ask("GET", f"/mode/{_path(name)}", f"show the mode of {name}") or {}
+        return SubjectSettings(
+            compatibility.get("compatibilityLevel") or compatibility.get("compatibility") or "BACKWARD",
+            mode.get("mode") or "READWRITE",
+            own.get("mode"),
+        )
+
+    # ------------------------------------------------------------ what is written
+
+    def register(self, version: SchemaVersion) -> int:
+        """Registers a version with its id, and gives the id that it has now. The subject has to be in the mode IMPORT."""
+        body: dict[str, Any] = {"schema": version.text, "version": version.version, "id": version.id}
+        if version.type != "AVRO":
+            body["schemaType"] = version.type
+        if version.references:
+            body["references"] = [
+                {"name": reference.name, "subject": reference.subject, "version": reference.version} for reference in version.references
+            ]
+        if version.contract:
+            body |= json.loads(version.contract)
+        answer = self._ask("POST", f"/subjects/{_path(version.name)}/versions", f"register {version}", body=body)
+        return int((answer or {})["id"])
+
+    def set_mode(self, name: SubjectName, mode: str | None) -> None:
+        """Sets a subject's own mode; None takes it away, so that the registry's counts."""
+        if mode is None:
+            self._ask("DELETE", f"/mode/{_path(name)}", f"take the mode of {name} away")
+        else:
+            self._ask("PUT", f"/mode/{_path(name)}", f"set the mode of {name} to {mode}", query={"force": "true"}, body={"mode": mode})
+
+    def set_compatibility(self, name: SubjectName, compatibility: str) -> None:
+        """Sets a subject's own compatibility."""
+        self._ask("PUT", f"/config/{_path(name)}", f"set the compatibility of {name}", body={"compatibility": compatibility})
+
+    # ------------------------------------------------------------ HTTP
+
+    def _ask(
+        self, method: str, path: str, request: str, *, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The answer's JSON; None where there is no such thing. The first address that answers counts."""
+        detail = "it has no address"
+        for url in self._urls:
+            try:
+                answer = self._client.request(method, f"{url.rstrip('/')}{path}", params=query, json=body)
+            except (httpx.HTTPError, httpx.InvalidURL) as failure:
+                detail = str(failure) or type(failure).__name__
+                continue
+            if answer.status_code in _BUSY:
+                detail = f"{answer.status_code} {_said(answer)}"
+                continue
+            if answer.status_code == _NOT_FOUND and method in ("GET", "DELETE"):
+                return None
+            if answer.is_error or answer.is_redirect:
+                raise RegistryRefused(self.side, request, answer.status_code, _said(answer))
+            return answer.json()
+        raise RegistryUnreachable(self.side, ", ".join(self._urls), detail)
+
+
+def _client(access: RegistryAccess) -> httpx.Client:
+    context = ssl.create_default_context(cafile=access.ca or None)
+    if access.certificate:
+        context.load_cert_chain(access.certificate, access.key or None)
+    name, _, password = access.user_info.partition(":")
+    headers = {"Accept": f"{_MEDIA}, application/json", "Content-Type": _MEDIA}
+    if access.token:
+        headers["Authorization"] = f"Bearer {access.token}"
+    auth = httpx.BasicAuth(name, password) if access.user_info else None
+    return httpx.Client(headers=headers, auth=auth, timeout=access.seconds, verify=context)
+
+
+def _path(name: SubjectName) -> str:
+    return quote(str(name), safe="")
+
+
+def _said(answer: httpx.Response) -> str:
+    """The registry's own words, on one line."""
+    try:
+        said = answer.json().get("message") or answer.text
+    except (ValueError, AttributeError):
+        said = answer.text
+    return " ".join(str(said).split())[:300]
