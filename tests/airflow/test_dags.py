@@ -20,6 +20,8 @@ TWO_WAYS = (
     "east->west.enabled = true",
     "west->east.enabled = true",
     "sync.group.offsets.enabled = true",
+    "mirror.schemas.source.url = http://a:8081",
+    "mirror.schemas.target.url = http://b:8081",
 )
 
 
@@ -34,6 +36,7 @@ KINDS = [
     "heartbeats",
     "refresh-groups",
     "refresh-topics",
+    "schemas",
     "topic-acls",
     "topic-configs",
 ]

@@ -24,6 +24,7 @@ COMMANDS = {
     "group-offsets": [[]],
     "topic-configs": [[]],
     "topic-acls": [[]],
+    "schemas": [[]],
     "heartbeats": [["--flow", "FLOW"]],
     "decide": [
         ["pause", "--flow", "FLOW", "--topic", "TOPIC", "--reason", "a test"],

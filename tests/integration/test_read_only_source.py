@@ -37,7 +37,7 @@ STEPS = (
 )
 """Every command that looks at the source of a flow, in the order of a day."""
 
-NOT_STEPS = {"config", "decide", "pools", "spark", "take-over", "hand-back"}
+NOT_STEPS = {"config", "decide", "pools", "schemas", "spark", "take-over", "hand-back"}
 """Those that ask no broker, and those that a person runs once."""
 
 NEEDED = (("TOPIC", "READ"), ("TOPIC", "DESCRIBE"), ("TOPIC", "DESCRIBE_CONFIGS"), ("GROUP", "DESCRIBE"), ("CLUSTER", "DESCRIBE"))

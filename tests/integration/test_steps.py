@@ -13,9 +13,9 @@ from tests.integration.consumers import set_offsets
 SECONDS = 2.0
 CALLS = 4
 """So many calls one after the other may each take the deadline."""
-ALONE = {"heartbeats": "target", "refresh-groups": "source", "topic-acls": "source"}
+ALONE = {"heartbeats": "target", "refresh-groups": "source", "topic-acls": "source", "schemas": "neither"}
 """Steps that ask one side only. MM2's MirrorHeartbeatConnector has no business on the source; of ACLs these clusters know none, so the
-target is not asked for them."""
+target is not asked for them. Schemas come from registries."""
 
 
 @pytest.fixture

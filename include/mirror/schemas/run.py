@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+NO_REGISTRY = "the flow names no schema registries (mirror.schemas.source.url), so there are no schemas to bring"
+"""Why a run of a flow without registries has nothing to do."""
+
 _UNPROCESSABLE = 422
 _NO_IMPORT_NEXT = (
     "Ids are kept only where a subject can be put into the mode IMPORT: the registry has to allow it (Confluent's: mode.mutability=true), "
@@ -44,6 +47,8 @@ class SchemasResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`schemas` as a step. Raises as `sync_schemas`."""
+    if not flow.value("mirror.schemas.source.url"):
+        return StepResult({"skipped": NO_REGISTRY}, {}, (f"Skipped: {NO_REGISTRY}.",))
     done = sync_schemas(flow, dry_run)
     planned, versions = done.planned, ("subject", "version", "id", "type")
     registered = planned.register if dry_run else done.registered

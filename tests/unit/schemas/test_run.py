@@ -12,7 +12,7 @@ import pytest
 
 from mirror.config import load
 from mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable
-from mirror.schemas.run import are_equal, step, sync_schemas
+from mirror.schemas.run import NO_REGISTRY, are_equal, step, sync_schemas
 from services.schema_registry import schema_registry
 
 MONEY = '{"type": "record", "name": "Money", "fields": []}'
@@ -77,6 +77,12 @@ def test_the_target_gets_versions_ids_references_and_settings_and_a_second_run_w
     assert {call.split()[0] for call in target.calls} == {"GET"}
     assert again.lines == ("Both registries are equal: 10 versions with the same ids.",)
     assert (again.result["present"], again.errors) == (10, ())
+
+
+def test_a_flow_without_registries_has_nothing_to_do(flow):
+    said = step(flow(**{"source.url": "", "target.url": ""}))
+    assert said.lines == (f"Skipped: {NO_REGISTRY}.",)
+    assert said.errors == ()
 
 
 def test_whether_both_are_equal_is_known_without_writing(registries, flow):
