@@ -15,7 +15,7 @@ KILL, SOURCE_BROKER, TARGET_BROKER = "process killed", "source's broker killed",
 KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER)
 NO_FAULT = "none"
 LOST_TRACK = "Kafka lost track of the group"
-"""Of the error of a broker that fails in describing a group, since it came back from a crash (Kafka 4.3)."""
+"""Of the error of a broker that fails in asking for a group, since it came back from a crash (Kafka 4.3)."""
 _TRIES = 6
 LIVE_SECONDS = 1.5
 STEP_SECONDS = 0.6
@@ -121,7 +121,7 @@ class Cutover:
     def _follow_advice(self, lines: Sequence[str]) -> None:
         """Restarts a broker that lost track of a group, as a person would whom the run told so."""
         for alias, cluster in self._site.clusters.items():
-            if any(f"Cluster '{alias}': describing the group" in line and LOST_TRACK in line for line in lines):
+            if any(f"Cluster '{alias}'" in line and LOST_TRACK in line for line in lines):
                 cluster.kill()
                 cluster.start()
                 self._restarts += 1

@@ -10,17 +10,13 @@ from confluent_kafka.admin import AclOperation
 
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.coordinator_faults import LOST_TRACK_NEXT
 from mirror.kafka.model import GroupMember
 from mirror.kafka.polling import until
 
 _NO_GROUP = "GROUP_ID_NOT_FOUND"
 _COORDINATOR_MOVES = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
 _BROKER_FAULT = "UNKNOWN"
-_BROKER_FAULT_NEXT = (
-    "Look at the log of the broker that coordinates the group. Where it says «out of sync with the underlying log» or «Invalid null group "
-    "protocol», Kafka lost track of the group when the broker came back from a crash, and knows it again when that broker is restarted or "
-    "another one becomes its coordinator. Then ask again."
-)
 _PAUSE_SECONDS = 0.1
 
 
@@ -74,7 +70,7 @@ def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[s
         elif isinstance(failure, AuthorizationRefused):
             refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {name}")
         elif _reason(failure) == _BROKER_FAULT:
-            refused[name] = KafkaFailure(failure.message, reason=_BROKER_FAULT, next=_BROKER_FAULT_NEXT)
+            refused[name] = KafkaFailure(failure.message, reason=_BROKER_FAULT, next=LOST_TRACK_NEXT)
         elif _reason(failure) != _NO_GROUP:
             refused[name] = failure
     return groups

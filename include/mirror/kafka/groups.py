@@ -22,6 +22,7 @@ from kafka.structs import OffsetAndMetadata
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.coordinator_faults import LOST_TRACK_NEXT
 from mirror.kafka.kafka_python import python_settings
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
@@ -37,6 +38,7 @@ _TYPES = ("classic", "consumer")
 _PROTOCOLS = ("consumer", "")
 _IDLE = ("empty", "dead")
 _MOVED = (errors.NotCoordinatorError, errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError)
+_LOAD_NEXT = "Look at the brokers' load and the network; the next run goes on by itself."
 _REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFailedError, errors.ClusterAuthorizationFailedError)
 
 Errors = MutableMapping[str, MirrorError]
@@ -112,7 +114,7 @@ class GroupAdmin:
         if failure.retriable:
             return DeadlineExceeded(
                 f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s: {failure}.",
-                next="Look at the brokers' load and the network; the next run goes on by itself.",
+                next=LOST_TRACK_NEXT if isinstance(failure, _MOVED) else _LOAD_NEXT,
             )
         reason = str(getattr(failure, "message", "")) or type(failure).__name__
         return KafkaFailure(
