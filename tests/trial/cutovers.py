@@ -83,22 +83,29 @@ class Cutover:
         self._runs = self._restarts = 0
 
     def run(self) -> CutoverOutcome:
-        """Moves the applications to the other cluster. They live there afterwards, also if something was wrong."""
+        """Moves the applications to the other cluster. They stay where they are if the wave stopped in front of the groups' positions: then
+        nothing of them was moved."""
         site, began, source = self._site, time.monotonic(), self._site.at
         wrong: list[str] = []
         pause_began = 0.0
         site.copy()
         for until in PEOPLE:
             wrong += self._until(until)
+            if wrong and until is not None:
+                break
             if until == CATCH_UP:
                 site.end(site.producers)
                 pause_began = time.monotonic()
             elif until == AUDIT_GATE:
                 site.end_consumers()
-        site.at = site.other
-        site.start_producers()
-        pause = time.monotonic() - pause_began
-        site.start_consumers()
+        is_moved = not wrong or until is None
+        if is_moved:
+            site.at = site.other
+        if pause_began:
+            site.start_producers()
+        pause = time.monotonic() - pause_began if pause_began else 0.0
+        if is_moved:
+            site.start_consumers()
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
         fault = FaultOutcome(self._fault, self._is_hit)
