@@ -8,7 +8,7 @@ import json
 import re
 import threading
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,6 +41,8 @@ class RegistryState:
     broken: set[str] = field(default_factory=set)
     """Subjects of which it fails (500) in registering a version."""
     calls: list[str] = field(default_factory=list)
+    on_write: Callable[[], None] = lambda: None
+    """Called when something was written, before the answer is sent."""
 
     def register(self, subject: str, schema: str, **more: Any) -> int:
         """As a producer does: the next version, with the next id of the context; gives the id."""
@@ -134,6 +136,7 @@ def schema_registry(**state: Any) -> Iterator[tuple[str, RegistryState]]:
         """One request."""
 
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body go at once: a client acknowledges a lone head late
 
         def do_GET(self) -> None:
             """Any request."""
@@ -147,6 +150,8 @@ def schema_registry(**state: Any) -> Iterator[tuple[str, RegistryState]]:
                 status, answer = (
                     held.answer(self.command, path, parse_qs(split.query), body) if is_known else _error(401, 401, "Unauthorized")
                 )
+            if self.command != "GET":
+                held.on_write()
             text = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")

@@ -6,11 +6,12 @@ Not through `confluent_kafka.schema_registry`: that cannot register a schema wit
 import json
 import logging
 import ssl
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -19,6 +20,8 @@ from mirror.errors import RegistryRefused, RegistryUnreachable
 from mirror.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
+
+Answer = TypeVar("Answer")
 
 _ALL_CONTEXTS = ":*:"
 _AT_ONCE = 8
@@ -47,14 +50,19 @@ class Registry:
 
     def __init__(self, access: RegistryAccess) -> None:
         self.side = access.side
-        self._urls = access.urls
-        self._client = _client(access)
+        self._access = access
+        self._tls = _tls(access)
+        self._threads = ThreadPoolExecutor(_AT_ONCE)
+        self._of_thread = threading.local()
+        self._clients: list[httpx.Client] = []
 
     def __enter__(self) -> "Registry":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._client.close()
+        self._threads.shutdown()
+        for client in self._clients:
+            client.close()
 
     # ------------------------------------------------------------ what it holds
 
@@ -62,11 +70,10 @@ class Registry:
         """All subjects of all contexts with their versions; settings come by `settings`."""
         names = set(self._subjects(deleted=False))
         listed = set(self._subjects(deleted=True))
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            numbers = dict(zip(sorted(names), pool.map(self._versions, sorted(names)), strict=True))
-            every = dict(zip(sorted(listed), pool.map(lambda name: self._versions(name, deleted=True), sorted(listed)), strict=True))
-            keys = [(name, number) for name, numbers_of_name in numbers.items() for number in numbers_of_name]
-            versions = [version for version in pool.map(lambda key: self._version(*key), keys) if version is not None]
+        numbers = self._of_each(names, self._versions)
+        every = self._of_each(listed, lambda name: self._versions(name, deleted=True))
+        keys = [(name, number) for name, numbers_of_name in numbers.items() for number in numbers_of_name]
+        versions = [version for version in self._threads.map(lambda key: self._version(*key), keys) if version is not None]
         live = {(version.name, version.version): version for version in versions}
         return RegistryContent(
             live, {}, frozenset((name, number) for name, numbers_of_name in every.items() for number in numbers_of_name) - live.keys()
@@ -74,9 +81,11 @@ class Registry:
 
     def settings(self, names: Iterable[SubjectName]) -> dict[SubjectName, SubjectSettings]:
         """What counts for each of the subjects, also for those that do not exist yet."""
+        return self._of_each(names, self._settings)
+
+    def _of_each(self, names: Iterable[SubjectName], ask: Callable[[SubjectName], Answer]) -> dict[SubjectName, Answer]:
         wanted = sorted(set(names))
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return dict(zip(wanted, pool.map(self._settings, wanted), strict=True))
+        return dict(zip(wanted, self._threads.map(ask, wanted), strict=True))
 
     def _subjects(self, *, deleted: bool) -> list[SubjectName]:
         query = {"subjectPrefix": _ALL_CONTEXTS, "deleted": str(deleted).lower()}
@@ -148,9 +157,9 @@ class Registry:
     ) -> Any:
         """The answer's JSON; None where there is no such thing. The first address that answers counts."""
         detail = "it has no address"
-        for url in self._urls:
+        for url in self._access.urls:
             try:
-                answer = self._client.request(method, f"{url.rstrip('/')}{path}", params=query, json=body)
+                answer = self._client().request(method, f"{url.rstrip('/')}{path}", params=query, json=body)
             except (httpx.HTTPError, httpx.InvalidURL) as failure:
                 detail = str(failure) or type(failure).__name__
                 continue
@@ -162,19 +171,31 @@ class Registry:
             if answer.is_error or answer.is_redirect:
                 raise RegistryRefused(self.side, request, answer.status_code, _said(answer))
             return answer.json()
-        raise RegistryUnreachable(self.side, ", ".join(self._urls), detail)
+        raise RegistryUnreachable(self.side, ", ".join(self._access.urls), detail)
+
+    def _client(self) -> httpx.Client:
+        """This thread's client. httpx lets threads share one, but closes an idle connection under the thread that was just given it."""
+        client: httpx.Client | None = getattr(self._of_thread, "client", None)
+        if client is None:
+            client = self._of_thread.client = _client(self._access, self._tls)
+            self._clients.append(client)
+        return client
 
 
-def _client(access: RegistryAccess) -> httpx.Client:
+def _tls(access: RegistryAccess) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=access.ca or None)
     if access.certificate:
         context.load_cert_chain(access.certificate, access.key or None)
+    return context
+
+
+def _client(access: RegistryAccess, tls: ssl.SSLContext) -> httpx.Client:
     name, _, password = access.user_info.partition(":")
     headers = {"Accept": f"{_MEDIA}, application/json", "Content-Type": _MEDIA}
     if access.token:
         headers["Authorization"] = f"Bearer {access.token}"
     auth = httpx.BasicAuth(name, password) if access.user_info else None
-    return httpx.Client(headers=headers, auth=auth, timeout=access.seconds, verify=context)
+    return httpx.Client(headers=headers, auth=auth, timeout=access.seconds, verify=tls)
 
 
 def _path(name: SubjectName) -> str:
