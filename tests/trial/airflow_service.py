@@ -3,11 +3,12 @@
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg2
 
 from services.airflow import AirflowServices
 from services.java import ROOT
@@ -27,11 +28,18 @@ _SETTINGS = {
 }
 
 
+_END_IDLE_TRANSACTIONS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE state = 'idle in transaction' AND state_change < now() - interval '1 second'
+"""
+
+
 class TrialAirflow:
     """The Airflow of one site."""
 
-    def __init__(self, services: AirflowServices) -> None:
+    def __init__(self, services: AirflowServices, database: str) -> None:
         self._services = services
+        self._database = database.replace("+psycopg2", "")
         self._abandoned: list[int] = []
         self.api = services.api()
 
@@ -51,6 +59,14 @@ class TrialAirflow:
         elif pid is not None:
             os.kill(pid, signal.SIGKILL)
             self._abandoned.append(pid)
+
+    def end_locks_of_the_dead(self) -> None:
+        """Ends the database sessions of a scheduler that was killed alone: its workers hold them open, and with them the locks of its
+        transaction, so that the next scheduler would pass over the run for ever. What a person does by ending the workers, whose tasks are
+        to go on here."""
+        if self._abandoned:
+            with closing(psycopg2.connect(self._database)) as connection, connection, connection.cursor() as cursor:
+                cursor.execute(_END_IDLE_TRANSACTIONS)
 
     def start_scheduler(self) -> None:
         """Starts another one, and waits until Airflow calls it healthy."""
@@ -99,7 +115,7 @@ def airflow_of(directory: Path, dags: Path, ids: Sequence[str], environment: Map
         )
         try:
             services.start()
-            airflow = TrialAirflow(services)
+            airflow = TrialAirflow(services, database.url)
             airflow.api.wait_for_dags(ids)
             for dag in ids:
                 airflow.api.unpause(dag)

@@ -131,6 +131,7 @@ class AirflowCutover:
         if fault.kind == SCHEDULER:
             self._airflow.kill_scheduler(alone=strike.is_task_spared)
             time.sleep(strike.pause_seconds)
+            self._airflow.end_locks_of_the_dead()
             self._airflow.start_scheduler()
             return "the scheduler alone" if strike.is_task_spared else "the scheduler with its tasks"
         if not strike.is_task_spared:
