@@ -37,6 +37,7 @@ class RegistryRefused(MirrorError):
         )
         self.side = side
         self.status = status
+        self.said = said
 
 
 class SchemaConflict(MirrorError):

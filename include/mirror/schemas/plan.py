@@ -81,7 +81,6 @@ def plan(source: RegistryContent, target: RegistryContent, contexts: Contexts, t
     """What there is to do. `takes` chooses subjects of the source; what their schemas refer to is taken too."""
     chosen = _with_references(source, takes)
     wanted = {(moved.name, moved.version): moved for moved in (contexts.move(source.versions[key]) for key in chosen)}
-    # A registry may hold versions whose references it shows no more; they come at their turn all the same.
     by_id = {(name.context, version.id): version for (name, _), version in target.versions.items()}
     register: list[SchemaVersion] = []
     conflicts: list[Conflict] = []

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
-from mirror.errors import RegistryRefused, RegistryUnreachable
+from mirror.errors import RegistryRefused, RegistryUnreachable, UsageError
 from mirror.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -170,8 +170,15 @@ class Registry:
                 return None
             if answer.is_error or answer.is_redirect:
                 raise RegistryRefused(self.side, request, answer.status_code, _said(answer))
-            return answer.json()
+            return self._document(answer, request)
         raise RegistryUnreachable(self.side, ", ".join(self._access.urls), detail)
+
+    def _document(self, answer: httpx.Response, request: str) -> Any:
+        try:
+            return answer.json()
+        except ValueError:
+            said = f"an answer that is no JSON, so this is no schema registry: {_said(answer)}"
+            raise RegistryRefused(self.side, request, answer.status_code, said) from None
 
     def _client(self) -> httpx.Client:
         """This thread's client. httpx lets threads share one, but closes an idle connection under the thread that was just given it."""
@@ -183,9 +190,16 @@ class Registry:
 
 
 def _tls(access: RegistryAccess) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=access.ca or None)
-    if access.certificate:
-        context.load_cert_chain(access.certificate, access.key or None)
+    """Whom we trust, and who we are. Raises UsageError for a file that cannot be used."""
+    try:
+        context = ssl.create_default_context(cafile=access.ca or None)
+        if access.certificate:
+            context.load_cert_chain(access.certificate, access.key or None)
+    except OSError as failure:  # ssl.SSLError is one
+        raise UsageError(
+            f"The certificates for the schema registry of the {access.side} cannot be used: {failure}.",
+            next=f"Correct mirror.schemas.{access.side}.ssl.*: each names a PEM file that this process can read.",
+        ) from None
     return context
 
 

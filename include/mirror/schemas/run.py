@@ -175,7 +175,7 @@ def _import_mode(target: Registry, name: SubjectName) -> Iterator[None]:
     except RegistryRefused as refused:
         if refused.status != _UNPROCESSABLE:
             raise
-        raise RegistryRefused("target", f"put {name} into the mode IMPORT", refused.status, refused.message, _NO_IMPORT_NEXT) from refused
+        raise RegistryRefused("target", f"put {name} into the mode IMPORT", refused.status, refused.said, _NO_IMPORT_NEXT) from refused
     try:
         yield
     finally:

@@ -6,10 +6,11 @@ import subprocess
 import sys
 import textwrap
 
+import httpx
 import pytest
 
 from mirror.config import load
-from mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable
+from mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable, UsageError
 from mirror.schemas.run import NO_REGISTRY, are_equal, step, sync_schemas
 from services.schema_registry import schema_registry
 
@@ -144,7 +145,7 @@ def test_a_registry_that_does_not_allow_ids_to_be_kept_is_named_with_what_to_do(
     target.forbids_import = True
     errors = step(flow()).errors
     assert {error.code for error in errors} == {"RegistryRefused"}
-    assert "put money into the mode IMPORT" in " ".join(error.message for error in errors)
+    assert "refused to put money into the mode IMPORT: 422 Operation not permitted." in " ".join(error.message for error in errors)
     assert "mode.mutability=true" in errors[0].next
     assert target.subjects == {}
 
@@ -209,6 +210,20 @@ def test_the_next_address_is_asked_where_one_does_not_answer(registries, flow):
     assert step(flow(**{"source.url": f"http://127.0.0.1:9, {url}"})).errors == ()
     with pytest.raises(RegistryUnreachable, match=r"The schema registry of the source did not answer at http://127\.0\.0\.1:9"):
         step(flow(**{"source.url": "http://127.0.0.1:9"}))
+
+
+def test_a_certificate_that_cannot_be_read_is_one_sentence(flow, tmp_path):
+    with pytest.raises(UsageError, match=r"The certificates for the schema registry of the source cannot be used: .*No such file"):
+        step(flow(**{"source.ssl.ca.location": str(tmp_path / "ca.pem")}))
+    (tmp_path / "ca.pem").write_text("no certificate")
+    with pytest.raises(UsageError, match=r"Correct mirror\.schemas\.source\.ssl\.\*"):
+        step(flow(**{"source.ssl.ca.location": str(tmp_path / "ca.pem")}))
+
+
+def test_an_address_that_is_no_registry_is_one_sentence(flow, monkeypatch):
+    monkeypatch.setattr("httpx.Client.request", lambda *_args, **_options: httpx.Response(200, text="<html>a page</html>"))
+    with pytest.raises(RegistryRefused, match="an answer that is no JSON, so this is no schema registry: <html>a page</html>"):
+        step(flow())
 
 
 @pytest.mark.parametrize(
