@@ -1,6 +1,7 @@
 """Where a secret must not stand: XCom and all else of Airflow's database, the log, command lines, the job's files."""
 
 import json
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ OTHER_SECRET = "c0rrect-horse-4-more"
 
 
 class Watch:
-    """Looks at every command line and every file of the job while it runs."""
+    """Looks at every command line while the job runs, and at its files: again and again, and right before their directory goes."""
 
     def __init__(self, temporary: Path) -> None:
         self._temporary = temporary
@@ -30,10 +31,18 @@ class Watch:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
+        cleanup = tempfile.TemporaryDirectory.cleanup
+
+        def look_and_clean_up(directory: tempfile.TemporaryDirectory[str]) -> None:
+            self._files()
+            cleanup(directory)
+
         thread = threading.Thread(target=self._look)
         thread.start()
         try:
-            yield
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(tempfile.TemporaryDirectory, "cleanup", look_and_clean_up)
+                yield
         finally:
             self._over.set()
             thread.join()
@@ -42,10 +51,13 @@ class Watch:
         while not self._over.wait(0.02):
             for command in Path("/proc").glob("[0-9]*/cmdline"):
                 self._command(_content(command))
-            for path in self._temporary.rglob("*.json"):
-                self.files_seen.add(path.name)
-                if _leaks(_content(path)):
-                    self.leaks.add(str(path))
+            self._files()
+
+    def _files(self) -> None:
+        for path in self._temporary.rglob("*.json"):
+            self.files_seen.add(path.name)
+            if _leaks(_content(path)):
+                self.leaks.add(str(path))
 
     def _command(self, line: bytes) -> None:
         self.jobs_seen += b"copy_ranges.py" in line
