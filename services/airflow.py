@@ -36,7 +36,8 @@ class AirflowServices:
     """One Airflow with a home directory of its own.
 
     `users` is {name: role}, every password being made for the directory (`password(name)`). `environment` reaches every process, tasks
-    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from what stands here. `bin` is where the program `airflow` is.
+    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from what stands here. `bin` is where the program `airflow` is. With
+    `teams`, {name: folder of its DAG files}, each is a bundle, and users' roles may name teams: `user:paris`.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class AirflowServices:
         plugins: Path = ROOT / "plugins",
         environment: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
+        teams: Mapping[str, Path] | None = None,
         components: Sequence[str] = tuple(COMPONENTS),
         bin: Path = _BIN,
         port: int | None = None,
@@ -61,6 +63,7 @@ class AirflowServices:
         self._extra = dict(environment or {})
         self._bin = bin
         self._users = dict(users or {"admin": "admin"})
+        self._teams = dict(teams or {})
         self._port_wanted = port
         self._paused = paused_at_creation
         self._servers = {name: Server(name, directory, on_parent_death=on_parent_death) for name in COMPONENTS if name in components}
@@ -117,6 +120,8 @@ class AirflowServices:
             require_free(self.port, "Airflow's api-server")
         if not self._migrated.exists():
             self.migrate()
+            for team in self._teams:
+                self.command("teams", "create", team)
         wanted = {name: 0.0 if self._servers[name].running else began for name in components or self._servers}
         for name in wanted:
             self._servers[name].start([str(self._bin / "airflow"), *COMPONENTS[name]], env=self.environment(), cwd=self._directory)
@@ -198,8 +203,17 @@ class AirflowServices:
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
             # Every look at all files costs seconds of processor time; a file that changed is looked at sooner.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120",
+            **self._of_teams(),
             **self._extra,
         }
+
+    def _of_teams(self) -> dict[str, str]:
+        kind = "airflow.dag_processing.bundles.local.LocalDagBundle"
+        bundles = [
+            {"name": team, "classpath": kind, "kwargs": {"path": str(folder)}, "team_name": team} for team, folder in self._teams.items()
+        ]
+        names = ("AIRFLOW__CORE__MULTI_TEAM", "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST")
+        return dict(zip(names, ("True", json.dumps(bundles)), strict=True)) if bundles else {}
 
     def _secrets(self) -> dict[str, Any]:
         """Port, keys and passwords, made with the directory and kept in files that only their owner reads."""

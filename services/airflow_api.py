@@ -165,11 +165,16 @@ class AirflowApi:
         return answer
 
     def call(self, method: str, path: str, **request: Any) -> Any:
-        """One call below /api/v2 with the user's token; raises AirflowApiError with what Airflow said."""
+        """One call below /api/v2, or of a whole path (`/mirror/…`), with the user's token. Raises AirflowApiError with its words."""
         if "Authorization" not in self._client.headers:
             token = _checked(self._client.post("/auth/token", json=self._login))["access_token"]
             self._client.headers["Authorization"] = f"Bearer {token}"
-        return _checked(self._client.request(method, f"/api/v2/{path}", **request))
+        return _checked(self._client.request(method, path if path.startswith("/") else f"/api/v2/{path}", **request))
+
+    def text(self, path: str) -> str:
+        """A page of this Airflow as its user sees it, in the end of all redirects."""
+        self.call("GET", "version")  # with it comes the login
+        return self._client.get(path, follow_redirects=True, headers={"Accept": "text/html"}).text
 
     def close(self) -> None:
         """Closes its connections."""

@@ -98,7 +98,7 @@ def _answers(options: argparse.Namespace) -> Answers:
     else:
         for invalid in configuration.invalid:
             print(f"Notice: {invalid.error.message}", file=sys.stderr)
-        yield None, options.run(configuration)
+        yield None, options.run(configuration, options)
         yield from _unreadable(configuration)
 
 

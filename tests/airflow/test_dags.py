@@ -58,6 +58,26 @@ def test_file_may_choose_flows_and_kinds(configured: Callable[..., None], airflo
     assert mirror_dags(kinds="configuration") == {}
 
 
+def test_file_may_name_its_configuration_and_has_an_alarm_of_its_own(
+    configured: Callable[..., None], airflow_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.definitions.context import _AIRFLOW_PARSING_CONTEXT_DAG_ID
+
+    from mirror.airflow.dags import mirror_dags
+    from mirror.airflow.flow_files import configured_flow
+
+    configured(*TWO_WAYS)
+    paris = tmp_path / "of paris.properties"
+    clusters = "clusters=paris,hub\nparis.bootstrap.servers=localhost:1\nhub.bootstrap.servers=localhost:2\n"
+    paris.write_text(f"{clusters}paris->hub.enabled=true\nhub->paris.enabled=true\nhub->paris.mirror.lanes=banana\n")
+    alarm = "mirror.configuration." + str(paris).strip("/").replace("/", "_").replace(" ", "_")
+    assert set(mirror_dags(config=str(paris), kinds=("copy", "configuration"))) == {"paris-to-hub.copy", "hub-to-paris.copy", alarm}
+    assert configured_flow("paris->hub").file == str(paris), "its tasks read it from there"
+    monkeypatch.setenv(_AIRFLOW_PARSING_CONTEXT_DAG_ID, alarm)
+    assert set(mirror_dags(config=str(paris))) == {alarm}
+    assert set(mirror_dags()) == set()
+
+
 def test_flow_that_is_chosen_and_not_there_is_an_alarm_and_an_unknown_kind_an_error(
     configured: Callable[..., None], airflow_home: Path
 ) -> None:

@@ -34,8 +34,8 @@ class RunUnderWay:
         self._rounds = Rounds(flow, result, RUN, times, lambda seconds: not self._end.wait(seconds), plan=self.first, anew=self._anew)
         self._run: Future[RunResult] = threads.submit(self._rounds.run, copy)
 
-    def _anew(self, flow_name: str) -> Any:
-        context = plan_anew(flow_name)
+    def _anew(self, flow: Flow) -> Any:
+        context = plan_anew(flow)
         self.plans += 1
         return context
 

@@ -44,7 +44,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     command = [program(MASTER, "spark-submit", tuned), "--master", MASTER, "--properties-file", str(settings)]
     done = subprocess.run(
         [*command, str(directory / "job.py"), str(directory / "answer.json")],
-        env={**os.environ, **environment(MASTER, "", tuned, directory), "PYTHONPATH": paths},
+        env={**os.environ, **environment(MASTER, (), tuned, directory), "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=False,

@@ -17,8 +17,8 @@ from airflow.sdk import TriggerRule, get_current_context, task
 from mirror.airflow.assets import asset_of, is_asset
 from mirror.airflow.backfill_xcom import resolution_of
 from mirror.airflow.compat import asset_events, tell_partitions
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.tasks import ONE_VALUE, from_xcom, is_dry_run, pull, run_name, skip, task_body
-from mirror.config import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def announce(flow_name: str) -> dict[str, Any]:
     if audit is None:
         skip("The audit has too many partitions for XCom, so nobody knows here which topics are complete. Give this flow fewer topics.")
     with task_body():
-        flow = load().flow(flow_name)
+        flow = configured_flow(flow_name)
         resolution = resolution_of(flow)
         topics, reasons, periods = _complete(flow, resolution, audit)
         for reason in reasons.values():

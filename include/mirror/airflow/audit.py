@@ -9,10 +9,10 @@ from airflow.sdk import BaseOperator
 from mirror.airflow.alert_store import remember_audit, store_of
 from mirror.airflow.backfill_runs import previous_run
 from mirror.airflow.backfill_xcom import resolution_of
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.lineage import ReportsLineage, lineage_of_audit
 from mirror.airflow.tasks import from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body, to_xcom
 from mirror.backfill.model import Resolution
-from mirror.config import load
 from mirror.config.flow import FlowName
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class AuditOperator(ReportsLineage, BaseOperator):
         from mirror.audit.run import audit
 
         with task_body():
-            flow = load().flow(self.flow)
+            flow = configured_flow(self.flow)
             arguments = self.audit_arguments(flow, context)
             result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._compare_on_spark(flow, *work)))
             self.lineage = lineage_of_audit(flow, result)

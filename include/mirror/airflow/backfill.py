@@ -16,12 +16,12 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 from mirror.airflow.backfill_runs import SUMMARY, clear_number, range_to_tell, unfinished_before
 from mirror.airflow.backfill_xcom import history_is_requested, part_from_xcom, part_to_xcom, request, resolution_of, resolution_to_xcom
 from mirror.airflow.copy import CopyOperator
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.lineage import lineage_of_copy
 from mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import IN_TIME_ORDER, Resolution
 from mirror.backfill.summary import DONE, RangeSummary, summary
-from mirror.config import load
 from mirror.errors import ErrorReport, JobFailed
 from mirror.errors.next_step import program
 
@@ -56,7 +56,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
     from mirror.backfill.resolve import resolve
 
     with task_body():
-        flow = load().flow(flow_name)
+        flow = configured_flow(flow_name)
         resolution = resolve(flow, request(flow))
     for notice in resolution.notices:
         log.warning("%s", notice)
@@ -70,7 +70,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
 def summarize(flow_name: str) -> str:
     """Fails with everything that failed or is left. The last run of one of Airflow's backfills sends the summary of the whole range."""
     with task_body():
-        flow = load().flow(flow_name)
+        flow = configured_flow(flow_name)
         audit_value: Any = pull("audit")
         live, history = part_from_xcom(pull("live")), part_from_xcom(pull("history"))
         result = summary(_resolution(flow), live, history, _state(audit_value), _failed_without_result(flow_name))
@@ -170,7 +170,7 @@ class FillOperator(CopyOperator):
         if self.part == "history" and not history_is_requested():
             skip(_HISTORY_NOT_REQUESTED.format(program(), self.flow))
         with task_body():
-            flow = load().flow(self.flow)
+            flow = configured_flow(self.flow)
             previous, part = self._previous_part(context), self._slice(flow, context)
             total, progressed = previous.plus(part), part.owed < previous.owed if previous.offsets else bool(part.records)
             for text in (*total.notices, *total.not_had):

@@ -165,6 +165,19 @@ def is_authorized(user: Any, method: Any, dag_id: str) -> bool:
     return bool(get_auth_manager().is_authorized_dag(method=method, details=details, user=user))
 
 
+def sees_all_teams(user: Any) -> bool:
+    """Whether the auth manager lets the user read the DAGs of every team; always true without `[core] multi_team`."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+    from airflow.configuration import conf
+    from airflow.models.team import Team
+
+    if not conf.getboolean("core", "multi_team"):
+        return True
+    manager = get_auth_manager()
+    return all(manager.is_authorized_dag(method="GET", details=DagDetails(team_name=name), user=user) for name in Team.get_all_team_names())
+
+
 def login_url(next_url: str) -> str:
     """The login page of the auth manager, which leads on to `next_url`."""
     from airflow.api_fastapi.app import get_auth_manager

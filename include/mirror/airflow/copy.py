@@ -22,6 +22,7 @@ from mirror.airflow.copy_xcom import (
     verdict_from_xcom,
     verdict_to_xcom,
 )
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.lineage import ReportsLineage, lineage_of_copy
 from mirror.airflow.tasks import (
     ONE_VALUE,
@@ -37,7 +38,6 @@ from mirror.airflow.tasks import (
     task_body,
     try_number,
 )
-from mirror.config import load
 from mirror.errors import JobFailed
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def plan(flow_name: str) -> dict[str, Any]:
 
     with task_body():
         log.info("%s: run %s plans, try %d.", flow_name, run_name(), try_number())
-        new_plan = make_plan(load().flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
+        new_plan = make_plan(configured_flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
     for line in plan_lines(new_plan):
         log.info("%s", line)
     for notice in new_plan.notices:
@@ -85,7 +85,7 @@ def publish(flow_name: str) -> dict[str, Any]:
     if is_dry_run():
         skip("A dry run changes nothing, so there is nothing to publish.")
     with task_body():
-        flow, plan_value, copied = load().flow(flow_name), pull("plan"), pull("copy")
+        flow, plan_value, copied = configured_flow(flow_name), pull("plan"), pull("copy")
         of_rounds = run_from_xcom(copied)
         if of_rounds is not None:
             planned, all_partitions = of_rounds.plan, False
@@ -138,7 +138,7 @@ def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> str:
     document = from_xcom(plan_value)
     if document is None:
         return f"{flow_name}: {plan_value['totals']}"
-    flow = load().flow(flow_name)
+    flow = configured_flow(flow_name)
     planned = plan_from_xcom(flow, document)
     raise_errors(f"{flow_name}: this would fail", planned.errors)
     offsets = sum(planned_range.offsets for planned_range in planned.ranges)
@@ -172,7 +172,7 @@ class CopyOperator(ReportsLineage, BaseOperator):
         from mirror.status.run_log import lanes_line, work_line
 
         with task_body():
-            flow, plan_value = load().flow(self.flow), pull("plan")
+            flow, plan_value = configured_flow(self.flow), pull("plan")
             plan = plan_from_xcom(flow, plan_value)
             if flow.value("mirror.rounds.seconds"):
                 return self._copy_in_rounds(flow, plan, context)

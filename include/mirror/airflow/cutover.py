@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import TaskInstanceState, TriggerRule, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.tasks import (
     MAX_LISTED_ERRORS,
     ONE_VALUE,
@@ -22,7 +23,6 @@ from mirror.airflow.tasks import (
     try_number,
 )
 from mirror.airflow.time_limits import step_limit
-from mirror.config import load
 from mirror.cutover.findings import STOP, WARNING
 from mirror.cutover.steps import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
 from mirror.cutover.wave import Wave, patterns
@@ -51,7 +51,7 @@ def step_task(flow: "Flow", step: str) -> Any:
         from mirror.cutover.run import run_wave
 
         with task_body():
-            flow, mode = load().flow(flow_name), str(_params()["mode"])
+            flow, mode = configured_flow(flow_name), str(_params()["mode"])
             if step not in steps_of(mode):
                 skip(f"A {mode} has no step {step}.")
             wave = _wave()
@@ -83,7 +83,7 @@ def report_task(flow_name: str) -> Any:
         if is_dry_run():
             return _report_dry_run(flow_name, red)
         with task_body():
-            flow, wave = load().flow(flow_name), _wave()
+            flow, wave = configured_flow(flow_name), _wave()
             stored, name = stored_waves(flow), _name(flow_name, wave)
             record = stored.waves.get(name)
             if record is None or (sorted(record.topics), sorted(record.groups)) != (sorted(wave.topics), sorted(wave.groups)):

@@ -5,18 +5,20 @@ once for each run. That process may not read Airflow's connections from the data
 the environment: AIRFLOW_CONN_<ID>. Airflow never says that a late run has ended; the freshness DAG asks `late_runs`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mirror.airflow.compat import is_dags_test, run_before
+from mirror.airflow.flow_files import files_of, set_files
 from mirror.alerts.channels import connections_of, send_by
 from mirror.alerts.limits import run_seconds
 from mirror.alerts.model import Alert
 from mirror.alerts.problems import FlowProblem, late_run
 from mirror.alerts.state import AlertState
 from mirror.config import Flow
+from mirror.config.flow import FlowName
 
 WATCHED = (
     "copy",
@@ -40,12 +42,19 @@ def deadlines(flow: Flow, kind: str) -> list[Any]:
     seconds, connections = run_seconds(flow, kind), list(connections_of(flow))
     if seconds is None or not connections or is_dags_test():
         return []
-    callback = SyncCallback(tell_missed_run, kwargs={"flow": flow.name, "connections": connections, "seconds": seconds})
+    arguments: dict[str, Any] = {"flow": flow.name, "connections": connections, "seconds": seconds}
+    if files_of(flow.name):
+        arguments["files"] = list(files_of(flow.name))
+    callback = SyncCallback(tell_missed_run, kwargs=arguments)
     return [DeadlineAlert(reference=DeadlineReference.DAGRUN_QUEUED_AT, interval=timedelta(seconds=seconds), callback=callback)]
 
 
-def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Mapping[str, Any]) -> None:
-    """Sends the alert that a run has missed its deadline. Raises when a connection did not take it: the callback's log says why."""
+def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Mapping[str, Any], files: Sequence[str] = ()) -> None:
+    """Sends the alert that a run has missed its deadline. Raises when a connection did not take it: the callback's log says why.
+
+    `files`: those that the flow's DAG file names; a notifier's parameters stand in them.
+    """
+    set_files([FlowName(*flow.split("->"))], files)
     failed = send_by(connections, missed_run(flow, seconds, context))
     for error in failed.values():
         raise error

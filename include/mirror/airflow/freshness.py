@@ -13,9 +13,10 @@ from airflow.sdk import get_current_context, task
 
 from mirror.airflow.alert_store import audits_of, store_of
 from mirror.airflow.deadlines import late_runs
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
 from mirror.alerts.state import AlertState, from_document
-from mirror.config import Flow, load
+from mirror.config import Flow
 from mirror.errors import ErrorReport
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def freshness_task(flow: Flow) -> Any:
 
         with watched_task():
             store = get_current_context()["asset_state_store"][asset]
-            flow = load().flow(name)
+            flow = configured_flow(name)
             before = _stored_state(name, store.get(_KEY, default=None))
             checked = check(flow, observe_for_alerts(flow), before, audits_of(flow), late_runs(flow, before))
             store.set(_KEY, checked.state.as_document())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.tasks import from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, run_name, task_body, to_xcom
-from mirror.config import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -41,7 +41,7 @@ class GroupOperator(BaseOperator):
         from mirror.sync.groups.undo import undo_step
 
         with task_body():
-            flow, undo = load().flow(self.flow), context["params"].get("undo")
+            flow, undo = configured_flow(self.flow), context["params"].get("undo")
             result = undo_step(flow, undo, is_dry_run()) if undo else self._run(flow)
             for line in result.lines:
                 self.log.info("%s", line)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from mirror.config import load
+from mirror.airflow.flow_files import configuration_in
 from mirror.errors import MirrorError
 
 
@@ -22,14 +22,17 @@ class HeartbeatTrigger(BaseTrigger):
     beats. Airflow's database has its path and arguments: a triggerer that restarts runs it again, with the same end.
     """
 
-    def __init__(self, flow: str, until: float) -> None:
+    def __init__(self, flow: str, until: float, files: Sequence[str] = ()) -> None:
+        """`files`: those that the flow's DAG file names, in the place of MIRROR_CONFIG."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.flow = flow
         self.until = until
+        self.files = tuple(files)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """The path and the arguments, which hold no secret."""
-        return f"{type(self).__module__}.{type(self).__qualname__}", {"flow": self.flow, "until": self.until}
+        files = {"files": list(self.files)} if self.files else {}
+        return f"{type(self).__module__}.{type(self).__qualname__}", {"flow": self.flow, "until": self.until, **files}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Beats to the end. Airflow cancels it with its task, or when the triggerer ends."""
@@ -53,6 +56,6 @@ class HeartbeatTrigger(BaseTrigger):
         from mirror.sync.heartbeats import beat_until
 
         try:
-            return asdict(beat_until(load().for_heartbeats().flow(self.flow), self.until, stop))
+            return asdict(beat_until(configuration_in(self.files).for_heartbeats().flow(self.flow), self.until, stop))
         except MirrorError as error:
             return {"error": error.report().as_dict()}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from mirror.airflow.flow_files import configuration_of, files_of
 from mirror.airflow.tasks import task_body
-from mirror.config import load
 from mirror.errors import ErrorReport, ReportedError
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ class HeartbeatOperator(BaseOperator):
         from mirror.sync.step import run_step
 
         with task_body():
-            flow = load().for_heartbeats().flow(self.flow)
+            flow = configuration_of(self.flow).for_heartbeats().flow(self.flow)
             if context["params"].get("dry_run"):
                 return run_step("heartbeats", flow, dry_run=True).result
         now = time.time()
         until = (now // RUN_SECONDS + 1) * RUN_SECONDS + OVERLAP_SECONDS
         self.log.info("%s: the triggerer beats until %s.", flow.name, datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds"))
         timeout = timedelta(seconds=until - now + LATE_SECONDS)
-        raise TaskDeferred(trigger=HeartbeatTrigger(self.flow, until), method_name="ended", timeout=timeout)
+        raise TaskDeferred(trigger=HeartbeatTrigger(self.flow, until, files_of(self.flow)), method_name="ended", timeout=timeout)
 
     def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns what the trigger did. Raises the error that ended it; a retry beats on after a pause."""

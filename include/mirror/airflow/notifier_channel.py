@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mirror.airflow.flow_files import configured_flow
 from mirror.alerts.model import Alert
 from mirror.alerts.payloads import text_of, title_of
-from mirror.config import Flow, load
+from mirror.config import Flow
 from mirror.config.notifiers import NotifierCall, parse_notifiers
 from mirror.errors import AlertNotifierUnusable, NotificationFailed
 
@@ -23,7 +24,7 @@ class NotifierChannel:
 
     def send(self, alert: Alert, cleared: bool) -> None:
         """Calls the notifier. Its templates find the alert as `alert`. Raises AlertNotifierUnusable or NotificationFailed."""
-        call = notifier_of(load().flow(alert.flow), self.name)
+        call = notifier_of(configured_flow(alert.flow), self.name)
         notifier = _notifier(call, self.name)
         words = {"title": title_of(alert, cleared), "text": text_of(alert, cleared), "cleared": cleared}
         try:

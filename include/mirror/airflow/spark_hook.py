@@ -95,7 +95,12 @@ def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
     tuned = None if properties else tuned_spark()
     return JobHook(
         connection,
-        environment={**os.environ, **level_for_job(), **environment(connected.master, "", tuned, files.directory), **handed_over(flow)},
+        environment={
+            **os.environ,
+            **level_for_job(),
+            **environment(connected.master, flow.files, tuned, files.directory),
+            **handed_over(flow),
+        },
         inherited=(files.lock,),
         name=job.name,
         application_args=list(job.arguments),

@@ -16,7 +16,7 @@ from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
 from mirror.airflow import compat
-from mirror.config import load
+from mirror.airflow.flow_files import configuration_of
 from mirror.errors import ErrorReport, MirrorError, ReportedError
 from mirror.watchdog.watch import watched
 
@@ -202,7 +202,7 @@ def step_task(flow_name: str, step: str) -> Any:
         from mirror.sync.step import pairs_of, run_step
 
         with task_body():
-            result = run_step(step, pairs_of(step, load()).flow(flow_name), is_dry_run())
+            result = run_step(step, pairs_of(step, configuration_of(flow_name)).flow(flow_name), is_dry_run())
             for line in result.lines:
                 log.info("%s", line)
             value = to_xcom(result.result, result.totals)

@@ -14,7 +14,6 @@ from mirror.audit.context import AuditContext
 from mirror.audit.parallel import compare_on_spark
 from mirror.audit.range import AuditRange, Outcome
 from mirror.audit.run import Compare
-from mirror.config.flow import handed_over
 from mirror.spark.connect_url import is_connect
 from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
 from mirror.spark.start import JOBS, master_by_hand
@@ -50,7 +49,7 @@ def by_hand(flow: "Flow", master: str | None, by: str) -> Compare:
             with flow_session(flow, "audit", f"hand: {by}", chosen) as session:
                 return compare_in_session(session, flow, context, stretches)
         with audit_job(flow, context, stretches) as (files, job):
-            ended = submit(job, files, chosen, flow.value("mirror.spark.properties.file"), flow.file, handed_over(flow))
+            ended = submit(job, files, flow, chosen)
             return read_outcomes(files.result, ended)
 
     return compare

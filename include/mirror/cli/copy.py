@@ -8,7 +8,6 @@ from mirror.cli import plan as plan_command
 from mirror.cli.answer import Answer, Piece, table
 from mirror.cli.progress import progress
 from mirror.config import Flow
-from mirror.config.flow import handed_over
 from mirror.copy.engine_text import engines_text
 from mirror.copy.job import watermarks_to_columns
 from mirror.copy.ledger_progress import positions
@@ -78,14 +77,7 @@ def _with_spark(flow: Flow, planned: Plan, options: argparse.Namespace, run_name
 
         with copy_session(flow, planned, master) as session:
             return copy_in_session(session, flow, planned, run_name)
-    return copy_with_spark(
-        planned,
-        run=run_name,
-        master=master,
-        properties=flow.value("mirror.spark.properties.file"),
-        config=options.config or "",
-        connections=handed_over(flow),
-    )
+    return copy_with_spark(flow, planned, run_name, master)
 
 
 def _text(judged: Verdict, published: Published) -> list[Piece]:

@@ -98,7 +98,7 @@ def parser() -> Parser:
     migration.add_take_over_arguments(taking)
     handing = _add(steps, "hand-back", "let MirrorMaker 2 go on where the mirror stopped with a flow", migration.hand_back, writes=True)
     migration.add_arguments(handing)
-    _add(steps, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False)
+    pools.add_arguments(_add(steps, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False))
     serving = _add(steps, "spark", "serve: run a Spark that stays, in the foreground; writes nothing", spark.run, each_flow=False)
     spark.add_arguments(serving)
     return top

@@ -1,5 +1,6 @@
 """`pools`: the Airflow pools that the flows' DAGs need."""
 
+import argparse
 import json
 
 from mirror.cli.answer import DONE, Answer
@@ -7,7 +8,12 @@ from mirror.config import Configuration
 from mirror.config.pools import pools
 
 
-def run(configuration: Configuration) -> Answer:
+def add_arguments(step: argparse.ArgumentParser) -> None:
+    """The options of `pools`."""
+    step.add_argument("--team", metavar="NAME", default="", help="the flows' pools are this team's (Airflow with `[core] multi_team`)")
+
+
+def run(configuration: Configuration, options: argparse.Namespace) -> Answer:
     """As `airflow pools import` takes them; those of invalid flows too, for without its pool a task could not even say what is wrong."""
-    document = pools([*configuration.flows, *configuration.invalid])
+    document = pools([*configuration.flows, *configuration.invalid], options.team)
     return Answer(DONE, document, text=json.dumps(document, indent=2))

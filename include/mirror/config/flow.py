@@ -81,6 +81,8 @@ class Flow(FlowName):
     notices: tuple[str, ...] = field(default=())
     file: str = ""
     """The file that the flow stands in."""
+    files: tuple[str, ...] = ()
+    """All files of its configuration: this one, and those beside it."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Key of that file -> the number of its line, for messages."""
     clusters: tuple[str, ...] = ()
@@ -261,6 +263,11 @@ class Configuration:
     """Those of them that cannot run."""
     kind: Literal["enabled", "beating"] = "enabled"
     """What `flows` are, for messages."""
+
+    @property
+    def all_names(self) -> tuple[FlowName, ...]:
+        """Every pair that it enables, valid or not, and those that only beat."""
+        return (*self.flows, *self.invalid, *self.only_beating, *self.invalid_beating)
 
     def for_heartbeats(self) -> "Configuration":
         """The same with the pairs that beat for its flows: enabled ones whose `emit.heartbeats.enabled` is true, and those that do nothing

@@ -25,7 +25,8 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
     `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all, ConfigurationMissing if none is named.
     Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
     """
-    files, unreadable = _read(paths, environ)
+    named = _configured(environ) if paths is None else paths
+    files, unreadable = _read(named, environ, CONFIG_VARIABLE if paths is None else CONFIG_OPTION)
     found: dict[str, _Found] = {}
     notices: list[str] = []
     for file in files:
@@ -42,7 +43,8 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
     invalid = _invalid([each for each in found.values() if each.problems])
     invalid_beating = _invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
-    return Configuration(_with_opposites(_good(found)), invalid, tuple(notices), tuple(unreadable), _good(beating), invalid_beating)
+    good, good_beating = (tuple(replace(flow, files=tuple(map(str, named))) for flow in _good(pairs)) for pairs in (found, beating))
+    return Configuration(_with_opposites(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
 
 
 @dataclass
@@ -66,14 +68,14 @@ class _Found:
         self.add([Problem(key, why)])
 
 
-def _read(paths: Sequence[Path] | None, environ: Mapping[str, str] | None) -> tuple[list[ConfigurationFile], list[ConfigurationError]]:
-    named_by = CONFIG_VARIABLE if paths is None else CONFIG_OPTION
-    listed = _configured(environ) if paths is None else paths
-    if not listed:
+def _read(
+    paths: Sequence[Path], environ: Mapping[str, str] | None, named_by: str
+) -> tuple[list[ConfigurationFile], list[ConfigurationError]]:
+    if not paths:
         raise ConfigurationMissing(CONFIG_VARIABLE, CONFIG_OPTION)
     files: list[ConfigurationFile] = []
     unreadable: list[ConfigurationError] = []
-    for path in listed:
+    for path in paths:
         try:
             files.append(read(path, environ, named_by))
         except ConfigurationError as error:
@@ -98,6 +100,11 @@ def _configured(environ: Mapping[str, str] | None) -> list[Path]:
 def paths_of(listed: str) -> list[Path]:
     """The files of a comma-separated list."""
     return [Path(part.strip()) for part in listed.split(",") if part.strip()]
+
+
+def reread(flow: Flow) -> Configuration:
+    """The configuration that a flow is of, as its files are now. Raises as `load`."""
+    return load([Path(file) for file in flow.files])
 
 
 def _add(found: _Found, file: ConfigurationFile, pair: ClusterPair, unknown: Iterable[UnknownKey]) -> None:

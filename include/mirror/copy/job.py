@@ -11,6 +11,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mirror.config import Flow
 from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
 from mirror.copy.run_result import RunResult
 from mirror.errors import ErrorReport, JobFailed
@@ -168,21 +169,12 @@ def arguments(files: JobFiles, flow: str, run: str, begun: float | None = None) 
     return [str(files.plan), str(files.result), flow, run, *rounds]
 
 
-def copy_with_spark(
-    plan: Plan,
-    *,
-    master: str = LOCAL_MASTER,
-    run: str = "",
-    properties: str = "",
-    config: str = "",
-    connections: Mapping[str, str] | None = None,
-) -> list[LaneResult]:
+def copy_with_spark(flow: Flow, plan: Plan, run: str = "", master: str = LOCAL_MASTER) -> list[LaneResult]:
     """Copies the plan's ranges through a Spark job whose driver is on this host, and returns what each lane did.
 
-    `master` is the Spark cluster, `properties` mirror.spark.properties.file, `config` what the job shall find in MIRROR_CONFIG ('': what we
-    have there), `connections` what it needs of Airflow's connections (`handed_over`). The job's output goes to our standard error. Raises
-    what the job reports, and JobFailed when it ends without a result.
+    `master` is the Spark cluster. The job's output goes to our standard error. Raises what the job reports, and JobFailed when it ends
+    without a result.
     """
     with job_files(plan) as files:
         job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run))
-        return read_results(files.result, submit(job, files, master, properties, config, connections))
+        return read_results(files.result, submit(job, files, flow, master))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mirror.config import Flow, load
+from mirror.config import Flow, reread
 from mirror.copy.engine_text import count_text
 from mirror.copy.model import LaneResult, RoundBudget
 from mirror.copy.run_result import RunResult
@@ -43,9 +43,9 @@ def run_times(flow: Flow, begun: float) -> RunTimes:
     return RunTimes(start + min(interval - begun % interval, longest), start + longest)
 
 
-def plan_anew(flow_name: str) -> tuple[Flow, PlanContext]:
+def plan_anew(flow: Flow) -> tuple[Flow, PlanContext]:
     """The flow as it is configured now, and its plan. Raises what both raise."""
-    flow = load().flow(flow_name)
+    flow = reread(flow).flow(flow.name)
     return flow, plan_context(flow)
 
 
@@ -61,7 +61,7 @@ class Rounds:
         wait: Wait,
         *,
         plan: Plan | None = None,
-        anew: Callable[[str], tuple[Flow, PlanContext]] = plan_anew,
+        anew: Callable[[Flow], tuple[Flow, PlanContext]] = plan_anew,
         keep: Callable[[RunResult], None] = lambda _result: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -113,7 +113,7 @@ class Rounds:
             return self._ends("the task was ended")
         self._begun = self._now()
         try:
-            self.flow, context = self._anew(self.flow.name)
+            self.flow, context = self._anew(self.flow)
         except Exception as failure:  # noqa: BLE001 — it is reported, and the run is red
             self.result = replace(self.result, failure=_report(failure, "The next round of a copy"))
             return self._ends("the next round could not be planned")

@@ -1,19 +1,15 @@
 """The way back of a wave: the flow of the opposite direction, if the configuration has one, and what it copies once the wave is open."""
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mirror.config import load
-from mirror.config.load import CONFIG_VARIABLE, paths_of
+from mirror.config import reread
 from mirror.config.policies import topic_selection
 from mirror.cutover.findings import Finding, stop
 from mirror.errors import UsageError
 from mirror.errors.next_step import of_the_flow
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mirror.config import Flow
 
 
@@ -41,7 +37,7 @@ def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
     """The flow of the opposite direction; None if none is enabled. Raises ConfigurationError if there is one, and it is wrong."""
     name = f"{flow.target}->{flow.source}"
     try:
-        opposite = load(_paths(flow)).flow(name)
+        opposite = reread(flow).flow(name)
     except UsageError:
         return None
     here, there = topic_selection(flow), topic_selection(opposite)
@@ -70,10 +66,3 @@ def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
         )
         for topic, merging in merged
     ]
-
-
-def _paths(flow: "Flow") -> "list[Path]":
-    """The files that the flow's own is one of."""
-    configured = paths_of(os.environ.get(CONFIG_VARIABLE, ""))
-    own = paths_of(flow.file)
-    return configured if set(own) <= set(configured) else own

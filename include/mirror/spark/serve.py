@@ -103,7 +103,7 @@ def serve(server: ConnectServer, token_source: str, show_token: bool) -> int:
         variables = {name: value for name, value in os.environ.items() if name != TOKEN}
         child = subprocess.Popen(
             command,
-            env={**variables, **environment(server.master, "", tuned, scratch)},
+            env={**variables, **environment(server.master, (), tuned, scratch)},
             cwd=scratch,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,

@@ -8,7 +8,7 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -133,17 +133,18 @@ def installed_spark() -> Path:
     return Path(spec.origin).parent
 
 
-def environment(master: str, config: str, tuned: TunedSpark | None, scratch: Path) -> dict[str, str]:
-    """What the job's process needs beyond our own environment; no secret. `config` is what it shall find in MIRROR_CONFIG, '': what we do.
+def environment(master: str, files: Sequence[str], tuned: TunedSpark | None, scratch: Path) -> dict[str, str]:
+    """What the job's process needs beyond our own environment; no secret. `files`: of the configuration of its flow, if it has one.
 
     `scratch` is where Spark puts its temporary files on a local master: for a moment the lanes' tasks with their secrets are among them.
     On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON), the driver's is ours.
     """
     variables = {
-        "MIRROR_CONFIG": config or os.environ.get("MIRROR_CONFIG", ""),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", "")))),
     }
+    if files:
+        variables["MIRROR_CONFIG"] = ",".join(files)
     if is_local(master):
         variables["PYSPARK_PYTHON"] = sys.executable
         variables["SPARK_LOCAL_DIRS"] = str(scratch)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mirror.config import Flow
+from mirror.config.flow import handed_over
 from mirror.spark.files import JobFiles
 from mirror.spark.log import level_for_job, without_noise
 from mirror.spark.package import package
@@ -22,15 +24,13 @@ class Job:
     arguments: Sequence[str]
 
 
-def submit(
-    job: Job,
-    files: JobFiles,
-    master: str = LOCAL_MASTER,
-    properties: str = "",
-    config: str = "",
-    connections: Mapping[str, str] | None = None,
-) -> str:
-    """Runs a job to its end and says how spark-submit ended; the rest as in `copy_with_spark`."""
+def submit(job: Job, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -> str:
+    """Runs a flow's job to its end on the Spark cluster `master`, its driver on this host, and says how spark-submit ended.
+
+    The job finds the flow's files in MIRROR_CONFIG, and what it needs of Airflow's connections in its environment. Its output goes to our
+    standard error. Raises ConfigurationError with every reference that cannot be read.
+    """
+    properties = flow.value("mirror.spark.properties.file")
     tuned = None if properties else tuned_spark()
     file = properties_file(master, properties, tuned)
     command: Sequence[str] = [
@@ -43,9 +43,8 @@ def submit(
         str(job.program),
         *job.arguments,
     ]
-    code = _run(
-        command, files.lock, {**os.environ, **level_for_job(), **environment(master, config, tuned, files.directory), **(connections or {})}
-    )
+    variables = {**os.environ, **level_for_job(), **environment(master, flow.files, tuned, files.directory), **handed_over(flow)}
+    code = _run(command, files.lock, variables)
     return f"spark-submit ended with exit code {code}."
 
 

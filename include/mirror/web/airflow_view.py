@@ -90,6 +90,10 @@ class AirflowAccess:
         """What the auth manager says about the flow's copy DAG."""
         return compat.is_authorized(person.user, method, flow.dag_id(COPY))
 
+    def sees_all_teams(self, person: Person) -> bool:
+        """What the auth manager says about the DAGs of every team."""
+        return compat.sees_all_teams(person.user)
+
     def login_url(self, back_to: str) -> str:
         """The login page of the auth manager."""
         return compat.login_url(back_to)

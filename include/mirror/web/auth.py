@@ -112,6 +112,10 @@ class Airflow(Protocol):
     def may(self, person: Person, method: str, flow: FlowName) -> bool:
         """Whether the person may read (`GET`) or edit (`PUT`) the flow's copy DAG."""
 
+    def sees_all_teams(self, person: Person) -> bool:
+        """Whether the person may read the DAGs of every team of this Airflow. Others are not told of
+        files that cannot be read: they may be another team's."""
+
     def view(self, flow: FlowName) -> AirflowView:
         """What its database says of the flow, at most some seconds old."""
 

@@ -10,6 +10,12 @@ def test_every_flow_has_a_pool_of_one_slot() -> None:
     assert made["mirror_copy_east-to-west"]["slots"] == 1
 
 
+def test_the_pools_of_a_teams_flows_are_its_own_and_the_other_one_is_of_all_teams() -> None:
+    made = pools([FlowName("east", "west")], "paris")
+    assert made["mirror_copy_east-to-west"]["team_name"] == "paris"
+    assert "team_name" not in made["mirror_spark"]
+
+
 def test_the_pools_are_what_airflow_imports() -> None:
     made = json.loads(json.dumps(pools([FlowName("east", "west")])))
     for pool in made.values():

@@ -79,8 +79,8 @@ class Mirror:
         )
         return Plan("east->west", ranges, tuple(self.errors), self.notices, decisions=self.throttle)
 
-    def anew(self, flow_name: str) -> tuple[Flow, PlanContext]:
-        assert flow_name == "east->west"
+    def anew(self, flow: Flow) -> tuple[Flow, PlanContext]:
+        assert flow.name == "east->west"
         number = len(self.plans)
         self.plans.append(self.clock - START)
         if number in self.happenings:

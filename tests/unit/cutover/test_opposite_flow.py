@@ -27,6 +27,17 @@ def test_without_an_opposite_flow_nothing_flows_back(opposite):
     assert opposite([], "orders")[0] is None
 
 
+def test_it_may_stand_in_another_file_of_the_configuration(tmp_path):
+    clusters = "clusters=east,west\neast.bootstrap.servers=localhost:1\nwest.bootstrap.servers=localhost:2\nreplication.factor=1\n"
+    there, back = tmp_path / "there.properties", tmp_path / "back.properties"
+    there.write_text(f"{clusters}east->west.enabled=true\n")
+    back.write_text(f"{clusters}west->east.enabled=true\n")
+    flow = load([there, back], {}).flow("east->west")
+    assert flow.files == (str(there), str(back))
+    assert opposite_flow(flow, ("orders",)).flow.file == str(back)
+    assert opposite_flow(load([there], {}).flow("east->west"), ("orders",)) is None
+
+
 def test_with_remote_names_producers_begin_the_topics_anew(opposite):
     way, _ = opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "orders", "payments")
     assert (way.flow.name, way.own, way.same, way.not_replicated) == ("west->east", ("orders",), (), ("payments",))

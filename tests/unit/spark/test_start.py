@@ -66,21 +66,18 @@ def test_the_program_is_ours_locally_and_the_clusters_own_elsewhere(tmp_path: Pa
     assert program("local[*,4]", "spark-submit", None) == ours
 
 
-def test_a_cluster_keeps_its_own_python_address_and_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MIRROR_CONFIG", raising=False)
-    there = environment(CLUSTER, "", TUNED, SCRATCH)
-    assert set(there) == {"MIRROR_CONFIG", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"}
-    assert there["MIRROR_CONFIG"] == "", "no configuration is ever taken that nobody named"
-    here = environment("local[*,4]", "", TUNED, SCRATCH)
+def test_a_cluster_keeps_its_own_python_address_and_home() -> None:
+    there = environment(CLUSTER, (), TUNED, SCRATCH)
+    assert set(there) == {"PYSPARK_DRIVER_PYTHON", "PYTHONPATH"}
+    here = environment("local[*,4]", (), TUNED, SCRATCH)
     assert (here["PYSPARK_PYTHON"], here["SPARK_LOCAL_IP"], here["SPARK_HOME"]) == (sys.executable, "127.0.0.1", "/tuned/home")
     assert here["SPARK_LOCAL_DIRS"] == "/scratch"
-    assert environment("local[*,4]", "", None, SCRATCH)["SPARK_HOME"] == str(installed_spark())
+    assert environment("local[*,4]", (), None, SCRATCH)["SPARK_HOME"] == str(installed_spark())
 
 
-def test_the_job_finds_the_configuration_that_we_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MIRROR_CONFIG", "/one.properties,/two.properties")
-    assert environment(CLUSTER, "", None, SCRATCH)["MIRROR_CONFIG"] == "/one.properties,/two.properties"
-    assert environment(CLUSTER, "/given.properties", None, SCRATCH)["MIRROR_CONFIG"] == "/given.properties"
+def test_the_job_finds_all_files_of_the_flows_configuration() -> None:
+    there = environment(CLUSTER, ("/one.properties", "/two.properties"), None, SCRATCH)
+    assert there["MIRROR_CONFIG"] == "/one.properties,/two.properties"
 
 
 def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
@@ -140,14 +137,14 @@ def test_spark_logs_by_our_file_on_a_local_master_unless_the_user_has_one(tmp_pa
         monkeypatch.delenv(name, raising=False)
     ours = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
     assert LOG4J.is_file()
-    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == ours
+    assert environment("local[2]", (), None, SCRATCH)["SPARK_SUBMIT_OPTS"] == ours
     assert "SPARK_SUBMIT_OPTS" not in environment(CLUSTER, "", None, SCRATCH)
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Da=b")
-    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
+    assert environment("local[2]", (), None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert environment("local[2]", "", None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
+    assert environment("local[2]", (), None, SCRATCH)["SPARK_SUBMIT_OPTS"] == f"-Da=b {ours}"
     (tmp_path / "log4j2.xml").touch()
-    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", "", None, SCRATCH)
+    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", (), None, SCRATCH)
     (tmp_path / "log4j2.xml").unlink()
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dlog4j2.configurationFile=/mine.xml")
-    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", "", None, SCRATCH)
+    assert "SPARK_SUBMIT_OPTS" not in environment("local[2]", (), None, SCRATCH)

@@ -123,6 +123,7 @@ class MadeUpAirflow:
     notes: list[tuple[str, str, str, dict[str, Any]]] = field(default_factory=list)
     hidden: frozenset[str] = frozenset()
     runs: dict[tuple[str, str], CopyRun] = field(default_factory=dict)
+    of_one_team: set[str] = field(default_factory=set)
 
     async def person(self, request: Request) -> Person:
         given = request.headers.get("x-person")
@@ -133,6 +134,9 @@ class MadeUpAirflow:
 
     def may(self, person: Person, method: str, flow: FlowName) -> bool:
         return flow.name not in self.hidden and person.user in {"GET": ("viewer", "editor"), "PUT": ("editor",)}[method]
+
+    def sees_all_teams(self, person: Person) -> bool:
+        return person.name not in self.of_one_team
 
     def view(self, flow: FlowName) -> AirflowView:
         return self.views.get(flow.name, HEALTHY)

@@ -6,6 +6,7 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
+from mirror.errors import ErrorReport
 from mirror.web.app import create_app
 from mirror.web.auth import HEADERS
 from tests.unit.web.made_up import BUSY, made_up
@@ -73,6 +74,15 @@ def test_nobody_sees_a_flow_whose_dags_they_may_not_read() -> None:
         answer = client.request(method, path, json=PAUSE if method == "POST" else None)
         assert answer.status_code == 403
         assert "orders" not in answer.text
+
+
+def test_a_file_that_cannot_be_read_is_told_to_those_alone_who_see_every_team() -> None:
+    site = made_up(BUSY, errors=(ErrorReport("ConfigurationError", "/etc/mirror/tokyo.properties cannot be read"),))
+    assert "tokyo.properties" in site.client(name="ada").get("/").text
+    site.airflow.of_one_team = {"ann"}
+    answer = site.client(name="ann").get("/")
+    assert answer.status_code == 200
+    assert "tokyo" not in answer.text
 
 
 def test_unknown_flow_is_nothing() -> None:

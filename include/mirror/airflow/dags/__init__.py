@@ -3,18 +3,25 @@
 One file for each kind of DAG; `factory` makes the DAGs of the flows from it.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from airflow.sdk import DAG, get_parsing_context
 
 from mirror.airflow.compat import require_airflow
 from mirror.airflow.dags.factory import FlowDag
+from mirror.airflow.flow_files import set_files
 from mirror.config import Configuration, Flow, InvalidFlow, load
+from mirror.config.load import paths_of
 from mirror.config.unknown_keys import nearest
 from mirror.errors import ConfigurationError, Problem, UsageError
 
 ALARM = "configuration"
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 200
+"""Of 250 characters that Airflow allows for an id."""
 OF_EACH_FLOW = (
     *("copy", "backfill", "audit", "freshness", "heartbeats", "refresh-topics", "topic-configs", "topic-acls"),
     *("refresh-groups", "checkpoints", "group-offsets", "schemas", "cutover"),
@@ -23,9 +30,10 @@ KINDS = (*OF_EACH_FLOW, ALARM)
 """What `mirror_dags(kinds=…)` takes: `<flow>.<kind>`, and `mirror.configuration`."""
 
 
-def mirror_dags(*, flows: str | Iterable[str] = (), kinds: str | Iterable[str] = ()) -> dict[str, DAG]:
+def mirror_dags(*, config: str = "", flows: str | Iterable[str] = (), kinds: str | Iterable[str] = ()) -> dict[str, DAG]:
     """The DAGs by their ids, for the globals of a DAG file: of all flows of the configuration, and of all kinds.
 
+    `config` names the files in the place of MIRROR_CONFIG, separated by commas: those of the team whose DAG file it is.
     `flows` chooses flows ('east->west'), `kinds` the kinds of DAGs (`KINDS`): one name or several. A flow that is chosen and not configured
     is one more reason for the DAG `mirror.configuration`, as everything else that is wrong with the configuration. Raises UsageError
     for an unknown kind, and in an Airflow that is too old.
@@ -33,14 +41,16 @@ def mirror_dags(*, flows: str | Iterable[str] = (), kinds: str | Iterable[str] =
     Where Airflow parses the file to run a task, only the DAG of this task is made, and only its kind imported: each task pays for it.
     """
     require_airflow()
-    chosen, wanted, only = _names(flows), _kinds(kinds), get_parsing_context().dag_id
+    chosen, wanted, only, files = _names(flows), _kinds(kinds), get_parsing_context().dag_id, paths_of(config)
+    alarm_id = alarm_of(files)
     if only is not None:
-        wanted = tuple(kind for kind in wanted if only.endswith(f".{kind}"))
+        wanted = (ALARM,) if only == alarm_id else tuple(kind for kind in wanted if only.endswith(f".{kind}"))
     try:
-        configuration = load()
+        configuration = load(files or None)
     except ConfigurationError as error:
         dags, wrong = [], [error]
     else:
+        set_files(configuration.all_names, [str(file) for file in files])
         dags = [
             kind.of(flow)
             for kind in (_kind(name) for name in OF_EACH_FLOW if name in wanted)
@@ -51,8 +61,14 @@ def mirror_dags(*, flows: str | Iterable[str] = (), kinds: str | Iterable[str] =
     if wrong and ALARM in wanted:
         from mirror.airflow.dags.configuration import alarm
 
-        dags.append(alarm(wrong))
+        dags.append(alarm(alarm_id, wrong))
     return {dag.dag_id: dag for dag in dags if dag}
+
+
+def alarm_of(files: Sequence[Path]) -> str:
+    """The id of the DAG that says what is wrong with a configuration: a DAG file that names its files has one of its own."""
+    named = "_".join(str(file).strip("/") for file in files)
+    return f"mirror.{ALARM}" + (f".{_NOT_IN_IDS.sub('_', named)[-_LONGEST_NAME:]}" if named else "")
 
 
 def _kind(name: str) -> FlowDag:
@@ -85,8 +101,7 @@ def _all_errors(configuration: Configuration) -> list[ConfigurationError]:
 
 def _unknown(configuration: Configuration, chosen: Sequence[str]) -> list[ConfigurationError]:
     """An error of each flow that was chosen and is nowhere. While a file cannot be read it may stand there, and that is told already."""
-    pairs = (*configuration.flows, *configuration.invalid, *configuration.only_beating, *configuration.invalid_beating)
-    names = [pair.name for pair in pairs]
+    names = [pair.name for pair in configuration.all_names]
     if configuration.unreadable:
         return []
     message = f"no flow of this name is enabled; there are: {', '.join(names) or 'none'}"

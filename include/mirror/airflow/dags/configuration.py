@@ -24,7 +24,7 @@ The DAGs of a file that cannot be read vanish, and come back as they were, pause
 """
 
 
-def alarm(wrong: Sequence[ConfigurationError]) -> DAG:
+def alarm(dag_id: str, wrong: Sequence[ConfigurationError]) -> DAG:
     """The DAG that says all that is wrong."""
     # The DAGs of a wrong flow are not brought up unpaused: corrected, they would begin to copy though nobody unpaused them.
-    return failing_dag("mirror.configuration", together(wrong), tags=("mirror",), seconds=60, doc=DOC, never_paused=True)
+    return failing_dag(dag_id, together(wrong), tags=("mirror",), seconds=60, doc=DOC, never_paused=True)

@@ -13,7 +13,6 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mirror.config.flow import handed_over
 from mirror.errors import ErrorReport, MirrorError
 from mirror.spark.connect_url import is_connect
 from mirror.spark.driver import Spread
@@ -60,7 +59,7 @@ def submit_by_hand(flow: "Flow", step: str, names: Collection[str], dry_run: boo
         with flow_session(flow, step, "hand", master) as session:
             return group_step_in_session(session, flow, step, names, dry_run, run)
     with group_job(flow, step, names, dry_run, run) as (files, job):
-        ended = submit(job, files, master, flow.value("mirror.spark.properties.file"), flow.file, handed_over(flow))
+        ended = submit(job, files, flow, master)
         return read_result(files.result, ended)
 
 
