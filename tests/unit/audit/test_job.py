@@ -72,7 +72,7 @@ def test_another_master_gets_a_job(make_flow: Callable[..., Flow], monkeypatch: 
         pytest.fail("a session")
         yield
 
-    def submit(_job: Any, files: Any, master: str, *_: Any) -> str:
+    def submit(_job: Any, files: Any, _flow: Flow, master: str) -> str:
         masters.append(master)
         job.write_outcomes(files.result, [Outcome(STRETCHES[0])])
         return ""

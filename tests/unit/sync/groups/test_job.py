@@ -145,7 +145,7 @@ def test_a_step_by_hand_for_very_many_groups_runs_on_the_server_of_the_flows_con
 def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, monkeypatch):
     masters = []
 
-    def submit(_job, files, master, *_):
+    def submit(_job, files, _flow, master):
         masters.append(master)
         write_result(files.result, StepResult({"written": 3}))
         return ""
