@@ -9,7 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBS = ROOT / "libs"
-_OLDER = ROOT / ".run" / "kafka-3.9"
 _OLDER_POM = Path(__file__).with_name("kafka-3.9.xml")
 ARCHIVE = ROOT / ".run" / "kafka" / "classes.jsa"
 """The classes that a broker loads, as the JVM maps them; made by tools/tune_kafka.py. Without it everything starts, later."""
@@ -26,9 +25,8 @@ def java_command(
     """The command line that runs a class of Kafka's jars, or one in `class_path` that uses them."""
     if not any(jars.glob("kafka-clients-*.jar")):
         raise FileNotFoundError(f"Kafka's jars are not in {jars}; `make install` brings them.")
-    home = os.environ.get("JAVA_HOME")
     return [
-        f"{home}/bin/java" if home else "java",
+        java(),
         f"-Xmx{heap}",
         "-XX:+UseSerialGC",
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
@@ -42,16 +40,28 @@ def java_command(
     ]
 
 
+def java() -> str:
+    """The program: JAVA_HOME's, else the one in the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin/java" if home else "java"
+
+
 def older_jars() -> Path:
     """The jars of a broker of Kafka 3.9, which Maven fetches the first time (46 MB)."""
-    if not _OLDER.exists():
-        _OLDER.parent.mkdir(exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=_OLDER.parent))
-        command = ["mvn", "-q", "-B", "-f", str(_OLDER_POM), "dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
+    return fetched("kafka-3.9", "-f", str(_OLDER_POM), "dependency:copy-dependencies")
+
+
+def fetched(name: str, *goal: str) -> Path:
+    """The folder `.run/<name>` with what a goal of Maven's dependency plugin puts there the first time."""
+    made = ROOT / ".run" / name
+    if not made.exists():
+        made.parent.mkdir(exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=made.parent))
+        command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={fresh}"]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-            fresh.rename(_OLDER)
+            fresh.rename(made)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
-    return _OLDER
+    return made

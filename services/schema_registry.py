@@ -1,4 +1,5 @@
-"""A schema registry that answers as Confluent's API reference says, for tests: a real one is not to be had without its vendor's images.
+"""A schema registry that answers as Confluent's API reference says, for tests: a real one that keeps ids is not to be had without its
+vendor's images. Apicurio (`services/apicurio.py`) is real, and gives ids of its own.
 
 It holds everything in memory: subjects in contexts, versions with ids, soft deletion, compatibility, and the modes, of which IMPORT takes
 the ids and versions that it is given. It checks references and ids, and no compatibility.
@@ -38,6 +39,8 @@ class RegistryState:
     token: str = ""
     forbids_import: bool = False
     ignores_ids: bool = False
+    has_no_modes: bool = False
+    """It answers requests about modes with 204 and does nothing, as Apicurio 3.0 does."""
     broken: set[str] = field(default_factory=set)
     """Subjects of which it fails (500) in registering a version."""
     calls: list[str] = field(default_factory=list)
@@ -58,7 +61,7 @@ class RegistryState:
             return 200, body
         if kind == "config":
             return self._setting(self.compatibility, rest[0], query, "compatibilityLevel", "BACKWARD", 40408)
-        return self._mode(method, rest[0], query, body)
+        return (204, None) if self.has_no_modes else self._mode(method, rest[0], query, body)
 
     def _subjects(self, method: str, path: list[str], query: dict[str, list[str]], body: dict[str, Any]) -> Answer:
         with_deleted = query.get("deleted") == ["true"]
@@ -152,7 +155,7 @@ def schema_registry(**state: Any) -> Iterator[tuple[str, RegistryState]]:
                 )
             if self.command != "GET":
                 held.on_write()
-            text = json.dumps(answer).encode()
+            text = b"" if answer is None else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
             self.send_header("Content-Length", str(len(text)))

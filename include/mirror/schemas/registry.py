@@ -26,6 +26,8 @@ Answer = TypeVar("Answer")
 _ALL_CONTEXTS = ":*:"
 _AT_ONCE = 8
 _NOT_FOUND = 404
+_NO_CONTENT = 204
+_OK = 200
 _CONTRACT = ("metadata", "ruleSet")
 _BUSY = (429, 500, 502, 503, 504)
 _MEDIA = "application/vnd.schemaregistry.v1+json"
@@ -137,7 +139,10 @@ class Registry:
         if version.contract:
             body |= json.loads(version.contract)
         answer = self._ask("POST", f"/subjects/{_path(version.name)}/versions", f"register {version}", body=body)
-        return int((answer or {})["id"])
+        given = (answer or {}).get("id")
+        if given is None:
+            raise RegistryRefused(self.side, f"register {version}", _OK, f"its answer has no id: {answer}")
+        return int(given)
 
     def set_mode(self, name: SubjectName, mode: str | None) -> None:
         """Sets a subject's own mode; None takes it away, so that the registry's counts."""
@@ -166,7 +171,7 @@ class Registry:
             if answer.status_code in _BUSY:
                 detail = f"{answer.status_code} {_said(answer)}"
                 continue
-            if answer.status_code == _NOT_FOUND and method in ("GET", "DELETE"):
+            if answer.status_code == _NO_CONTENT or (answer.status_code == _NOT_FOUND and method in ("GET", "DELETE")):
                 return None
             if answer.is_error or answer.is_redirect:
                 raise RegistryRefused(self.side, request, answer.status_code, _said(answer))

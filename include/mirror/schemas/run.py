@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 NO_REGISTRY = "the flow names no schema registries (mirror.schemas.source.url), so there are no schemas to bring"
 """Why a run of a flow without registries has nothing to do."""
 
+_OK = 200
 _UNPROCESSABLE = 422
 _NO_IMPORT_NEXT = (
     "Ids are kept only where a subject can be put into the mode IMPORT: the registry has to allow it (Confluent's: mode.mutability=true), "
@@ -143,7 +144,7 @@ def target_registry(flow: "Flow") -> Registry:
 
 def _register(target: Registry, versions: Sequence[SchemaVersion]) -> tuple[list[SchemaVersion], list[ErrorReport]]:
     """Registers versions in this order. After the first failure of a subject no more of it is tried, nor of one that refers to it: the next
-    run goes on there."""
+    run goes on there. A registry that gives ids of its own gets nothing more at all."""
     registered: list[SchemaVersion] = []
     errors: list[ErrorReport] = []
     failed: set[SubjectName] = set()
@@ -163,6 +164,8 @@ def _register(target: Registry, versions: Sequence[SchemaVersion]) -> tuple[list
         except MirrorError as error:
             failed.add(name)
             errors.append(error.report())
+            if isinstance(error, SchemaIdChanged):
+                break
     return registered, errors
 
 
@@ -176,6 +179,9 @@ def _import_mode(target: Registry, name: SubjectName) -> Iterator[None]:
         if refused.status != _UNPROCESSABLE:
             raise
         raise RegistryRefused("target", f"put {name} into the mode IMPORT", refused.status, refused.said, _NO_IMPORT_NEXT) from refused
+    now = target.settings([name])[name].mode
+    if now != IMPORT:
+        raise RegistryRefused("target", f"put {name} into the mode IMPORT", _OK, f"the mode is {now} all the same", _NO_IMPORT_NEXT)
     try:
         yield
     finally:

@@ -150,13 +150,32 @@ def test_a_registry_that_does_not_allow_ids_to_be_kept_is_named_with_what_to_do(
     assert target.subjects == {}
 
 
-def test_a_registry_that_gives_other_ids_is_red(registries, flow):
+def test_a_registry_without_modes_can_be_a_source(registries, flow):
     (_, source), (_, target) = registries
-    source.register("a", '"int"')
-    source.register("b", '"long"')
+    filled(source)
+    source.has_no_modes = True
+    assert step(flow()).errors == ()
+    assert target.subjects == source.subjects
+
+
+def test_a_registry_without_modes_cannot_be_a_target_and_nothing_is_written_to_it(registries, flow):
+    (_, source), (_, target) = registries
+    filled(source)
+    target.has_no_modes = True
+    errors = step(flow()).errors
+    assert {error.code for error in errors} == {"RegistryRefused"}
+    assert "refused to put money into the mode IMPORT: 200 the mode is READWRITE all the same" in " ".join(map(str, errors))
+    assert target.subjects == {}
+
+
+def test_a_registry_that_gives_other_ids_is_red_and_gets_nothing_more(registries, flow):
+    (_, source), (_, target) = registries
+    for name in "abcd":
+        source.register(name, f'{{"type": "fixed", "name": "{name}", "size": 1}}')
     source.deleted.add(("a", 1))
     target.ignores_ids = True
     [error] = step(flow()).errors
+    assert set(target.subjects) == {"b"}
     assert (error.code, error.message) == (
         "SchemaIdChanged",
         "The target's registry gave b version 1 (id 2) the id 1, so records that name its id cannot be read there.",
