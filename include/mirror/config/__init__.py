@@ -8,6 +8,6 @@ makes librdkafka's settings of Java's.
 
 from mirror.config.catalogue.per_topic import StartPosition
 from mirror.config.flow import Configuration, Flow, InvalidFlow
-from mirror.config.load import load, reread, together
+from mirror.config.load import load, load_again, together
 
-__all__ = ["Configuration", "Flow", "InvalidFlow", "StartPosition", "load", "reread", "together"]
+__all__ = ["Configuration", "Flow", "InvalidFlow", "StartPosition", "load", "load_again", "together"]

@@ -102,7 +102,7 @@ def paths_of(listed: str) -> list[Path]:
     return [Path(part.strip()) for part in listed.split(",") if part.strip()]
 
 
-def reread(flow: Flow) -> Configuration:
+def load_again(flow: Flow) -> Configuration:
     """The configuration that a flow is of, as its files are now. Raises as `load`."""
     return load([Path(file) for file in flow.files])
 

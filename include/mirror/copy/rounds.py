@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mirror.config import Flow, reread
+from mirror.config import Flow, load_again
 from mirror.copy.engine_text import count_text
 from mirror.copy.model import LaneResult, RoundBudget
 from mirror.copy.run_result import RunResult
@@ -45,7 +45,7 @@ def run_times(flow: Flow, begun: float) -> RunTimes:
 
 def plan_anew(flow: Flow) -> tuple[Flow, PlanContext]:
     """The flow as it is configured now, and its plan. Raises what both raise."""
-    flow = reread(flow).flow(flow.name)
+    flow = load_again(flow).flow(flow.name)
     return flow, plan_context(flow)
 
 

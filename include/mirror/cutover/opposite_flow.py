@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mirror.config import reread
+from mirror.config import load_again
 from mirror.config.policies import topic_selection
 from mirror.cutover.findings import Finding, stop
 from mirror.errors import UsageError
@@ -37,7 +37,7 @@ def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
     """The flow of the opposite direction; None if none is enabled. Raises ConfigurationError if there is one, and it is wrong."""
     name = f"{flow.target}->{flow.source}"
     try:
-        opposite = reread(flow).flow(name)
+        opposite = load_again(flow).flow(name)
     except UsageError:
         return None
     here, there = topic_selection(flow), topic_selection(opposite)
