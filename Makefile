@@ -7,7 +7,7 @@ export PYTHONPATH := include:.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint rules types docs format test test-unit faults compat cutover-trial bench demo stop pools lock wheel promtool
+.PHONY: help install lint rules types docs format test test-unit faults compat kerberos cutover-trial bench demo stop pools lock wheel promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -32,6 +32,9 @@ test-unit: install ## the tests that need no services
 faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to tests/faults/RESULTS.md
 	@$(PYTEST) tests/faults -m "faults or not faults" --durations=5; tested=$$?; \
 	$(PY) -m tests.faults.runner $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) && exit $$tested
+
+kerberos: install ## logins by a real KDC (Debian: krb5-kdc, krb5-admin-server, krb5-user), with clients that were built for it in PYTHONPATH
+	PYTHONPATH=$(if $(CLIENTS),$(CLIENTS):)$(PYTHONPATH) $(PYTEST) tests/integration/test_kerberos.py -m kerberos
 
 cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=…, FAILOVERS=… or ASSET_KILLS=…, SEED=…); appends to tests/trial/RESULTS.md
 	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(ASSET_KILLS),--asset-kills $(ASSET_KILLS)) $(if $(SEED),--seed $(SEED))

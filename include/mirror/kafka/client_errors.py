@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.client_log import client_log, keep_secret
+from mirror.kafka.kerberos import with_ticket
 from mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
 from mirror.kafka.tokens import with_tokens
 from mirror.offsets.partition import TopicPartition
@@ -120,7 +121,8 @@ def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more:
     """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself. Raises
     TokenUnavailable."""
     keep_secret(settings)
-    return with_tokens({"error_cb": complaints, "logger": client_log, **settings, **more}, complaints, complaints.cluster)
+    own = with_ticket({"error_cb": complaints, "logger": client_log, **settings, **more}, complaints.cluster)
+    return with_tokens(own, complaints, complaints.cluster)
 
 
 def retry_until(call: Callable[[float], Result], seconds: float, complaints: ClientErrors) -> Result:

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Any
 
+from mirror.kafka.kerberos import GSSAPI, python_kerberos
 from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.tokens import PythonTokens
 
@@ -58,6 +59,8 @@ def _load_identity(context: ssl.SSLContext, pem: str) -> None:
 
 def _sasl(settings: Mapping[str, Any]) -> dict[str, Any]:
     mechanism = str(settings["sasl.mechanism"])
+    if mechanism == GSSAPI:
+        return python_kerberos(settings)
     if mechanism == "OAUTHBEARER":
         return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": PythonTokens(settings)}
     user = str(settings["sasl.username"])

@@ -14,6 +14,7 @@ from mirror.config.clients.client_settings import MappedSettings
 from mirror.config.clients.jaas import jaas_text
 from mirror.config.setting import Setting
 from mirror.errors import Problem
+from mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE
 
 CONNECTION = "connection"
 """The key behind the cluster's alias."""
@@ -30,6 +31,7 @@ _AS_THEY_ARE = {
     "security.protocol": "security.protocol",
     "sasl.mechanism": "sasl.mechanism",
     "sasl.mechanisms": "sasl.mechanism",
+    SERVICE: SERVICE,
     "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.oauthbearer.scope": "sasl.oauthbearer.scope",
@@ -48,6 +50,8 @@ _FILES = {
 }
 """librdkafka's name of a file in PEM -> Java's of what stands in it."""
 _LOGIN = ("sasl.username", "sasl.password")
+_KERBEROS = (PRINCIPAL, KEYTAB)
+_KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 _METHOD = "sasl.oauthbearer.method"
 _OURS = frozenset(
     ("group.id", "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "acks", "enable.idempotence", "isolation.level")
@@ -82,8 +86,11 @@ def connection_settings(extra: Mapping[str, Any], connection: Setting) -> Connec
             tuning[name] = (_number(value), setting)
         elif complaint := _complaint(name, setting.text):
             problems.append(Problem(setting.origin, complaint))
-    if (mechanism := java.get("sasl.mechanism")) and mechanism.text.strip().upper() in _MODULES and any(name in extra for name in _LOGIN):
-        java["sasl.jaas.config"] = _jaas(extra, mechanism.text.strip().upper(), connection)
+    mechanism = java["sasl.mechanism"].text.strip().upper() if "sasl.mechanism" in java else ""
+    if mechanism in _MODULES and any(name in extra for name in _LOGIN):
+        java["sasl.jaas.config"] = _jaas(extra, mechanism, connection)
+    elif mechanism == "GSSAPI":
+        java["sasl.jaas.config"] = _kerberos_jaas(extra, connection)
     for part in ("truststore", "keystore"):
         if any(name.startswith(f"ssl.{part}.") for name in java):
             java[f"ssl.{part}.type"] = Setting("PEM", connection.origin, hidden=True)
@@ -142,9 +149,16 @@ def _jaas(extra: Mapping[str, Any], mechanism: str, connection: Setting) -> Sett
     return Setting(jaas_text(_MODULES[mechanism], options), f"{connection.origin} (extra.sasl.username, extra.sasl.password)", hidden=True)
 
 
+def _kerberos_jaas(extra: Mapping[str, Any], connection: Setting) -> Setting:
+    """By the keytab if there is one, else by the ticket of the process."""
+    by_keytab = {"useKeyTab": "true", "keyTab": _text(extra.get(KEYTAB)), "principal": _text(extra.get(PRINCIPAL, ""))}
+    options = by_keytab if extra.get(KEYTAB) else {"useTicketCache": "true"}
+    return Setting(jaas_text(_KERBEROS_MODULE, options), f"{connection.origin} (extra.{PRINCIPAL}, extra.{KEYTAB})", hidden=True)
+
+
 def _complaint(name: str, text: str) -> str:
-    if name in _LOGIN or name in _OURS or (name == _METHOD and text.strip().lower() == "oidc"):
+    if name in (*_LOGIN, *_KERBEROS) or name in _OURS or (name == _METHOD and text.strip().lower() == "oidc"):
         return ""
     if name == _METHOD:
         return "has to be oidc, with sasl.oauthbearer.token.endpoint.url; other tokens need their settings in the file"
-    return f"is not handed on by the mirror; it knows {', '.join((*_AS_THEY_ARE, *_FILES, *_LOGIN))} and what tunes a client"
+    return f"is not handed on by the mirror; it knows {', '.join((*_AS_THEY_ARE, *_FILES, *_LOGIN, *_KERBEROS))} and what tunes a client"

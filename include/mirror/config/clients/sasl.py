@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mirror.config.clients.client_settings import MappedSettings
 from mirror.config.clients.jaas import LoginModule, parse_jaas
+from mirror.config.clients.kerberos import kerberos_settings, why_impossible
 from mirror.config.clients.oauth import msk_iam_settings, oauth_settings
 from mirror.config.clients.security_catalogue import CLIENT_HANDLERS, NO_JAVA
 from mirror.config.setting import Setting
@@ -14,26 +15,26 @@ _MODULES = {
     "SCRAM-SHA-512": "ScramLoginModule",
     "OAUTHBEARER": "OAuthBearerLoginModule",
     "AWS_MSK_IAM": "IAMLoginModule",
+    "GSSAPI": "Krb5LoginModule",
 }
 _TOKENS = ("OAUTHBEARER", "AWS_MSK_IAM")
 _KNOWN = f"{', '.join(_MODULES)} are possible"
-_NO_KERBEROS = (
-    "GSSAPI (Kerberos) is not possible: confluent-kafka's packages bring a librdkafka without it. Log in to the same brokers by a client "
-    "certificate (security.protocol=SSL), SCRAM-SHA-512 or OAUTHBEARER, on a listener of its own if need be"
-)
+_DEFAULT = "GSSAPI"
+"""Java's."""
 
 
 def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str) -> None:
     """Map `sasl.*` of a client whose protocol is SASL_PLAINTEXT or SASL_SSL."""
     setting = settings.get("sasl.mechanism")
-    if setting is None:
-        mapped.refuse(f"{alias}.sasl.mechanism", f"is missing, and Java's default, {_NO_KERBEROS}")
+    if setting is not None and setting.unresolved:
         return
-    if setting.unresolved:
+    mechanism = setting.text.strip().upper() if setting is not None else _DEFAULT
+    impossible = why_impossible() if mechanism == "GSSAPI" else ""
+    if setting is None and impossible:
+        mapped.refuse(f"{alias}.sasl.mechanism", f"is missing, and Java's default, {impossible}")
         return
-    mechanism = setting.text.strip().upper()
-    if mechanism not in _MODULES:
-        mapped.refuse(setting, _NO_KERBEROS if mechanism == "GSSAPI" else f"this mechanism is not possible here; {_KNOWN}")
+    if setting is not None and (impossible or mechanism not in _MODULES):
+        mapped.refuse(setting, impossible or f"this mechanism is not possible here; {_KNOWN}")
         if "sasl.jaas.config" in settings:
             _parsed(mapped, settings["sasl.jaas.config"])
         return
@@ -44,6 +45,8 @@ def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias
         oauth_settings(mapped, settings, alias, module)
     elif mechanism == "AWS_MSK_IAM":
         msk_iam_settings(mapped, settings, module)
+    elif mechanism == "GSSAPI":
+        kerberos_settings(mapped, settings, alias, module)
     elif module is not None:
         _password(mapped, settings["sasl.jaas.config"], module)
 
@@ -65,7 +68,7 @@ def _login_module(mapped: MappedSettings, settings: Mapping[str, Setting], alias
     if setting is None:
         if mechanism not in _TOKENS:
             mapped.refuse(
-                f"{alias}.sasl.jaas.config", f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, username and password"
+                f"{alias}.sasl.jaas.config", f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, {_wanted(mechanism)}"
             )
         return None
     module = _parsed(mapped, setting)
@@ -73,6 +76,10 @@ def _login_module(mapped: MappedSettings, settings: Mapping[str, Setting], alias
         mapped.refuse(setting, f"names the {module.simple_name}, but {mechanism} needs the {_MODULES[mechanism]}")
         return None
     return module
+
+
+def _wanted(mechanism: str) -> str:
+    return "with keytab and principal, or a ticket cache" if mechanism == "GSSAPI" else "username and password"
 
 
 def _parsed(mapped: MappedSettings, setting: Setting) -> LoginModule | None:

@@ -116,6 +116,25 @@ def test_client_credentials_become_those_of_java(made, kafka_east):
     }
 
 
+def test_kerberos_is_by_the_keytab_or_by_the_ticket_of_the_process(made, kafka_east, monkeypatch, tmp_path):
+    monkeypatch.setattr("mirror.config.clients.sasl.why_impossible", lambda: "")
+    keytab = tmp_path / "mirror.keytab"
+    keytab.touch()
+    kerberos = {**PLAIN, "sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka"}
+    kafka_east({**kerberos, "sasl.kerberos.keytab": str(keytab), "sasl.kerberos.principal": "mirror@EXAMPLE.ORG"})
+    found = made().client("source", "consumer")
+    assert found["sasl.mechanism"] == "GSSAPI"
+    assert {name: found[f"sasl.kerberos.{name}"] for name in ("service.name", "keytab", "principal")} == {
+        "service.name": "kafka",
+        "keytab": str(keytab),
+        "principal": "mirror@EXAMPLE.ORG",
+    }
+    kafka_east(kerberos)
+    found = made().client("source", "consumer")
+    assert found["mirror.kerberos.ticket.cache"] == ""
+    assert "sasl.kerberos.keytab" not in found
+
+
 @pytest.mark.parametrize("line", ["east.bootstrap.servers = x:1", "east.consumer.sasl.mechanism = PLAIN", "security.protocol = SSL"])
 def test_what_file_and_connection_both_say_is_refused_when_the_file_is_loaded(configuration, kafka_east, line):
     asked = kafka_east(PLAIN)
