@@ -72,9 +72,10 @@ class RegistryState:
         if method == "POST":
             return self._register(name, body)
         found = self._versions(name, with_deleted)
-        if not found or (len(path) > 2 and int(path[2]) not in found):
+        number = None if len(path) < 3 or not found else found[-1] if path[2] == "latest" else int(path[2])
+        if not found or (number is not None and number not in found):
             return _error(404, 40401, f"Subject '{name}' or its version not found.")
-        return 200, self.subjects[name][int(path[2])] if len(path) > 2 else found
+        return 200, found if number is None else self.subjects[name][number]
 
     def _mode(self, method: str, name: str, query: dict[str, list[str]], body: dict[str, Any]) -> Answer:
         if method == "GET":

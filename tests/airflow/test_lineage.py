@@ -5,17 +5,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from openlineage.client.naming.dataset import Kafka
+from openlineage.client.serde import Serde
 
-from mirror.airflow.lineage import Lineage, TopicLineage, lineage_of_audit
+from mirror.airflow.lineage import SCHEMAS, Lineage, TopicLineage, facets, lineage_of_audit
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, PartitionAudit
 from mirror.config import Flow
 from mirror.config.flow import FlowName
+from mirror.schemas.model import SchemaVersion, SubjectName
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from tests.airflow.lineage_schemas import faults
@@ -95,6 +98,23 @@ def test_an_audit_that_compared_nothing_of_a_topic_asserts_nothing_and_one_diffe
 def test_history_is_written_to_its_own_topics() -> None:
     copied = Lineage("kafka://a:1", "kafka://b:1", (TopicLineage("orders", "east.orders", 1, 1), TopicLineage("x", "east.x", 1, 1)), True)
     assert [each.remote for each in copied.into({"orders": "east.orders.history"}).topics] == ["east.orders.history", "east.x"]
+
+
+def test_both_topics_have_the_ids_that_their_registries_know() -> None:
+    there = SchemaVersion(SubjectName(".", "orders-value"), 2, 7, '"long"')
+    here = replace(there, name=SubjectName(".copy", "orders-value"))
+    copied = TopicLineage("orders", "east.orders", 1, 1, schemas=(there,), remote_schemas=(here,))
+    told = facets(Lineage("kafka://a:1", "kafka://b:1", (copied, TopicLineage("clicks", "east.clicks", 1, 1)), writes=True))
+    event = {name: [Serde.to_dict(each) for each in getattr(told, name)] for name in ("inputs", "outputs")}
+    assert [each["facets"].get(SCHEMAS, {}).get("subjects") for each in (*event["inputs"], *event["outputs"])] == [
+        [{"subject": "orders-value", "version": 2, "id": 7}],
+        None,
+        [{"subject": ":.copy:orders-value", "version": 2, "id": 7}],
+        None,
+    ]
+    facet = event["inputs"][0]["facets"][SCHEMAS]
+    assert facet.keys() == {"_producer", "_schemaURL", "subjects"}
+    assert facet["_schemaURL"].endswith("OpenLineage.json#/$defs/DatasetFacet"), "which allows further fields"
 
 
 def test_a_copy_tells_topics_and_counts_and_an_audit_tells_whether_they_are_equal(

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.config.flow import Side
     from mirror.copy.model import LaneResult
+    from mirror.schemas.model import SchemaVersion
 
 _PROVIDER = "airflow.providers.openlineage"
+SCHEMAS = "mirror_schemaRegistry"
+"""The name of our own facet: `subjects`, each with `subject`, `version` and `id`."""
 EQUAL_TO_SOURCE = "equal_to_source"
 """The name of the assertion that an audit makes of a remote topic."""
 
@@ -34,6 +37,9 @@ class TopicLineage:
     target_records: int
     bytes: int | None = None
     is_equal: bool | None = None
+    schemas: tuple[SchemaVersion, ...] = ()
+    """The newest schemas of the topic in the source's registry, and the same in the target's."""
+    remote_schemas: tuple[SchemaVersion, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,15 +81,27 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
     if not is_wanted():
         return None
     from mirror.config.policies import topic_selection
+    from mirror.schemas.topic_schemas import newest_schemas, on_target
 
     records: dict[str, int] = {}
     sizes: dict[str, int] = {}
     for mark in (mark for result in results for mark in result.watermarks if mark.records):
         records[mark.topic] = records.get(mark.topic, 0) + mark.records
         sizes[mark.topic] = sizes.get(mark.topic, 0) + mark.bytes
-    selection = topic_selection(flow)
-    topics = (TopicLineage(topic, selection.remote(topic), count, count, sizes[topic]) for topic, count in sorted(records.items()))
-    return Lineage(namespace(flow, "source"), namespace(flow, "target"), tuple(topics), writes=True)
+    selection, schemas = topic_selection(flow), newest_schemas(flow, records)
+    topics = tuple(
+        TopicLineage(
+            topic,
+            selection.remote(topic),
+            count,
+            count,
+            sizes[topic],
+            schemas=schemas.get(topic, ()),
+            remote_schemas=on_target(flow, schemas.get(topic, ())),
+        )
+        for topic, count in sorted(records.items())
+    )
+    return Lineage(namespace(flow, "source"), namespace(flow, "target"), topics, writes=True)
 
 
 def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
@@ -124,10 +142,11 @@ def facets(lineage: Lineage) -> Any:
     inputs, outputs = [], []
     for topic in lineage.topics:
         read: dict[str, Any] = {"inputStatistics": statistics(rowCount=topic.source_records, size=topic.bytes)}
-        inputs.append(InputDataset(lineage.source, topic.topic, inputFacets=read))
+        inputs.append(InputDataset(lineage.source, topic.topic, inputFacets=read, facets=_schemas(topic.schemas)))
         if lineage.writes:
             written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=topic.target_records, size=topic.bytes)
-            outputs.append(OutputDataset(lineage.target, topic.remote, outputFacets={"outputStatistics": written}))
+            facets_there = _schemas(topic.remote_schemas)
+            outputs.append(OutputDataset(lineage.target, topic.remote, outputFacets={"outputStatistics": written}, facets=facets_there))
             continue
         compared: dict[str, Any] = {"inputStatistics": statistics(rowCount=topic.target_records)}
         if topic.is_equal is not None:
@@ -135,3 +154,11 @@ def facets(lineage: Lineage) -> Any:
             compared["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(assertions=[assertion])
         inputs.append(InputDataset(lineage.target, topic.remote, inputFacets=compared))
     return OperatorLineage(inputs=inputs, outputs=outputs)
+
+
+def _schemas(versions: Iterable[SchemaVersion]) -> dict[str, Any]:
+    """The facet of a dataset whose schemas a registry knows; none of another one."""
+    from openlineage.client.facet_v2 import DatasetFacet
+
+    subjects = [{"subject": str(version.name), "version": version.version, "id": version.id} for version in versions]
+    return {SCHEMAS: DatasetFacet().with_additional_properties(subjects=subjects)} if subjects else {}

@@ -85,6 +85,10 @@ class Registry:
         """What counts for each of the subjects, also for those that do not exist yet."""
         return self._of_each(names, self._settings)
 
+    def newest(self, names: Iterable[SubjectName]) -> dict[SubjectName, SchemaVersion | None]:
+        """The newest version of each of the subjects; None of one that it does not have."""
+        return self._of_each(names, lambda name: self._version(name, "latest"))
+
     def _of_each(self, names: Iterable[SubjectName], ask: Callable[[SubjectName], Answer]) -> dict[SubjectName, Answer]:
         wanted = sorted(set(names))
         return dict(zip(wanted, self._threads.map(ask, wanted), strict=True))
@@ -97,8 +101,8 @@ class Registry:
         query = {"deleted": str(deleted).lower()}
         return list(self._ask("GET", f"/subjects/{_path(name)}/versions", f"list the versions of {name}", query=query) or ())
 
-    def _version(self, name: SubjectName, version: int) -> SchemaVersion | None:
-        """A version; None if it was deleted a moment ago."""
+    def _version(self, name: SubjectName, version: int | str) -> SchemaVersion | None:
+        """A version; None if it is not there, or was deleted a moment ago."""
         document = self._ask("GET", f"/subjects/{_path(name)}/versions/{version}", f"show {name} version {version}")
         if document is None:
             return None
