@@ -1,4 +1,5 @@
-"""An endpoint that gives unsigned tokens to a client that knows its secret (OAuth 2.0 client credentials), for brokers that take them."""
+"""An endpoint that gives unsigned tokens, for brokers that take them, to a client that knows its secret (OAuth 2.0 client credentials) or
+shows an assertion that its key has signed (private key JWT, JWT bearer)."""
 
 import json
 import threading
@@ -6,24 +7,31 @@ import time
 from base64 import b64decode, urlsafe_b64encode
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+import jwt
 
 from services.ports import LOOPBACK
 
+AUDIENCE = "tokens-of-the-tests"
 _SECONDS = 600
 
 
 class TokenEndpoint:
     """`url`, while it runs; `client` and `secret` are who may ask, `seconds` how long a token is valid. `given` counts tokens by who asked:
-    the client's library."""
+    the client's library. `public_key` checks what the client's RSA key has signed."""
 
-    def __init__(self, client: str, secret: str, seconds: int = _SECONDS) -> None:
+    def __init__(self, client: str, secret: str, seconds: int = _SECONDS, public_key: Any = None) -> None:
         login = f"{client}:{secret}"
         given = self.given = Counter[str]()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                known = b64decode(self.headers.get("Authorization", "").removeprefix("Basic ")).decode() == login
+                form = parse_qs(self.rfile.read(int(self.headers.get("Content-Length", 0))).decode())
+                [assertion] = form.get("client_assertion", form.get("assertion", [""]))
+                basic = b64decode(self.headers.get("Authorization", "").removeprefix("Basic ")).decode()
+                known = _signed_for(assertion, public_key) == client if assertion else basic == login
                 given[self.headers.get("User-Agent", "")] += known
                 body = json.dumps(
                     {"access_token": unsigned_token(client, seconds), "token_type": "bearer", "expires_in": seconds} if known else {}
@@ -47,6 +55,14 @@ class TokenEndpoint:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def _signed_for(assertion: str, public_key: Any) -> str | None:
+    """Whom an assertion for this endpoint names; None if the key has not signed it."""
+    try:
+        return str(jwt.decode(assertion, public_key, ["RS256"], audience=AUDIENCE)["sub"])
+    except jwt.InvalidTokenError:
+        return None
 
 
 def unsigned_token(subject: str, seconds: float) -> str:

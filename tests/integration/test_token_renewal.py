@@ -5,12 +5,14 @@ import threading
 import time
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mirror.__main__ import main
 from mirror.logins import LoginToken, TokenProvider
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
-from services.tokens import TokenEndpoint, unsigned_token
+from services.tokens import AUDIENCE, TokenEndpoint, unsigned_token
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import eventually
 
@@ -19,6 +21,7 @@ TOKEN_SECONDS = 6
 RUN_SECONDS = 2 * TOKEN_SECONDS
 RECORDS, VALUE_BYTES = 600, 1000
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+BEARER = "org.apache.kafka.common.security.oauthbearer.JwtBearerJwtRetriever"
 BY_TOKEN = {
     "sasl.enabled.mechanisms": "OAUTHBEARER",
     "oauthbearer.sasl.jaas.config": f"{MODULE};",
@@ -40,9 +43,14 @@ def clusters(services_directory):
         cluster.discard()
 
 
+@pytest.fixture(scope="module")
+def private_key():
+    return rsa.generate_private_key(65537, 2048)
+
+
 @pytest.fixture
-def endpoint():
-    started = TokenEndpoint("mirror", SECRET, TOKEN_SECONDS)
+def endpoint(private_key):
+    started = TokenEndpoint("mirror", SECRET, TOKEN_SECONDS, private_key.public_key())
     yield started
     started.stop()
 
@@ -62,6 +70,32 @@ def by_secret(endpoint):
     """A login by client credentials, and how many tokens were given."""
     jaas = f'{MODULE} clientId="mirror" clientSecret="{SECRET}";'
     return {"sasl.jaas.config": jaas, "sasl.oauthbearer.token.endpoint.url": endpoint.url}, endpoint.given.total
+
+
+@pytest.fixture
+def signing(endpoint, private_key, tmp_path):
+    """The settings of a client that signs its assertions with its own key."""
+    file = tmp_path / "key.pem"
+    unencrypted = serialization.NoEncryption()
+    file.write_bytes(private_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted))
+    assertion = {"private.key.file": file, "algorithm": "RS256", "claim.iss": "mirror", "claim.sub": "mirror", "claim.aud": AUDIENCE}
+    return {
+        "sasl.jaas.config": f"{MODULE};",
+        "sasl.oauthbearer.token.endpoint.url": endpoint.url,
+        **{f"sasl.oauthbearer.assertion.{name}": str(value) for name, value in assertion.items()},
+    }
+
+
+@pytest.fixture
+def by_assertion(signing, endpoint):
+    """A login by client credentials with an assertion in the place of the secret (KIP-1258)."""
+    return signing | {"sasl.oauthbearer.client.credentials.client.id": "mirror"}, endpoint.given.total
+
+
+@pytest.fixture
+def by_jwt_bearer(signing, endpoint):
+    """A login by the assertion alone (KIP-1139)."""
+    return signing | {"sasl.oauthbearer.jwt.retriever.class": BEARER}, endpoint.given.total
 
 
 @pytest.fixture
@@ -128,7 +162,10 @@ def long_run(make_pair, clusters, oracle, capfd):
     return run
 
 
-WAYS = [("by_secret", "records"), ("by_secret", "batches"), ("by_file", "records"), ("by_class", "batches")]
+WAYS = [
+    *[("by_secret", "records"), ("by_secret", "batches"), ("by_file", "records"), ("by_class", "batches")],
+    *[("by_assertion", "batches"), ("by_jwt_bearer", "batches")],
+]
 
 
 @pytest.mark.parametrize(("way", "engine"), WAYS)
