@@ -36,8 +36,8 @@ faults: install ## every fault test, then a long series of random faults (SEED=�
 kerberos: install ## logins by a real KDC (Debian: krb5-kdc, krb5-admin-server, krb5-user), with clients that were built for it in PYTHONPATH
 	PYTHONPATH=$(if $(CLIENTS),$(CLIENTS):)$(PYTHONPATH) $(PYTEST) tests/integration/test_kerberos.py -m kerberos
 
-cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=…, FAILOVERS=… or ASSET_KILLS=…, SEED=…); appends to tests/trial/RESULTS.md
-	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(ASSET_KILLS),--asset-kills $(ASSET_KILLS)) $(if $(SEED),--seed $(SEED))
+cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=…, FAILOVERS=…, ASSET_KILLS=… or REGISTRY_KILLS=…, SEED=…); appends to tests/trial/RESULTS.md
+	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(ASSET_KILLS),--asset-kills $(ASSET_KILLS)) $(if $(REGISTRY_KILLS),--registry-kills $(REGISTRY_KILLS)) $(if $(SEED),--seed $(SEED))
 
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600

@@ -46,6 +46,8 @@ class RegistryState:
     calls: list[str] = field(default_factory=list)
     on_write: Callable[[], None] = lambda: None
     """Called when something was written, before the answer is sent."""
+    before_write: Callable[[], None] = lambda: None
+    """Called when something is about to be written."""
 
     def register(self, subject: str, schema: str, **more: Any) -> int:
         """As a producer does: the next version, with the next id of the context; gives the id."""
@@ -148,6 +150,8 @@ def schema_registry(**state: Any) -> Iterator[tuple[str, RegistryState]]:
             path = [unquote(part) for part in split.path.strip("/").split("/")]
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length) or b"{}") if length else {}
+            if self.command != "GET":
+                held.before_write()
             with lock:
                 held.calls.append(f"{self.command} {unquote(split.path)}")
                 is_known = _knows(held, self.headers.get("Authorization", ""))

@@ -1,7 +1,8 @@
 """The trial as a command: `python -m tests.trial --waves 210 --seed 1`. A line for each wave, the table at the end and in RESULTS.md.
 
 `--airflow-waves 140` plays waves under Airflow's scheduler, `--minutes 60` those that have begun by then; `--failovers 100` plays failovers
-in the place of waves, `--asset-kills 50` kills what tells Airflow's assets that days are complete.
+in the place of waves, `--asset-kills 50` kills what tells Airflow's assets that days are complete, and `--registry-kills 100` what
+brings schemas to another registry.
 """
 
 import argparse
@@ -18,14 +19,15 @@ from typing import Protocol
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.trial import asset_kills, failover_results, failovers
+from tests.trial import asset_kills, failover_results, failovers, registry_kills
 from tests.trial.airflow_waves import AIRFLOW_KINDS, SLOW_PRODUCERS, airflow_cutovers
 from tests.trial.applications import ProducerApplication, libraries
 from tests.trial.asset_kills import RoundOutcome
 from tests.trial.cutovers import KINDS, STEPS, Cutover, CutoverOutcome, Fault
 from tests.trial.failovers import FailoverOutcome
 from tests.trial.fault_deck import FaultDeck
-from tests.trial.results import append, append_asset_kills, hits, summary, table
+from tests.trial.registry_kills import RegistryRound
+from tests.trial.results import append, append_asset_kills, append_registry_kills, hits, summary, table
 from tests.trial.site import POLICIES, PRODUCERS, TrialSite
 
 _SITES = 5
@@ -162,6 +164,18 @@ def tell_days(kills: int, seed: int) -> int:
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
 
 
+def bring_schemas(kills: int, seed: int) -> int:
+    """Kills what brings schemas to another registry; 1 if the target does not have all of them in the end, or ever had a wrong one."""
+    began, outcomes = time.monotonic(), list[RegistryRound]()
+    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
+        for outcome in registry_kills.play(Path(name), kills, seed):
+            outcomes.append(outcome)
+            print(outcome, flush=True)
+    append_registry_kills(outcomes, seed, time.monotonic() - began)
+    last = outcomes[-1]
+    return 1 if last.missing or last.modes or any(outcome.wrong for outcome in outcomes) else 0
+
+
 def main(arguments: list[str]) -> int:
     """Plays half of the waves with each policy; 1 if anything was lost, read twice, out of order or not moved."""
     parser = argparse.ArgumentParser(prog="python -m tests.trial")
@@ -169,6 +183,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--airflow-waves", type=int, default=0, help="as the DAG of the flow, under Airflow's scheduler")
     parser.add_argument("--failovers", type=int, default=0, help="so many failovers in the place of planned waves")
     parser.add_argument("--asset-kills", type=int, default=0, help="so many kills of what tells Airflow's assets, in the place of waves")
+    parser.add_argument("--registry-kills", type=int, default=0, help="so many kills of what brings schemas, in the place of waves")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no wave begins later")
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
@@ -176,6 +191,8 @@ def main(arguments: list[str]) -> int:
         return lose_sources(options.failovers, options.seed)
     if options.asset_kills:
         return tell_days(options.asset_kills, options.seed)
+    if options.registry_kills:
+        return bring_schemas(options.registry_kills, options.seed)
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.trial.asset_kills import RoundOutcome
 from tests.trial.cutovers import CutoverOutcome, Fault
 from tests.trial.journal import Verdict
+from tests.trial.registry_kills import RegistryRound
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 _COLUMNS = ("fault", "waves", "hit", "runs", "not moved", "write pause s, median", "longest")
@@ -65,6 +66,20 @@ def append_asset_kills(outcomes: Sequence[RoundOutcome], seed: int, seconds: flo
     ]
     with file.open("a", encoding="utf-8") as results:
         results.write("\n".join(["", title, "", *("| " + " | ".join(row) + " |" for row in rows), "", *lines, ""]))
+
+
+def append_registry_kills(outcomes: Sequence[RegistryRound], seed: int, seconds: float, file: Path = RESULTS) -> None:
+    """Adds what came of the rounds of registry_kills."""
+    killed, last = sum(outcome.is_hit for outcome in outcomes), outcomes[-1]
+    title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {killed} kills of what brings schemas, in {seconds / 60:.0f} minutes"
+    left = sum(outcome.modes > 0 for outcome in outcomes)
+    line = (
+        f"- {last.versions} versions were brought by {len(outcomes)} processes. {killed} were killed at a write; {left} of these left a "
+        f"subject in the mode IMPORT.\n- In the end {last.missing} are missing, and {last.modes} subjects are in that mode; "
+        f"{sum(outcome.wrong for outcome in outcomes)} had ever another id or text."
+    )
+    with file.open("a", encoding="utf-8") as results:
+        results.write("\n".join(["", title, "", line, ""]))
 
 
 def _faults(outcome: CutoverOutcome) -> list[Fault]:
