@@ -132,3 +132,42 @@ def test_pools_of_a_team_are_printed(reader: Callable[..., Reader]) -> None:
     [printed] = own.follow("teams.md", "pools")
     [pools] = [each["result"] for each in printed["flows"]]
     assert {pool.get("team_name") for pool in pools.values()} == {"paris", None}
+
+
+def written(page: str, pair: ClusterPair, names: dict[str, str], clusters: dict[str, str], tmp_path: Path) -> Path:
+    """The page's first configuration as a file, with names and addresses of the test's own."""
+    [text, *_] = re.findall(r"^```properties\n(.*?)^```$", (GUIDES / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^(\w+)(\.bootstrap\.servers) = .*$", lambda line: f"{line[1]}{line[2]} = {clusters[line[1]]}", text, flags=re.MULTILINE)
+    named = {**names, **{topic: pair.topic(topic) for topic in (*TOPICS, "clicks")}}
+    text = re.sub(r"(?<![\w.-])\w+(?=[\s,.>-]|$)", lambda word: named.get(word[0], word[0]), text, flags=re.MULTILINE)
+    file = tmp_path / "mm2.properties"
+    file.write_text(text.replace("replication.factor = 3", "replication.factor = 1") + "offset-syncs.topic.replication.factor = 1\n")
+    return file
+
+
+def test_both_ways_each_record_arrives_once_and_none_goes_round(pair: ClusterPair, oracle: Oracle, tmp_path: Path) -> None:
+    names = {"east": pair.source, "west": pair.target}
+    addresses = {"east": pair.source_bootstrap, "west": pair.target_bootstrap}
+    file, topic = written("active-active.md", pair, names, addresses, tmp_path), pair.topic("orders")
+    for bootstrap, value in ((pair.source_bootstrap, b"of east"), (pair.target_bootstrap, b"of west")):
+        oracle.create_topic(bootstrap, topic)
+        oracle.produce_records(bootstrap, topic, [Record(value=value)])
+    for _ in range(2):
+        for command in (["refresh-topics"], ["copy", "--without-spark"]):
+            assert main([*command, "--config", str(file)]) == 0
+    oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, f"{pair.source}.{topic}"))
+    oracle.assert_mirrored(Side(pair.target_bootstrap, topic), Side(pair.source_bootstrap, f"{pair.target}.{topic}"))
+
+
+def test_topics_of_several_clusters_stand_in_one_under_the_names_of_their_clusters(
+    pair: ClusterPair, oracle: Oracle, tmp_path: Path
+) -> None:
+    names = {city: f"{city}{pair.mark}" for city in ("paris", "tokyo", "central")}
+    addresses = dict.fromkeys(("paris", "tokyo"), pair.source_bootstrap) | {"central": pair.target_bootstrap}
+    file, topic = written("aggregate.md", pair, names, addresses, tmp_path), pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one")])
+    for command in (["refresh-topics"], ["copy", "--without-spark"]):
+        assert main([*command, "--config", str(file)]) == 0
+    for city in ("paris", "tokyo"):
+        oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, f"{names[city]}.{topic}"))
