@@ -17,6 +17,7 @@ LONGEST = (
     "tests/package/test_first_record.py",
     "tests/ui/test_demo.py",
     "tests/ui/test_status_page.py",
+    "tests/airflow/test_teams.py",
     "tests/airflow/test_spark_standalone.py",
     "tests/faults/test_broker_failures.py",
     "tests/faults/test_killed_copies.py",
