@@ -39,11 +39,12 @@ class KerberosLogin:
         return f"{self.principal} (keytab {self.keytab})" if self.keytab else f"the ticket cache {self.cache or 'of this process'}"
 
 
-class NoTicket(Exception):
-    """There is no Kerberos ticket; the words say why."""
+class NoTicket(errors.SaslAuthenticationFailedError, LookupError):  # type: ignore[misc]
+    """There is no Kerberos ticket; the words say why. To callers of kafka-python it is a login that failed, to others a lack."""
 
 
-_held: list[KerberosLogin] = []
+_logins: list[KerberosLogin] = []
+"""Whose ticket this process has: at most one."""
 
 
 def with_ticket(settings: dict[str, Any], cluster: str) -> dict[str, Any]:
@@ -53,32 +54,33 @@ def with_ticket(settings: dict[str, Any], cluster: str) -> dict[str, Any]:
     try:
         _hold(KerberosLogin.of(settings))
     except NoTicket as failure:
-        raise TokenUnavailable(cluster, str(failure)) from failure
+        raise TokenUnavailable(cluster, str(failure.args[0])) from failure
     # 0: it calls no kinit.
     return {name: value for name, value in settings.items() if name not in _OURS} | {"sasl.kerberos.min.time.before.relogin": 0}
 
 
 def python_kerberos(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """kafka-python's settings of the same login, from librdkafka's. Raises SaslAuthenticationFailedError, as its mechanisms do."""
-    try:
-        _hold(KerberosLogin.of(settings))
-    except NoTicket as failure:
-        raise errors.SaslAuthenticationFailedError(str(failure)) from failure
+    """kafka-python's settings of the same login, from librdkafka's. Raises NoTicket."""
+    _hold(KerberosLogin.of(settings))
     return {"sasl_mechanism": GSSAPI, "sasl_kerberos_service_name": str(settings[SERVICE])}
 
 
 def _hold(login: KerberosLogin) -> None:
     with _lock:
-        if _held and _held[0] != login:
-            told = f"this process has the Kerberos ticket of {_held[0]}, and cannot have that of {login} too"
-            raise NoTicket(f"{told}: give both clusters one login")
-        if not _held:
+        if _logins and _logins[0] != login:
+            raise NoTicket(
+                f"this process has the Kerberos ticket of {_logins[0]}, and cannot have that of {login} too: give both clusters one login"
+            )
+        if not _logins:
             _get_ticket(login)
-            _held.append(login)
+            _logins.append(login)
 
 
 def _get_ticket(login: KerberosLogin) -> None:
-    gssapi: Any = importlib.import_module("gssapi")
+    try:
+        gssapi: Any = importlib.import_module("gssapi")
+    except ImportError as failure:
+        raise NoTicket(f"no Kerberos ticket of {login}, for the Python package gssapi cannot be loaded: {failure}") from failure
     if login.keytab:
         os.environ |= {"KRB5_CLIENT_KTNAME": f"FILE:{login.keytab}", "KRB5CCNAME": _IN_MEMORY}
     elif login.cache:

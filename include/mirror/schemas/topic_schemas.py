@@ -32,8 +32,8 @@ def newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[Sc
     except MirrorError as error:
         log.warning("%s: the lineage names no schemas: %s", flow.name, error)
         return {}
-    found = {topic: tuple(version for name in names if (version := newest[name]) is not None) for topic, names in subjects.items()}
-    return {topic: versions for topic, versions in found.items() if versions}
+    by_topic = {topic: tuple(version for name in names if (version := newest[name]) is not None) for topic, names in subjects.items()}
+    return {topic: versions for topic, versions in by_topic.items() if versions}
 
 
 def on_target(flow: "Flow", versions: Iterable[SchemaVersion]) -> tuple[SchemaVersion, ...]:

@@ -54,7 +54,7 @@ def realm(monkeypatch: pytest.MonkeyPatch) -> Realm:
     Words.GSSError = GSSError  # type: ignore[attr-defined]
     gssapi.__dict__.update(Credentials=Credentials, NameType=Words, exceptions=Words, Name=lambda name, kind: (name, kind))
     monkeypatch.setitem(sys.modules, "gssapi", gssapi)
-    monkeypatch.setattr(kerberos, "_held", [])
+    monkeypatch.setattr(kerberos, "_logins", [])
     for name in ("KRB5_CLIENT_KTNAME", "KRB5CCNAME"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
@@ -93,6 +93,14 @@ def test_without_a_ticket_the_error_says_whose_and_why(realm: Realm) -> None:
     realm.failure, realm.lifetime = "", 0
     with pytest.raises(TokenUnavailable, match="has ended"):
         with_ticket(dict(BY_CACHE), "east")
+
+
+def test_without_the_library_there_is_no_ticket_and_the_error_says_so(realm: Realm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    with pytest.raises(TokenUnavailable, match="the Python package gssapi cannot be loaded"):
+        with_ticket(dict(BY_KEYTAB), "east")
+    with pytest.raises(LookupError, match="gssapi"):
+        python_settings({**BY_KEYTAB, "bootstrap.servers": "a:1", "security.protocol": "sasl_plaintext"})
 
 
 def test_two_logins_in_one_process_are_refused(realm: Realm) -> None:

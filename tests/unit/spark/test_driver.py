@@ -75,5 +75,6 @@ def test_a_driver_waits_no_longer_when_its_submitter_is_gone() -> None:
 
 def test_a_driver_waits_no_longer_when_spark_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     wait = wait_while_alive(os.getpid())
-    monkeypatch.setattr(os, "getppid", lambda: 1)
+    spark = os.getppid()
+    monkeypatch.setattr(os, "getppid", lambda: spark + 1)
     assert not wait(60)
