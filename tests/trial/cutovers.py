@@ -17,6 +17,8 @@ NO_FAULT = "none"
 LOST_TRACK = "Kafka lost track of the group"
 """Of the error of a broker that fails in asking for a group, since it came back from a crash (Kafka 4.3)."""
 _TRIES = 6
+_PATIENCE_SECONDS = 120
+"""People try again for at least so long: a member whose broker was killed as it left counts until its session ends."""
 LIVE_SECONDS = 1.5
 STEP_SECONDS = 0.6
 """How long a step is believed to take that was not seen yet: a fault is to come before its end."""
@@ -113,7 +115,9 @@ class Cutover:
 
     def _until(self, step: str | None) -> list[str]:
         """Runs up to a step, again and again as people would; the sentences of what did not come right."""
-        for _ in range(_TRIES):
+        began, tries = time.monotonic(), 0
+        while tries < _TRIES or time.monotonic() - began < _PATIENCE_SECONDS:
+            tries += 1
             self._runs += 1
             mover = self._site.mover(f"wave-{self._number}", until=step)
             mover.watch(lambda line, mover=mover: self._hear(line, mover))  # type: ignore[misc]
@@ -123,7 +127,9 @@ class Cutover:
                 return []
             self._follow_advice(mover.lines)
             time.sleep(0.5)
-        return [f"the wave did not come to {step or 'its end'} in {_TRIES} runs; the last one said: {' | '.join(mover.lines[-4:])}"]
+        stops = [line.strip() for line in mover.lines if line.strip().startswith("stop: ")]
+        said = " | ".join(stops or mover.lines[-4:])
+        return [f"the wave did not come to {step or 'its end'} in {tries} runs; the last one said: {said}"]
 
     def _follow_advice(self, lines: Sequence[str]) -> None:
         """Restarts a broker that lost track of a group, as a person would whom the run told so."""

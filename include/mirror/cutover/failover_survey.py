@@ -9,6 +9,7 @@ from mirror.config.validate import check_readable
 from mirror.cutover.failover_denials import survey_denials
 from mirror.cutover.failover_positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
 from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
+from mirror.cutover.groups import STOP_MEMBERS
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from mirror.cutover.wave import Wave, WaveTopics, matches, select_topics
 from mirror.errors import MirrorError, named_with
@@ -138,7 +139,7 @@ class _TargetSurvey:
                 said = (
                     f"{name}: it has {len(group.members)} members ({some(group.members)}) on {target}, so nothing can be committed there."
                 )
-                yield stop("group-active-on-target", said, "Stop them until the wave is open.", group=name)
+                yield stop("group-active-on-target", said, STOP_MEMBERS, group=name)
         outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in topics.names}
         for name in sorted(names):
             others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})

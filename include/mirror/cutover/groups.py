@@ -9,6 +9,12 @@ from mirror.kafka.model import GroupMember
 from mirror.offsets.partition import TopicPartition
 from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
 
+STOP_MEMBERS = (
+    "Stop them until the wave is open. A member that was killed, or whose broker was when it left, counts until its session ends (45 s by "
+    "default)."
+)
+"""What to do about members of a group on the target."""
+
 
 @dataclass(frozen=True)
 class WavePosition:
@@ -140,7 +146,7 @@ def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
         yield warning("group-active", said, "Stop them behind the write fence, before its positions are moved.", group=group.name)
     if group.target_members:
         said = f"{group.name}: it has {_people(group.target_members)} on {target}, so no position can be committed there."
-        yield stop("group-active-on-target", said, "Stop them until the wave is open.", group=group.name)
+        yield stop("group-active-on-target", said, STOP_MEMBERS, group=group.name)
 
 
 def _topics(group: WaveGroup) -> Iterator[Finding]:

@@ -69,6 +69,7 @@ class Site:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     monkeypatch.setattr(cutovers, "LIVE_SECONDS", 0)
+    monkeypatch.setattr(cutovers, "_PATIENCE_SECONDS", 0)
 
 
 def test_a_kill_while_its_step_runs_is_a_hit_and_the_wave_is_run_again():
