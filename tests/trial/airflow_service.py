@@ -28,10 +28,7 @@ _SETTINGS = {
 }
 
 
-_END_IDLE_TRANSACTIONS = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE state = 'idle in transaction' AND state_change < now() - interval '1 second'
-"""
+_END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_port = ANY(%s)"
 
 
 class TrialAirflow:
@@ -64,9 +61,10 @@ class TrialAirflow:
         """Ends the database sessions of a scheduler that was killed alone: its workers hold them open, and with them the locks of its
         transaction, so that the next scheduler would pass over the run for ever. What a person does by ending the workers, whose tasks are
         to go on here."""
-        if self._abandoned:
+        ports = [port for group in self._abandoned for port in _ports_of(group)]
+        if ports:
             with closing(psycopg2.connect(self._database)) as connection, connection, connection.cursor() as cursor:
-                cursor.execute(_END_IDLE_TRANSACTIONS)
+                cursor.execute(_END_SESSIONS, (ports,))
 
     def start_scheduler(self) -> None:
         """Starts another one, and waits until Airflow calls it healthy."""
@@ -78,6 +76,14 @@ class TrialAirflow:
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
         self._abandoned.clear()
+
+
+def _ports_of(group: int) -> Iterator[int]:
+    """Our ends of the connections to the database that the processes of a group hold: a scheduler's, which its workers have from it."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == group:
+                yield from (each.laddr.port for each in process.net_connections("tcp") if each.raddr)
 
 
 def process_of(task: Mapping[str, Any]) -> psutil.Process | None:
