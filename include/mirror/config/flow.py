@@ -37,6 +37,11 @@ CLIENTS: tuple[tuple[Side, Role], ...] = (
 _FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail", "mirror.backfill.on.wild.timestamp": "fail"}
 
 
+def airflow_id(text: str) -> str:
+    """A text in the characters that Airflow takes for an id; any other becomes '_'."""
+    return _NOT_FOR_AIRFLOW.sub("_", text)
+
+
 @dataclass(frozen=True)
 class FlowName:
     """One direction between two clusters. Base of `Flow` and `InvalidFlow`, which thereby have the same DAG ids."""
@@ -52,7 +57,7 @@ class FlowName:
     @property
     def airflow_name(self) -> str:
         """'east-to-west': the name in the characters that Airflow takes; any other became '_'."""
-        return _NOT_FOR_AIRFLOW.sub("_", f"{self.source}-to-{self.target}")
+        return airflow_id(f"{self.source}-to-{self.target}")
 
     def dag_id(self, what: str) -> str:
         """The id of one of the flow's DAGs, such as 'east-to-west.copy'."""

@@ -6,9 +6,10 @@ import ssl
 from collections.abc import Mapping
 from typing import Any
 
-from mirror.kafka.kerberos import GSSAPI, python_kerberos
+from mirror.kafka.kerberos import python_kerberos
 from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.tokens import PythonTokens
+from mirror.logins.kerberos import GSSAPI
 
 keep_response_classes()
 

@@ -14,9 +14,8 @@ from typing import Any
 import kafka.errors as errors
 
 from mirror.errors import TokenUnavailable
-from mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
+from mirror.logins.kerberos import GSSAPI, KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
-GSSAPI = "GSSAPI"
 _IN_MEMORY = "MEMORY:mirror"
 _OURS = (KEYTAB, PRINCIPAL, TICKET_CACHE)
 _lock = threading.Lock()

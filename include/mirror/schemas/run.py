@@ -180,7 +180,7 @@ def _import_mode(target: Registry, name: SubjectName) -> Iterator[None]:
             raise
         raise RegistryRefused("target", f"put {name} into the mode IMPORT", refused.status, refused.said, _NO_IMPORT_NEXT) from refused
     now = target.settings([name])[name].mode
-    if now != IMPORT:
+    if now != IMPORT:  # nothing to take back, and a registry without modes refuses to
         raise RegistryRefused("target", f"put {name} into the mode IMPORT", _OK, f"the mode is {now} all the same", _NO_IMPORT_NEXT)
     try:
         yield

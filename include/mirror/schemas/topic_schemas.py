@@ -37,6 +37,6 @@ def newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[Sc
 
 
 def on_target(flow: "Flow", versions: Iterable[SchemaVersion]) -> tuple[SchemaVersion, ...]:
-    """The same schemas as the target's registry has them: of the same ids, in the contexts that the flow gives them there."""
+    """The same schemas as the target's registry is to have them: of the same ids, in the contexts that the flow gives them there."""
     contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
     return tuple(map(contexts.move, versions))

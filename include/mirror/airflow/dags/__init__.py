@@ -3,7 +3,6 @@
 One file for each kind of DAG; `factory` makes the DAGs of the flows from it.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -14,12 +13,12 @@ from mirror.airflow.compat import require_airflow
 from mirror.airflow.dags.factory import FlowDag
 from mirror.airflow.flow_files import set_files
 from mirror.config import Configuration, Flow, InvalidFlow, load
+from mirror.config.flow import airflow_id
 from mirror.config.load import paths_of
 from mirror.config.unknown_keys import nearest
 from mirror.errors import ConfigurationError, Problem, UsageError
 
 ALARM = "configuration"
-_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 200
 """Of 250 characters that Airflow allows for an id."""
 OF_EACH_FLOW = (
@@ -68,7 +67,7 @@ def mirror_dags(*, config: str = "", flows: str | Iterable[str] = (), kinds: str
 def alarm_of(files: Sequence[Path]) -> str:
     """The id of the DAG that says what is wrong with a configuration: a DAG file that names its files has one of its own."""
     named = "_".join(str(file).strip("/") for file in files)
-    return f"mirror.{ALARM}" + (f".{_NOT_IN_IDS.sub('_', named)[-_LONGEST_NAME:]}" if named else "")
+    return f"mirror.{ALARM}" + (f".{airflow_id(named)[-_LONGEST_NAME:]}" if named else "")
 
 
 def _kind(name: str) -> FlowDag:

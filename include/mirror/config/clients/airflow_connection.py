@@ -14,7 +14,7 @@ from mirror.config.clients.client_settings import MappedSettings
 from mirror.config.clients.jaas import jaas_text
 from mirror.config.setting import Setting
 from mirror.errors import Problem
-from mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE
+from mirror.logins.kerberos import GSSAPI, KEYTAB, PRINCIPAL, SERVICE
 
 CONNECTION = "connection"
 """The key behind the cluster's alias."""
@@ -89,7 +89,7 @@ def connection_settings(extra: Mapping[str, Any], connection: Setting) -> Connec
     mechanism = java["sasl.mechanism"].text.strip().upper() if "sasl.mechanism" in java else ""
     if mechanism in _MODULES and any(name in extra for name in _LOGIN):
         java["sasl.jaas.config"] = _jaas(extra, mechanism, connection)
-    elif mechanism == "GSSAPI":
+    elif mechanism == GSSAPI:
         java["sasl.jaas.config"] = _kerberos_jaas(extra, connection)
     for part in ("truststore", "keystore"):
         if any(name.startswith(f"ssl.{part}.") for name in java):

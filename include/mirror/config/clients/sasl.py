@@ -8,6 +8,7 @@ from mirror.config.clients.kerberos import kerberos_settings, why_impossible
 from mirror.config.clients.oauth import msk_iam_settings, oauth_settings
 from mirror.config.clients.security_catalogue import CLIENT_HANDLERS, NO_JAVA
 from mirror.config.setting import Setting
+from mirror.logins.kerberos import GSSAPI
 
 _MODULES = {
     "PLAIN": "PlainLoginModule",
@@ -15,12 +16,10 @@ _MODULES = {
     "SCRAM-SHA-512": "ScramLoginModule",
     "OAUTHBEARER": "OAuthBearerLoginModule",
     "AWS_MSK_IAM": "IAMLoginModule",
-    "GSSAPI": "Krb5LoginModule",
+    GSSAPI: "Krb5LoginModule",
 }
 _TOKENS = ("OAUTHBEARER", "AWS_MSK_IAM")
 _KNOWN = f"{', '.join(_MODULES)} are possible"
-_DEFAULT = "GSSAPI"
-"""Java's."""
 
 
 def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str) -> None:
@@ -28,8 +27,8 @@ def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias
     setting = settings.get("sasl.mechanism")
     if setting is not None and setting.unresolved:
         return
-    mechanism = setting.text.strip().upper() if setting is not None else _DEFAULT
-    impossible = why_impossible() if mechanism == "GSSAPI" else ""
+    mechanism = setting.text.strip().upper() if setting is not None else GSSAPI
+    impossible = why_impossible() if mechanism == GSSAPI else ""
     if setting is None and impossible:
         mapped.refuse(f"{alias}.sasl.mechanism", f"is missing, and Java's default, {impossible}")
         return
@@ -45,7 +44,7 @@ def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias
         oauth_settings(mapped, settings, alias, module)
     elif mechanism == "AWS_MSK_IAM":
         msk_iam_settings(mapped, settings, module)
-    elif mechanism == "GSSAPI":
+    elif mechanism == GSSAPI:
         kerberos_settings(mapped, settings, alias, module)
     elif module is not None:
         _password(mapped, settings["sasl.jaas.config"], module)
@@ -79,7 +78,7 @@ def _login_module(mapped: MappedSettings, settings: Mapping[str, Setting], alias
 
 
 def _wanted(mechanism: str) -> str:
-    return "with keytab and principal, or a ticket cache" if mechanism == "GSSAPI" else "username and password"
+    return "with keytab and principal, or a ticket cache" if mechanism == GSSAPI else "username and password"
 
 
 def _parsed(mapped: MappedSettings, setting: Setting) -> LoginModule | None:
