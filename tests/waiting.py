@@ -13,11 +13,12 @@ ADMIN_TIMEOUT_MS = "30000"
 _FIRST, _LONGEST = 0.01, 0.4  # seconds between two looks: soon for what comes at once, rarely for what costs others time
 
 
-def eventually(found: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
-    """What `found` gives as soon as it is something; `what` is said when it does not come within `seconds`."""
+def eventually(found: Callable[[], Any], what: str = "it", seconds: float = PATIENCE, longest: float = _LONGEST) -> Any:
+    """What `found` gives as soon as it is something; `what` is said when it does not come within `seconds`. `longest`: seconds between
+    two looks at most."""
     deadline, pause = time.monotonic() + seconds, _FIRST
     while not (answer := found()):
         assert time.monotonic() < deadline, f"{what} did not come within {seconds:g} s"
         time.sleep(pause)
-        pause = min(1.3 * pause, _LONGEST)
+        pause = min(1.3 * pause, longest)
     return answer

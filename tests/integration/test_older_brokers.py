@@ -15,7 +15,8 @@ from tests.session import running
 from tests.waiting import eventually
 
 BATCHES = {"source->target.mirror.engine": "batches", "source->target.mirror.lanes": "1"}
-SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "40000"}
+SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "20000"}
+DELAY_MS = 20
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +103,10 @@ def killed_in_a_transaction(mirroring, remote, committed, copy, cluster):
         cluster.network.heal()
         return False
 
-    cluster.network.delay(20)
+    cluster.network.delay(DELAY_MS)
     try:
-        eventually(is_in_a_transaction, "a transaction is open")
+        # Between two looks the copy gets about one answer, so it cannot be done with a transaction unseen.
+        eventually(is_in_a_transaction, "a transaction is open", longest=2 * DELAY_MS / 1000)
         assert copy.kill()
     finally:
         cluster.network.delay(0)
