@@ -6,8 +6,10 @@ brings schemas to another registry.
 """
 
 import argparse
+import itertools
 import math
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -30,8 +32,10 @@ from tests.trial.registry_kills import RegistryRound
 from tests.trial.results import append, append_asset_kills, append_registry_kills, hits, summary, table
 from tests.trial.site import POLICIES, PRODUCERS, TrialSite
 
-_SITES = 5
-"""On so many sites the waves of one form and policy go on, each after a wave that could not be moved."""
+_WAVES_A_SITE = 30
+"""So many waves are played on the same clusters: each audits its topics whole, and they grow."""
+_NOT_MOVED = 5
+"""After so many waves that could not be moved, those of one form and policy end."""
 
 
 class Wave(Protocol):
@@ -113,18 +117,23 @@ class Trial:
     is_good: bool = True
 
     def play(self, form: Form, policy: str, waves: int, seconds: float) -> None:
-        """Plays so many waves, and more until each kill point had its share; on new clusters after a wave that could not be moved.
+        """Plays so many waves, and more until each kill point had its share; now and then on new clusters, and after a wave that could not
+        be moved.
 
         None begins once the time is up.
         """
         deck, ends = FaultDeck(form.kinds, waves, self.dice, form.steps), time.monotonic() + seconds
-        faults = iter(deck)
-        for number in range(_SITES):
+        faults, not_moved = iter(deck), 0
+        for number in itertools.count():
+            first = next(faults, None)
+            if first is None or not_moved == _NOT_MOVED or time.monotonic() > ends:
+                return
             is_moved = True
             directory = self.directory / f"{form.name}-{policy}-{number}".replace(" ", "-")
             with trial_site(directory, policy, form.producers) as site:
                 with form.cutovers(site) as cutovers:
-                    for outcome in play(cutovers, faults, self.dice):
+                    planned = itertools.chain([first], itertools.islice(faults, _WAVES_A_SITE - 1))
+                    for outcome in play(cutovers, planned, self.dice):
                         deck.count(outcome)
                         self.outcomes.append(outcome)
                         print(outcome, flush=True)
@@ -133,8 +142,7 @@ class Trial:
                             break
                 self.lines += finish(site)
                 self.is_good = self.is_good and is_moved and all(verdict.is_good for verdict in site.verdicts())
-            if is_moved or time.monotonic() > ends:
-                return
+            not_moved += not is_moved
 
 
 def lose_sources(rounds: int, seed: int) -> int:
@@ -194,17 +202,20 @@ def main(arguments: list[str]) -> int:
     if options.registry_kills:
         return bring_schemas(options.registry_kills, options.seed)
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
-        trial = Trial(Path(name), random.Random(options.seed))
-        planned = [(form, policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
-        try:
-            for form, policy, count in planned:
-                trial.play(form, policy, count, 60 * options.minutes / len(planned))
-        finally:  # what was played counts, whatever ends the trial
-            if trial.outcomes:
-                append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
-                print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
+    began, directory = time.monotonic(), Path(tempfile.mkdtemp(prefix="mirror-trial-"))
+    trial = Trial(directory, random.Random(options.seed))
+    planned = [(form, policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
+    try:
+        for form, policy, count in planned:
+            trial.play(form, policy, count, 60 * options.minutes / len(planned))
+    finally:  # what was played counts, whatever ends the trial
+        if trial.outcomes:
+            append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
+            print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
+        if trial.is_good:
+            shutil.rmtree(directory)
+        else:
+            print(f"Logs of brokers and journals of applications are in {directory}.")
     return 0 if trial.is_good else 1
 
 
