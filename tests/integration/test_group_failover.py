@@ -317,6 +317,9 @@ def test_readers_of_remote_topics_are_sent_to_the_topic_itself(make_pair, make_m
         assert (written.topic, written.upstream) == (origin, offset)
         left = unread(oracle, there.target_bootstrap, origin, written.downstream)
         assert left == unread(oracle, there.source_bootstrap, mirrored, offset)
+    [behind_marker] = [each.end for each in oracle.count(there.target_bootstrap, origin)]
+    set_offsets(there.target_bootstrap, name, {(origin, 0): behind_marker})
+    assert synced(forward, name) == ("up to date", 0, ""), "what it has read on one side it has read on the other"
 
 
 def test_nothing_but_the_record_of_mirrormaker_2_is_in_key_and_value(mirroring, pair, topic, groups):

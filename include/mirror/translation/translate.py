@@ -130,10 +130,10 @@ def translate_back(
     exact = offset_map.translate(upstream)
     if exact is not None and exact.target == offset:
         # What a restart makes once more may move the answer while it is made: then nothing is noted, and nothing is counted.
-        return TranslatedOffset(EXACT, upstream, upstream, 0, place=EXACT_PLACE if record.older is None else "")
+        return _exact_back(upstream, record, place=EXACT_PLACE if record.older is None else "")
     following = bisect_right(offset_map.runs, offset, key=lambda run: run.target)
     if record.older is None and _is_between_records(offset, following, record):
-        return TranslatedOffset(EXACT, upstream, upstream, 0)
+        return _exact_back(upstream, record)
     in_hole = record.older is None and following < len(offset_map.runs)
     return TranslatedOffset(EARLY, upstream, hole=_hole(*offset_map.runs[following - 1 : following + 1]) if in_hole else None)
 
@@ -147,6 +147,16 @@ def _is_between_records(position: int, following: int, record: LedgerRecord) -> 
     if following < len(runs):
         return not runs[following].thinned
     return not record.offset_map.thinned_behind and record.offset_map.target_end == record.target_next
+
+
+def _exact_back(unread: int, record: LedgerRecord, place: str = "") -> TranslatedOffset:
+    """The exact answer of a reader of the mirror that has read all in front of a source offset. Behind the last record that was mirrored it
+    is the watermark: there a reader of the topic itself stands, behind the markers, where the next record may come."""
+    position, offset_map = unread, record.offset_map
+    if unread >= offset_map.source_end and not offset_map.thinned_behind and record.older is None:
+        passed_over = (skip.start for skip in record.skipped if skip.end > unread)
+        position = max(unread, min((record.watermark, *passed_over)))
+    return TranslatedOffset(EXACT, position, position, 0, place=place)
 
 
 def _back_in_front(offset: int, record: LedgerRecord) -> TranslatedOffset:

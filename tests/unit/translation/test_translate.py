@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirror.formats.ledger import Decided
+from mirror.formats.skips import Skipped
 from mirror.offsets.map import OffsetMap, Run, runs_of
 from mirror.translation.translate import (
     EARLY,
@@ -145,6 +146,18 @@ def test_a_reader_of_a_mirror_goes_on_upstream_where_it_was_and_never_later(gaps
         found = translate_back(offset, record, remote, SOURCE)
         assert (found.kind, found.reread) == (EXACT, 0), "it has read nothing that was mirrored"
         assert found.target == record.live_start <= sources[0]
+
+
+def test_a_reader_of_a_mirror_that_has_read_everything_goes_on_upstream_where_the_copy_does_and_behind_no_record_that_it_has_not_read():
+    remote = SourceState(TARGET, 91)
+    record = ledger_record(watermark=96, offset_map=OffsetMap((Run(0, 0, 90),)), target_next=90, covered=((0, 96),))
+    for offset in (90, 91):
+        assert translate_back(offset, record, remote, SOURCE) == TranslatedOffset(EXACT, 96, 96, 0), "90 … 95 are markers"
+    assert translate_back(89, record, remote, SOURCE).target == 89
+    refused = replace(record, skipped=(Skipped(94, 95, "refused"),))
+    assert translate_back(91, refused, remote, SOURCE).target == 94, "the record there is none of those that it has read"
+    unknown = replace(record, offset_map=record.offset_map.with_mark(True))
+    assert translate_back(90, unknown, remote, SOURCE).target == 90, "which records stand behind it nobody knows"
 
 
 def test_a_reader_of_a_mirror_that_is_empty_yet_begins_upstream_where_the_mirror_does():
