@@ -17,7 +17,8 @@ from mirror.kafka.broker_connection import BrokerConnection
 
 IDLE_SECONDS = 30.0
 """After so long a connection is closed: brokers do it after ten minutes, and what lies in between may forget it sooner."""
-_MOST = 64
+MOST = 64
+"""So many wait at most: of more the one that has waited longest is closed."""
 
 Login = tuple[tuple[str, str], ...]
 """By whom, and how, a connection was opened."""
@@ -33,8 +34,9 @@ def login_of(settings: Mapping[str, Any]) -> Login:
 class IdleConnections:
     """The idle connections of a process. Safe for several threads."""
 
-    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, idle_seconds: float = IDLE_SECONDS, most: int = MOST) -> None:
         self._idle_seconds = idle_seconds
+        self._most = most
         self._lock = threading.Lock()
         self._idle: list[tuple[float, tuple[str, int], Login, BrokerConnection]] = []
         self._timer: threading.Timer | None = None
@@ -54,11 +56,14 @@ class IdleConnections:
             connection.close()
 
     def put(self, address: tuple[str, int], login: Login, connection: BrokerConnection) -> None:
-        """Takes a connection that is not needed any more; closes it if anything is under way on it, or there are enough."""
+        """Takes a connection that is not needed any more; closes it if anything is under way on it."""
         with self._lock:
-            if not connection.is_idle or len(self._idle) >= _MOST:
+            if not connection.is_idle:
                 connection.close()
                 return
+            if len(self._idle) >= self._most:
+                *_, longest = self._idle.pop(0)
+                longest.close()
             self._idle.append((time.monotonic(), address, login, connection))
             self._watch()
 

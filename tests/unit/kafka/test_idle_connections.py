@@ -97,6 +97,16 @@ def test_a_connection_that_nobody_takes_is_closed_after_a_while(broker):
     assert connection.fileno() == -1
 
 
+def test_where_there_are_enough_the_one_that_waits_longest_is_closed(broker):
+    """A worker that has asked many brokers goes on with those that it asked last."""
+    idle = IdleConnections(most=2)
+    first, second, third = (BrokerPool("west", broker.settings, 2.0).some() for _ in range(3))
+    for connection in (first, second, third):
+        idle.put(connection.address, (), connection)
+    assert first.fileno() == -1
+    assert [idle.take(third.address, (), 2.0) for _ in range(3)] == [third, second, None]
+
+
 def test_a_login_that_ends_soon_is_not_used_again(broker):
     connection = used(broker)
     connection.renew_at = time.monotonic() - 1
