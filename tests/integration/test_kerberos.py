@@ -19,6 +19,7 @@ from services.kerberos import REALM, KerberosRealm
 from services.oracle import Oracle, Side
 from services.ports import LOOPBACK
 from tests.integration.consumers import committed, set_offsets
+from tests.session import running
 
 pytestmark = pytest.mark.kerberos
 
@@ -48,21 +49,13 @@ def pair_of_clusters(realm: KerberosRealm, services_directory: Path) -> Iterator
         "gssapi.connections.max.reauth.ms": str(3600 * 1000),  # a broker closes what sends on an ended ticket (KIP-368)
     }
     java = ("-XX:TieredStopAtLevel=1", f"-Djava.security.krb5.conf={realm.conf}")
-    made = tuple(
-        KafkaCluster(
-            services_directory / f"kerberos-{alias}",
-            f"kerberos-{alias}",
-            properties={"sasl.kerberos.service.name": "kafka"},
-            listeners={"tickets": Listener("SASL_PLAINTEXT", listener)},
-            java=java,
-        )
-        for alias in ("east", "west")
-    )
-    for cluster in made:
-        cluster.start()
-    yield made
-    for cluster in made:
-        cluster.discard()
+    options: dict[str, Any] = {
+        "properties": {"sasl.kerberos.service.name": "kafka"},
+        "listeners": {"tickets": Listener("SASL_PLAINTEXT", listener)},
+    }
+    east, west = (KafkaCluster(services_directory / alias, alias, java=java, **options) for alias in ("kerberos-east", "kerberos-west"))
+    with running(east, west):
+        yield east, west
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
 from services.tokens import AUDIENCE, TokenEndpoint, unsigned_token
 from tests.integration.consumers import committed, set_offsets
+from tests.session import running
 from tests.waiting import eventually
 
 SECRET = "correct-horse-battery"
@@ -32,15 +33,10 @@ BY_TOKEN = {
 @pytest.fixture(scope="module")
 def clusters(services_directory):
     """Two clusters that are entered by tokens alone, but by the test."""
-    both = [
-        KafkaCluster(services_directory / f"tokens-{alias}", f"tokens-{alias}", listeners={"tokens": Listener("SASL_PLAINTEXT", BY_TOKEN)})
-        for alias in ("east", "west")
-    ]
-    for cluster in both:
-        cluster.start()
-    yield both
-    for cluster in both:
-        cluster.discard()
+    listeners = {"tokens": Listener("SASL_PLAINTEXT", BY_TOKEN)}
+    both = [KafkaCluster(services_directory / alias, alias, listeners=listeners) for alias in ("tokens-east", "tokens-west")]
+    with running(*both):
+        yield both
 
 
 @pytest.fixture(scope="module")

@@ -212,7 +212,7 @@ def main(arguments: list[str]) -> int:
         if trial.outcomes:
             append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
             print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
-        if trial.is_good:
+        if trial.is_good and sys.exc_info()[0] is None:
             shutil.rmtree(directory)
         else:
             print(f"Logs of brokers and journals of applications are in {directory}.")
