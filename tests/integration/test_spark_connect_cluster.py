@@ -132,7 +132,7 @@ def test_another_version_of_the_package_on_the_workers_gives_way_to_the_one_that
 
 
 @pytest.mark.parametrize(
-    ("module", "engine"), [("pyarrow", "records"), ("confluent_kafka", "records"), ("kafka", "batches"), ("crc32c", "batches")]
+    ("module", "engine"), [("pyarrow", "records"), ("confluent_kafka", "records"), ("kafka", "batches"), ("google_crc32c", "batches")]
 )
 def test_a_package_that_workers_lack_is_named_with_their_host(run: Callable[..., dict], workers: Workers, module: str, engine: str) -> None:
     packages = workers.have(f"without-{module}", (module,))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from crc32c import crc32c
+import google_crc32c
 
 MAGIC = 2
 CODECS = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
@@ -103,7 +103,7 @@ class RecordBatch(NamedTuple):
     @property
     def is_intact(self) -> bool:
         """Whether its bytes are those of which the checksum was made."""
-        return crc32c(self.data[_CRC_FROM:]) == self.crc
+        return _checksum(self.data[_CRC_FROM:]) == self.crc
 
     def has_records_of(self, other: "RecordBatch") -> bool:
         """Whether it holds the same records as another batch, as far as that can be told of closed batches: the same bytes behind the
@@ -144,7 +144,13 @@ class RecordBatch(NamedTuple):
         times = (self.last_offset_delta, self.base_timestamp, self.max_timestamp)
         covered = _COVERED.pack(self.attributes | _TRANSACTIONAL, *times, producer_id, epoch, sequence, self.record_count)
         records = self.data[_HEADER.size :]
-        return _UNCOVERED.pack(0, self.length, -1, MAGIC, crc32c(records, crc32c(covered))) + covered, records
+        return _UNCOVERED.pack(0, self.length, -1, MAGIC, _checksum(records, _checksum(covered))) + covered, records
+
+
+def _checksum(data: bytes | memoryview, of_bytes_before: int = 0) -> int:
+    """The CRC-32C of the bytes, continued from that of the bytes before them. The library takes bytes alone, so a view is copied."""
+    checksum: int = google_crc32c.extend(of_bytes_before, bytes(data))
+    return checksum
 
 
 def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -> Iterator[RecordBatch]:

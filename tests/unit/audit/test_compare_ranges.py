@@ -24,10 +24,10 @@ def test_without_the_package_for_checksums(monkeypatch: pytest.MonkeyPatch, capl
         name for name in sys.modules if name.startswith(("mirror.audit.", "mirror.formats.record_batch", "mirror.kafka.batch_fetch"))
     ]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "crc32c", None)
+    monkeypatch.setitem(sys.modules, "google_crc32c", None)
     with caplog.at_level("INFO"):
         assert equal_ranges(context(), [STRETCH]) == {}
-    assert "east->west: every record is read, for the package crc32c is not there" in caplog.text
+    assert "east->west: every record is read, for the package google_crc32c is not there" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -272,9 +272,9 @@ from mirror.copy.lane_engines import engines_of
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name == "crc32c":
+        if name == "google_crc32c":
             time.sleep(0.05)
-            raise ModuleNotFoundError("No module named 'crc32c'", name="crc32c")
+            raise ModuleNotFoundError("No module named 'google_crc32c'", name="google_crc32c")
 
 sys.meta_path.insert(0, Absent())
 with ThreadPoolExecutor(4) as threads:
@@ -291,5 +291,5 @@ def test_lanes_side_by_side_say_all_what_is_missing():
 
 def test_a_lane_that_lacks_the_engine_for_batches_says_so_once(lane, world, caplog):
     with caplog.at_level("INFO", "mirror.copy.lane"):
-        LaneCopy(lane.task, LaneEngines(lambda *_: MemoryEngine(world), lacking="no module 'crc32c'")).run()
+        LaneCopy(lane.task, LaneEngines(lambda *_: MemoryEngine(world), lacking="no module 'google_crc32c'")).run()
     assert sum("encodes all records anew" in line for line in caplog.messages) == 1

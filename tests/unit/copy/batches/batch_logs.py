@@ -1,7 +1,7 @@
 """What stands in the logs of the tests' brokers, and batches to be put there."""
 
+import google_crc32c
 import pytest
-from crc32c import crc32c
 from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.copy.engine import TransactionLimits
@@ -28,7 +28,7 @@ def assert_writing_is_refused(engine, work):
 
 def sealed(batch):
     """With the checksum of its bytes."""
-    batch[17:21] = crc32c(batch[21:]).to_bytes(4, "big")
+    batch[17:21] = google_crc32c.value(bytes(batch[21:])).to_bytes(4, "big")
     return batch
 
 
