@@ -1,8 +1,6 @@
 """The write fence on real brokers: with ACLs on clusters with Kafka's own authorizer, and by hand."""
 
-import json
 import threading
-from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import Producer
@@ -11,8 +9,7 @@ from mirror.cutover import fence
 from mirror.cutover.move import move_of
 from mirror.cutover.steps import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
 from mirror.cutover.wave import Wave
-from mirror.formats.control import WAVE, Decision
-from mirror.sync.flow_clusters import clusters, control_of
+from mirror.sync.flow_clusters import clusters
 from mirror.sync.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
 from tests.integration.access import acl
@@ -39,6 +36,15 @@ def produced(settings, topic, partition=0):
     return error.name() if error else ""
 
 
+def logged_in(guarded):
+    """The properties of a flow that logs in as `mirror` on both sides."""
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
+    sides = dict(zip(("source", "target"), guarded, strict=True))
+    settings = {f"{side}.{name}": value for side in sides for name, value in login.items()}
+    settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
+    return {"offset-syncs.topic.location": "target", **settings}
+
+
 @pytest.fixture
 def guarded_flow(guarded, make_pair, make_mirroring, oracle, allow):
     """`guarded_flow(policy properties)`: a flow that logs in as `mirror` on both sides, and a topic to which `writer` writes and which
@@ -47,11 +53,7 @@ def guarded_flow(guarded, make_pair, make_mirroring, oracle, allow):
     def make(extra=None, rights=("ALTER",), **names):
         source, target = guarded
         pair = make_pair(source, target)
-        sides = {"source": source, "target": target}
-        secured = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
-        settings = {f"{side}.{name}": value for side in sides for name, value in secured.items()}
-        settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
-        mirroring = make_mirroring(pair, {"offset-syncs.topic.location": "target", **settings, **(extra or {})})
+        mirroring = make_mirroring(pair, {**logged_in(guarded), **(extra or {})})
         topic = pair.topic("orders")
         oracle.create_topic(source.bootstrap, topic, 2)
         oracle.produce(source.bootstrap, topic, 20, seed=1)
@@ -305,24 +307,25 @@ def test_the_check_alone_looks_once(mirroring, topic, oracle, notes):
     assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["open-transaction"])
 
 
-def test_the_acls_of_a_fence_are_not_carried_to_the_target(guarded, guarded_flow, oracle, notes, allow):
+def test_no_flow_carries_a_fence_be_it_its_own_or_that_of_another_flow_of_the_source(
+    guarded, guarded_flow, make_pair, make_mirroring, oracle, notes, allow
+):
     mirroring, topic = guarded_flow()
-    allow(guarded[0], acl("stranger", topic, "WRITE", permission="DENY"))
+    other = make_mirroring(make_pair(*guarded), logged_in(guarded), topics=topic)
+    allow(guarded[0], acl("stranger", topic, "READ", permission="DENY"))
     allow(guarded[1], acl("mirror", CLUSTER, "ALTER", kind="CLUSTER"))
     assert mirroring.copy().state == "done"
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
-    with clusters(mirroring.flow) as (source, target):
-        document = json.dumps({"v": 1, "steps": {FENCE: {"facts": notes.of_step(FENCE)}}})
-        control_of(mirroring.flow, target).write(Decision(WAVE, "ada", datetime.now(UTC), "a test", topic="orders", document=document))
-        done = sync_topic_acls(mirroring.flow, source, target)
-    remote = mirroring.pair.remote(topic)
-    try:
-        assert (done.errors, {each.principal for each in done.created if each.permission == "DENY"}) == ((), {"User:stranger"})
-        assert denials(oracle, guarded[1], remote) == ["User:stranger"]
-    finally:
-        bindings = [each for each in oracle.acls(guarded[1].bootstrap) if each["name"] == remote]
-        oracle.delete_acls(guarded[1].bootstrap, bindings)
+    for flow, remote in ((mirroring.flow, mirroring.pair.remote(topic)), (other.flow, other.pair.remote(topic))):
+        with clusters(flow) as (source, target):
+            done = sync_topic_acls(flow, source, target)
+        try:
+            assert (done.errors, {each.principal for each in done.created if each.permission == "DENY"}) == ((), {"User:stranger"})
+            assert denials(oracle, guarded[1], remote) == ["User:stranger"]
+        finally:
+            bindings = [each for each in oracle.acls(guarded[1].bootstrap) if each["name"] == remote]
+            oracle.delete_acls(guarded[1].bootstrap, bindings)
 
 
 def test_where_a_topic_without_acls_is_open_to_all_a_fence_by_acl_would_shut_readers_out_so_nothing_is_changed(

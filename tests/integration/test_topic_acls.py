@@ -120,6 +120,30 @@ def test_readers_of_a_topic_may_read_its_mirror_and_only_the_mirror_writes_it(gu
     assert run_step("topic-configs", mirroring.flow).errors == (), "what docs/operate/permissions.md asks for is enough"
 
 
+def test_whatever_the_source_denies_the_mirror_goes_on_writing_and_who_may_not_read_there_may_not_here(guarded, mirroring, allow, oracle):
+    source, target = guarded
+    allow_the_mirror(allow, guarded, mirroring.pair)
+    topic = source_topic(mirroring, guarded, "orders", 3)
+    remote = mirroring.pair.remote(topic)
+    allow(
+        source,
+        acl("*", topic, "WRITE", "DENY"),
+        acl("stranger", topic, "DESCRIBE", "DENY"),
+        acl("writer", topic, "ALL", "DENY"),
+        *(acl(user, topic, "READ") for user in ("reader", "stranger", "writer")),
+    )
+    assert mirroring.copy().state == "done"
+    done = run_step("topic-acls", mirroring.flow)
+    assert done.errors == ()
+    eventually(lambda: reads(oracle, target, "reader", remote) == 3)
+    oracle.produce(source.bootstrap, topic, 2, seed=2)
+    judged = mirroring.copy()
+    assert (judged.state, judged.errors) == ("done", ())
+    assert reads(oracle, target, "reader", remote) == 5
+    assert {reads(oracle, target, user, remote) for user in ("stranger", "writer")} == {"TopicAuthorizationException"}
+    assert not [row for row in rows(done.result["created"]) if row[3:] in (("WRITE", "DENY"), ("ALL", "DENY"))]
+
+
 def test_only_what_is_missing_is_created_and_what_the_source_has_no_more_is_reported(guarded, mirroring, allow, oracle):
     source, target = guarded
     topic = source_topic(mirroring, guarded, "orders", 0)
@@ -147,7 +171,7 @@ def test_only_what_is_missing_is_created_and_what_the_source_has_no_more_is_repo
     assert rows(again.result["created"]) == []
     assert {made(remote, "owner", "DESCRIBE"), made(remote, "stranger", "READ")} <= set(rows(again.result["drift"]))
     assert made(remote, "reader", "READ") not in rows(again.result["drift"])
-    assert f"{remote}: ALLOW DESCRIBE for User:owner from * is not on the source; it stays as it is" in again.lines
+    assert f"{remote}: ALLOW DESCRIBE for User:owner from * does not come from the source; it stays as it is" in again.lines
     assert oracle.acls(target.bootstrap) == after, "nothing is ever deleted"
 
 

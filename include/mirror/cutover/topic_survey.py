@@ -13,7 +13,6 @@ from mirror.kafka.group_members import cluster_operations
 from mirror.kafka.model import Acl, Topic
 from mirror.policy import TopicSelection
 from mirror.sync.topic_acls import remote_acls
-from mirror.sync.write_fences import without_fences
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -60,8 +59,7 @@ def survey_acls(
             lacking = LackingRight(cluster.alias, "DESCRIBE", "the cluster", "comparing the ACLs of both sides", is_optional=True)
             return None, (lacking,)
     of_source, of_target = sides
-    own = without_fences(flow, target, of_source or ())
-    wanted = remote_acls([acl for acl in own if acl.topic in topics], selection)
+    wanted = remote_acls([acl for acl in of_source or () if acl.topic in topics], selection)
     missing = {acl: topic for acl, topic in wanted.items() if acl not in (of_target or ())}
     return AclSides(of_source, of_target, missing), ()
 

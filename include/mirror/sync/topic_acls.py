@@ -1,8 +1,7 @@
-"""Gives the remote topics of a flow the ACLs of their source topics, but for the right to write (`topic-acls`).
+"""Gives the remote topics of a flow the ACLs of their source topics, but for all that is about writing (`topic-acls`).
 
-Which ACLs the remote topics are to have. Pure: it only compares.
-
-Whoever may read a topic may read its mirror, and nobody may write there but the mirror itself (KIP-382).
+Whoever may read a topic may read its mirror, and nobody may write there but the mirror itself (KIP-382). So neither an ALLOW nor a DENY of
+writing is carried: a denial says who must not write to the source, as a write fence's does, and on the target it would stop the mirror.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,7 +19,6 @@ from mirror.policy.topic_names import unusable
 from mirror.sync.current_topics import current_selection
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
-from mirror.sync.write_fences import without_fences
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -28,6 +26,15 @@ if TYPE_CHECKING:
 
 
 _VISIBLE_WITHIN_SECONDS = 5.0
+_WITHOUT_WRITING = ("READ", "CREATE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+_CARRIED: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("ALLOW", "WRITE"): (),
+    ("ALLOW", "ALL"): ("READ",),
+    ("DENY", "WRITE"): (),
+    ("DENY", "DESCRIBE"): ("READ",),  # who may not describe a topic can neither read it nor write to it
+    ("DENY", "ALL"): _WITHOUT_WRITING,
+}
+"""Permission and operation on the source -> the operations on the target; what is not here keeps its operation."""
 Seen = Callable[[], frozenset[Acl] | None]
 """Gives the target's bindings as they are now."""
 
@@ -35,12 +42,16 @@ Seen = Callable[[], frozenset[Acl] | None]
 def remote_acls(acls: Iterable[Acl], selection: TopicSelection) -> dict[Acl, str]:
     """The bindings that the remote topics are to have, each with the source topic it comes from.
 
-    As MirrorMaker 2's: ALLOW WRITE is left out and ALLOW ALL becomes ALLOW READ; everything else keeps its words, denials included.
+    As MirrorMaker 2's (ALLOW WRITE is left out, ALLOW ALL becomes ALLOW READ) but for denials: those of reading are carried, and those that
+    would keep the mirror from writing are not.
     """
     acls = list(acls)
     left_out = unusable_names(acls, selection)
     return {
-        _of_remote(acl, selection): acl.topic for acl in acls if _carried(acl) and selection.takes(acl.topic) and acl.topic not in left_out
+        acl._replace(topic=selection.display_name(acl.topic), operation=operation): acl.topic
+        for acl in acls
+        if selection.takes(acl.topic) and acl.topic not in left_out
+        for operation in _CARRIED.get((acl.permission, acl.operation), (acl.operation,))
     }
 
 
@@ -51,7 +62,7 @@ def unusable_names(acls: Iterable[Acl], selection: TopicSelection) -> dict[str, 
 
 
 def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
-    """Bindings of remote topics that the source does not have: taken away there, or given on the target alone.
+    """Bindings of remote topics that do not come from the source: taken away there, or set on the target alone.
 
     Those by which somebody may write are not meant for the source's principals in the first place, so they are not listed. Under a policy
     that keeps names only topics that the source has are remote topics.
@@ -61,19 +72,11 @@ def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Co
         upstream = selection.upstream(remote)
         return upstream is not None and (upstream != remote or upstream in source_names)
 
-    return sorted(acl for acl in there if acl not in wanted and _carried(acl) and not _all(acl) and of_this_flow(acl.topic))
+    return sorted(acl for acl in there if acl not in wanted and not _lets_write(acl) and of_this_flow(acl.topic))
 
 
-def _carried(acl: Acl) -> bool:
-    return (acl.permission, acl.operation) != ("ALLOW", "WRITE")
-
-
-def _all(acl: Acl) -> bool:
-    return (acl.permission, acl.operation) == ("ALLOW", "ALL")
-
-
-def _of_remote(acl: Acl, selection: TopicSelection) -> Acl:
-    return acl._replace(topic=selection.display_name(acl.topic), operation="READ" if _all(acl) else acl.operation)
+def _lets_write(acl: Acl) -> bool:
+    return acl.permission == "ALLOW" and acl.operation in ("WRITE", "ALL")
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class TopicAclsResult:
     present: int = 0
     """How many of the wanted bindings were there."""
     drift: tuple[Acl, ...] = ()
-    """Bindings of remote topics that the source does not have. They are only reported: nothing is ever deleted."""
+    """Bindings of remote topics that do not come from the source. They are only reported: nothing is ever deleted."""
     skipped: str = ""
     """Why there was nothing to do at all."""
     notice: str = ""
@@ -118,7 +121,6 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     there, notice = _of_target(target, read_acls)
     if there is None:
         return TopicAclsResult(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
-    source_acls = without_fences(flow, target, source_acls)
     wanted = remote_acls(source_acls, selection)
     missing = sorted(set(wanted) - there)
     outcomes = {} if dry_run else _created(target, missing)
@@ -171,6 +173,6 @@ def _lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:
     for acl in done.created:
         yield f"{acl.topic}: {acl} {'would be ' if dry_run else ''}created"
     for acl in done.drift:
-        yield f"{acl.topic}: {acl} is not on the source; it stays as it is"
+        yield f"{acl.topic}: {acl} does not come from the source; it stays as it is"
     if not done.created:
         yield f"Nothing to create; {done.present} ACLs are as they should be."

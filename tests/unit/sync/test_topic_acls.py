@@ -1,6 +1,8 @@
 """Which ACLs remote topics are to have, by comparison alone."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mirror.kafka.model import Acl
 from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicSelection
@@ -28,14 +30,77 @@ def acl(topic, operation, permission="ALLOW", principal="User:bob", host="*"):
         ("ALLOW", "DELETE", "DELETE"),
         ("ALLOW", "CREATE", "CREATE"),
         ("ALLOW", "ALTER", "ALTER"),
-        ("DENY", "ALL", "ALL"),
-        ("DENY", "WRITE", "WRITE"),
+        ("DENY", "WRITE", None),
         ("DENY", "READ", "READ"),
+        ("DENY", "DESCRIBE", "READ"),
+        ("DENY", "ALTER_CONFIGS", "ALTER_CONFIGS"),
     ],
 )
 def test_readers_stay_readers_and_nobody_becomes_a_writer(permission, operation, carried):
     found = remote_acls([acl("orders", operation, permission)], selection())
     assert found == ({acl("east.orders", carried, permission): "orders"} if carried else {})
+
+
+def test_who_is_denied_everything_is_denied_everything_but_writing_and_what_writing_takes():
+    carried = {each.operation for each in remote_acls([acl("orders", "ALL", "DENY")], selection())}
+    assert carried == {"READ", "CREATE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}
+
+
+PRINCIPALS = ["User:mirror", "User:CN=bob, O=x", "User:a:b", "Group:ops"]
+OPERATIONS = ["READ", "WRITE", "ALL", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"]
+HOSTS = ["10.0.0.1", "10.0.0.2"]
+OF_THE_SOURCE = st.frozensets(
+    st.builds(
+        Acl,
+        st.sampled_from(["orders", "*"]),
+        st.sampled_from([*PRINCIPALS, "User:*"]),
+        st.sampled_from([*HOSTS, "*"]),
+        st.sampled_from(OPERATIONS),
+        st.sampled_from(["ALLOW", "DENY"]),
+    ),
+    max_size=12,
+)
+POLICIES = st.sampled_from([DefaultReplicationPolicy, IdentityReplicationPolicy])
+DESCRIBES = {"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"}
+
+
+def may(acls, principal, host, operation, topic):
+    """Kafka's own rule (StandardAuthorizer): a denial wins, and who may read, write, delete or alter may describe."""
+
+    def has(permission, operations):
+        return any(
+            each.permission == permission
+            and each.topic in (topic, "*")
+            and each.principal in (principal, "User:*")
+            and each.host in (host, "*")
+            and each.operation in {*operations, "ALL"}
+            for each in acls
+        )
+
+    return not has("DENY", {operation}) and has("ALLOW", DESCRIBES if operation == "DESCRIBE" else {operation})
+
+
+def may_use(acls, principal, host, operation, topic):
+    """Whether a client may read or write: it has to see the topic, too."""
+    return all(may(acls, principal, host, each, topic) for each in (operation, "DESCRIBE"))
+
+
+@given(OF_THE_SOURCE, st.sampled_from(PRINCIPALS), st.sampled_from(HOSTS), POLICIES)
+def test_no_acl_of_the_source_keeps_the_mirror_from_writing(acls, principal, host, policy):
+    chosen = selection(policy)
+    remote = chosen.remote("orders")
+    own = {Acl(remote, principal, "*", "WRITE", "ALLOW")}
+    assert may_use(own | set(remote_acls(acls, chosen)), principal, host, "WRITE", remote)
+
+
+@given(OF_THE_SOURCE, st.sampled_from(PRINCIPALS), st.sampled_from(HOSTS), POLICIES)
+def test_who_may_not_read_a_topic_may_not_read_its_mirror_and_nobody_is_let_write(acls, principal, host, policy):
+    chosen = selection(policy)
+    remote = chosen.remote("orders")
+    carried = remote_acls(acls, chosen)
+    assert not may(carried, principal, host, "WRITE", remote)
+    if may_use(carried, principal, host, "READ", remote):
+        assert may_use(acls, principal, host, "READ", "orders")
 
 
 def test_principal_and_host_are_kept():
