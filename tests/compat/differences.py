@@ -76,7 +76,7 @@ STRICTER_VALUES = (
     Stricter(
         r"(topics|groups)(\.exclude)?|config\.properties\.exclude",
         lambda value: True,
-        "a regular expression that does not compile: MirrorMaker 2 takes it, and the connector then fails to start",
+        "a regular expression that does not compile, at which MirrorMaker 2's connector fails, or that no name can match",
     ),
 )
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.config.catalogue import CATALOGUE
+from mirror.config.catalogue.values import parse_value
 from mirror.errors import ConfigurationError
 from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from tests.compat.differences import refused_here_alone
@@ -17,7 +18,7 @@ from tests.compat.strategies import filter_properties, filtered_names
 def taken(properties: Mapping[str, str], names: Sequence[str]) -> list[list[bool]]:
     """What the mirror's filters say of each name."""
     value = {
-        name: CATALOGUE[name].parse(properties[name]) if name in properties else CATALOGUE[name].default
+        name: parse_value(CATALOGUE[name].type, properties[name]) if name in properties else CATALOGUE[name].default
         for name in ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude", "use.defaults.from")
     }
     topics = DefaultTopicFilter(value["topics"], value["topics.exclude"])

@@ -1,11 +1,30 @@
 """Java regular expressions in values."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirror.policy.java_regex import JavaPattern
+
+_ADVICE = (
+    "Such names hold letters, digits, '.', '_' and '-' alone; write a list without quotes, with commas between its members, and "
+    r"\\ for one backslash"
+)
+
+
+Names = Literal["topic", "config", "group", "subject"]
+"""What the names are of that a pattern chooses from."""
+
+
+def matches_nothing(pattern: str, of: Names) -> str | None:
+    """Why no name of this kind can ever match a pattern that compiles, with what to write; None if one may."""
+    from mirror.policy.possible_names import ANY_TEXT, IN_NAMES, LONGEST, impossible, printable
+
+    why = impossible(pattern, IN_NAMES, LONGEST) if of in ("topic", "config") else impossible(pattern, ANY_TEXT)
+    if not why:
+        return None
+    return f"no {of} can ever match '{printable(pattern)}': {why}. {_ADVICE if of in ('topic', 'config') else ''}".rstrip()
 
 
 def compile_pattern(pattern: str) -> "JavaPattern":

@@ -17,6 +17,7 @@ from mirror.config.catalogue.per_topic import reset_position
 from mirror.config.clients.mapping import client_settings
 from mirror.config.file import located, place
 from mirror.config.flow import CLIENTS, Configuration, Flow, InvalidFlow, Role, Side
+from mirror.config.hints import hints
 from mirror.config.references import has_reference
 from mirror.config.setting import DEFAULT, Setting
 from mirror.config.unknown_keys import UnknownKey
@@ -82,6 +83,8 @@ def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
     for setting in {id(each): each for each in (*flow.connector.values(), *flow.worker_settings.values())}.values():
         found.add(flow.references.check(setting))
     _unknown(found, unknown)
+    for hint in hints(flow):
+        found.notice(hint)
     _cadence(found)
     return found
 

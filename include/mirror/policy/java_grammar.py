@@ -55,7 +55,7 @@ _RANGES: dict[str, Ranges] = {
     r"\p{Lower}": [_LOWER],
     r"\p{Upper}": [_UPPER],
 }
-_LINE_ENDS: Ranges = [(0x0A, 0x0A), (0x0D, 0x0D), (0x85, 0x85), (0x2028, 0x2029)]
+LINE_ENDS: Ranges = [(0x0A, 0x0A), (0x0D, 0x0D), (0x85, 0x85), (0x2028, 0x2029)]
 _OFTEN: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _CONTROLS = dict(zip("tnrfae", (0x09, 0x0A, 0x0D, 0x0C, 0x07, 0x1B), strict=True))
 _ADVICE = (
@@ -124,7 +124,7 @@ def _unquoted(match: "regex.Match[str]") -> str:
 def _ranges(text: str) -> Ranges:
     """The characters of one that stands outside of classes, or of an escape for a set."""
     if text == ".":
-        return _complement(_LINE_ENDS)
+        return _complement(LINE_ENDS)
     if text not in _RANGES and text.lower() in _RANGES:
         return _complement(_RANGES[text.lower()])
     return _RANGES.get(text) or [(_code(text), _code(text))]

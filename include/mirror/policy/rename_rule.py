@@ -14,6 +14,7 @@ from functools import cached_property
 import regex
 
 from mirror.policy.java_regex import compile_java, translated
+from mirror.policy.possible_names import IN_NAMES, LONGEST, impossible, printable
 
 _ARROW = "->"
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]|\\[.-]")
@@ -112,6 +113,8 @@ def _pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
             if inside.startswith("?"):
                 raise ValueError(f"'{text}': a group has to be a plain one, (…), not (?…)")
             compile_java(inside)
+            if why := impossible(inside, IN_NAMES, LONGEST):
+                raise ValueError(f"'{text}': no topic can ever match ({printable(inside)}): {why}")
             groups.append(inside)
             parts.append(len(groups))
         else:

@@ -43,7 +43,6 @@ def both(one, other, *excluded):
         both("orders.v1", r"orders\-v1"),
         both("orders-v1, payments", "orders.v1, clicks"),
         both("orders.v.", "orders.*1"),
-        both(".*", "orders.v1", "a->b.topics.exclude = orders\\\\.v1"),
         both("(?i)a, orders", "ORDERS"),
         both("^orders.*$", "orders-eu"),
     ],

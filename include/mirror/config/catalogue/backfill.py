@@ -46,7 +46,7 @@ BACKFILL = (
         (r"history\..*",),
         "Which topics history may go to, beside the remote topic itself.",
         GROUP,
-        regexes(),
+        regexes("topic"),
     ),
     Property(
         "mirror.backfill.order",

@@ -211,7 +211,7 @@ RUNNING = (
         (),
         "The source topics whose remote topics are assets of Airflow, with the events of mirror.assets.events.",
         _GROUP,
-        regexes(),
+        regexes("topic"),
     ),
     Property(
         "mirror.assets.events",

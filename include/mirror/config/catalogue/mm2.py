@@ -60,14 +60,14 @@ COMMON = (
 )
 
 SOURCE = (
-    Property("topics", "LIST", (".*",), "The topics to mirror.", TOPICS, regexes()),
+    Property("topics", "LIST", (".*",), "The topics to mirror.", TOPICS, regexes("topic")),
     Property(
         "topics.exclude",
         "LIST",
         (r"mm2.*\.internal", r".*\.replica", "__.*"),
         "The topics not to mirror; they win over `topics`.",
         TOPICS,
-        regexes(),
+        regexes("topic"),
     ),
     _class("topic.filter.class", MIRROR_CLASSES + "DefaultTopicFilter", "How topics are chosen.", TOPICS),
     _switch("refresh.topics.enabled", True, "Whether new topics and partitions are looked for.", TOPICS),
@@ -88,7 +88,7 @@ SOURCE = (
         ),
         "The topic configs that are not copied.",
         CONFIGS,
-        regexes(),
+        regexes("config"),
     ),
     _class("config.property.filter.class", MIRROR_CLASSES + "DefaultConfigPropertyFilter", "How topic configs are chosen.", CONFIGS),
     Property(
@@ -130,14 +130,14 @@ SOURCE = (
 )
 
 CHECKPOINT = (
-    Property("groups", "LIST", (".*",), "The consumer groups whose offsets are translated.", GROUPS, regexes()),
+    Property("groups", "LIST", (".*",), "The consumer groups whose offsets are translated.", GROUPS, regexes("group")),
     Property(
         "groups.exclude",
         "LIST",
         ("console-consumer-.*", "connect-.*", "__.*"),
         "The groups left out; they win over `groups`.",
         GROUPS,
-        regexes(),
+        regexes("group"),
     ),
     _class("group.filter.class", MIRROR_CLASSES + "DefaultGroupFilter", "How groups are chosen.", GROUPS),
     _switch("refresh.groups.enabled", True, "Whether new groups are looked for.", GROUPS),

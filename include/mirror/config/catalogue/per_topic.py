@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pendulum
 
 from mirror.config.catalogue.values import Valid
-from mirror.config.patterns import compile_pattern
+from mirror.config.patterns import compile_pattern, matches_nothing
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 _DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]{0,9})?)S)?)?")
@@ -124,6 +124,8 @@ def _words(text: str, parse_word: Callable[[str], object]) -> Valid:
                 parse_word(each.word)
                 if each.pattern is not None:
                     compile_pattern(each.pattern)
+                    if complaint := matches_nothing(each.pattern, "topic"):
+                        return complaint
         except ValueError as error:
             return str(error)
         everything = next((position for position, each in enumerate(rules) if each.pattern is None), None)

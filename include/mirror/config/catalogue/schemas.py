@@ -38,7 +38,7 @@ SCHEMAS = (
         (".*",),
         "Which subjects the target gets, by their names without a context. What their schemas refer to comes too.",
         GROUP,
-        regexes(),
+        regexes("subject"),
     ),
     Property(
         "mirror.schemas.contexts",

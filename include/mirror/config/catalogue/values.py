@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mirror.config.patterns import compile_pattern
+from mirror.config.patterns import Names, compile_pattern, matches_nothing
 from mirror.errors import ConfigurationError
 
 Type = Literal["BOOLEAN", "SHORT", "INT", "LONG", "DOUBLE", "STRING", "PASSWORD", "CLASS", "LIST", "PER-TOPIC"]
@@ -160,8 +160,11 @@ def context_rules() -> Valid:
     return Valid("rules: .context -> .context", check)
 
 
-def regexes() -> Valid:
-    """A list of Java regular expressions; MM2 compiles them joined by `|` alone, so that `(a,b)` is valid, and so does the check."""
+def regexes(of: Names) -> Valid:
+    """A list of Java regular expressions for names of this kind, each of which some name could match.
+
+    MM2 compiles them joined by `|` alone, so that `(a,b)` is valid, and so does the check.
+    """
 
     def complaint(pattern: str) -> str | None:
         try:
@@ -171,8 +174,12 @@ def regexes() -> Valid:
         return None
 
     def check(value: Any) -> str | None:
-        """What Java would say of the expressions as they are joined; of the one that is wrong, if it is wrong alone."""
-        wrong = complaint("|".join(value))
-        return wrong and next(filter(None, map(complaint, value)), wrong)
+        """What Java would say of the expressions as they are joined, of the one that is wrong if it is wrong alone; or which matches no
+        name."""
+        wrong, whole = [complaint(each) for each in value], complaint("|".join(value))
+        if whole:
+            return next(filter(None, wrong), whole)
+        alone = ["|".join(value)] if any(wrong) else value
+        return next(filter(None, (matches_nothing(each, of) for each in alone)), None)
 
     return Valid("regular expressions of Java", check)

@@ -68,8 +68,8 @@ def test_valid_values():
 
 
 def test_regexes_are_judged_joined_as_mm2_joins_them_and_the_wrong_one_is_named():
-    assert regexes().check(("orders", r"a{1}", r"\p{Alpha}+")) is None
-    assert regexes().check(("(a", "b)")) is None
-    assert "'a('" in str(regexes().check(("b", "a(")))
+    assert regexes("topic").check(("orders", r"a{1}", r"\p{Alpha}+")) is None
+    assert regexes("topic").check(("(a", "b)")) is None
+    assert "'a('" in str(regexes("topic").check(("b", "a(")))
     # The comma has split a{1,2}; each half alone is what Java refuses.
-    assert regexes().check(("a{1", "2}")) is not None
+    assert regexes("topic").check(("a{1", "2}")) is not None
