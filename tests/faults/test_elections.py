@@ -16,9 +16,13 @@ from typing import Any
 import pytest
 
 from mirror.copy.verdict import Verdict
+from mirror.cutover import open_wave
 from mirror.cutover.failback_compare import LESS
 from mirror.cutover.findings import STOP
+from mirror.cutover.move import move_of
 from mirror.cutover.source_comparison import compare_source
+from mirror.cutover.steps import STOPPED
+from mirror.cutover.wave import Wave
 from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
 from mirror.formats.control import RESTART
@@ -26,6 +30,7 @@ from tests.engine_hooks import EngineHooks
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection
 from tests.waiting import PATIENCE
+from tests.wave_notes import NotesInMemory, step_options
 
 AT_RISK, SAFE = [1, 2], [3, 1]
 KEPT, LOST = 50, 30
@@ -128,6 +133,18 @@ def test_a_truncated_source_is_named_with_the_offset_at_which_it_departs_and_not
     assert {number: flow.remote_records(number) for number in range(3)} == before
     assert flow.remote_records(3) == flow.source_records(3)
     assert len(flow.remote_records(3)) == KEPT + LOST + 5
+
+
+def test_a_wave_over_a_source_that_lost_its_tail_stops_where_the_copy_ends_at_the_same_offset(after: AfterElection) -> None:
+    flow = after.source
+    if len(flow.source_records(2)) < KEPT + LOST:
+        flow.produce(LOST, 2, seed=4)
+    with move_of(flow.mirroring.flow, Wave((flow.topic,))) as move:
+        outcome = open_wave.step(move, NotesInMemory(), step_options())
+    assert outcome.state == STOPPED
+    (finding,) = [finding for finding in outcome.findings if finding.partition == 2]
+    assert finding.code == "SourceTruncated"
+    assert "[50, 80) exist on the target only" in finding.message
 
 
 def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_what_only_it_has_is_told(after: AfterElection) -> None:

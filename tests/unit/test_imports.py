@@ -36,6 +36,7 @@ CUTOVER_ADAPTERS = {
         "preflight.py",
         "preflight_step.py",
         "run.py",
+        "source_truth.py",
     ),
     *("opposite_fence.py", "source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
 }

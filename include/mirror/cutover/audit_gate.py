@@ -29,8 +29,9 @@ from mirror.cutover.audit_findings import audit_findings, not_copied, outdated
 from mirror.cutover.findings import STOP, Finding, in_order, of_error
 from mirror.cutover.group_move_findings import rollback_of
 from mirror.cutover.move import Move
+from mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from mirror.cutover.steps import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, WaveNotes, ended
-from mirror.errors import ErrorReport, MirrorError
+from mirror.errors import MirrorError
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import ledger_of
 from mirror.translation.translate import generation
@@ -40,7 +41,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits the wave behind its fence. Raises what concerns a cluster as a whole."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
-    findings = [*map(of_error, errors), *not_copied(ends, partitions)]
+    findings = [*errors, *not_copied(ends, partitions)]
     facts = dict(notes.of_step(AUDIT_GATE))
     if findings:
         return _ended(move, findings)
@@ -52,7 +53,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 def audit_ahead(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits what is copied so far, and notes it: before the fence, so that the step behind it has little left to compare."""
     ends, errors = _ends(move, move.source_partitions())
-    outcome = _audited(move, notes, options, ends) if not errors else _ended(move, list(map(of_error, errors)))
+    outcome = _audited(move, notes, options, ends) if not errors else _ended(move, errors)
     if outcome.facts and not options.dry_run:
         notes.keep(AUDIT_GATE, outcome.facts)
     return outcome
@@ -66,7 +67,7 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
     if not errors and is_current(evidence, ends, options.full_audit):
         return ()
     before = {tp: PartitionEnds(of.start, of.end, of.end, of.target_end, of.generation) for tp, of in evidence.items()}
-    missing = [*map(of_error, errors), *not_copied(ends, partitions), *outdated(before, ends)]
+    missing = [*errors, *not_copied(ends, partitions), *outdated(before, ends)]
     return in_order(missing, move.flow.name)
 
 
@@ -83,7 +84,7 @@ def _audited(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[T
         return _ended(move, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
     now, errors = _ends(move, sorted(ends))
-    findings = [*audit_findings(result, move.topics.names, rollback_of(options.wave)), *map(of_error, errors)]
+    findings = [*audit_findings(result, move.topics.names, rollback_of(options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
     findings += outdated(ends, now) if is_fenced else ()
     if any(finding.kind == STOP for finding in findings):
@@ -112,15 +113,17 @@ def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapp
     return audit(flow, topics, compare=comparer, starts=starts)
 
 
-def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, PartitionEnds], list[ErrorReport]]:
-    """Where the partitions begin and end on both sides, and what the ledger says; absent without a leader. And what nobody answered."""
+def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, PartitionEnds], list[Finding]]:
+    """Where the partitions begin and end on both sides, and what the ledger says; absent without a leader. And what nobody
+    answered, or what cannot be believed."""
     refused: dict[str, MirrorError] = {}
-    source, target, committed = move.sides.source, move.sides.target, move.flow.reads_committed
+    target = move.sides.target
     # The ledger last: it knows no less than the ends that it is held against.
-    starts = source.offsets(partitions, "earliest", errors=refused)
-    ends = source.offsets(partitions, "latest", committed=committed, errors=refused)
+    look = look_at_source(move)
+    starts = {tp: log.start for tp, log in look.offsets.items() if log.start >= 0}
+    ends = {tp: end for tp, log in look.offsets.items() if (end := log.stable if move.flow.reads_committed else log.end) >= 0}
     view = ledger_of(move.flow, target).read()
-    records = {tp: view.records[tp] for tp in partitions if tp in view.records}
+    records = {tp: view.records[tp] for tp in {*partitions, *look.logs} if tp in view.records}
     remotes = {tp: TopicPartition(record.target_topic, tp.partition) for tp, record in records.items()}
     target_ends = target.offsets(remotes.values(), "latest", errors=refused)
     there = {
@@ -131,10 +134,11 @@ def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicP
             target_ends.get(remotes[tp]) if tp in remotes else None,
             generation(records[tp]) if tp in records else "",
         )
-        for tp in partitions
-        if tp in starts and tp in ends and (tp not in remotes or remotes[tp] in target_ends)
+        for tp in sorted(starts)
+        if tp in ends and (tp not in remotes or remotes[tp] in target_ends)
     }
-    return there, [error.report() for error in (*refused.values(), *view.unreadable.values())]
+    errors = [of_error(error.report()) for error in (*refused.values(), *view.unreadable.values())]
+    return there, [*look.stops, *errors, *copied_from_another_log(move, look.logs, records)]
 
 
 def _ended(move: Move, findings: Sequence[Finding], lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:

@@ -8,15 +8,17 @@ request in flight, and a broker that follows the controller's ACLs a moment late
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mirror.cutover.acl_fence import plan_fence, plan_way_back, set_acls, take_back
 from mirror.cutover.fence_acls import Acls, acls_of
-from mirror.cutover.fence_ends import ENDS, by_topic, fence_ends, moved_ends
+from mirror.cutover.fence_ends import ENDS, EPOCHS, by_topic, epochs_by_topic, fence_marks, moved_ends
 from mirror.cutover.fence_watch import EndsWatcher
 from mirror.cutover.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
 from mirror.cutover.findings import WARNING, Finding, of_error, wave_findings
 from mirror.cutover.move import Move
+from mirror.cutover.source_truth import SourceLook, departed, look_at_source
 from mirror.cutover.steps import (
     BY_ACL,
     BY_CHECK,
@@ -50,7 +52,8 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     if findings or not move.topics.names:
         return ended(FENCE, findings, facts=noted)
     # The ends of an earlier proof say nothing any more once it is made anew.
-    facts: dict[str, Any] = {BEGUN_MS: _now_ms(), **{name: fact for name, fact in noted.items() if name != ENDS}, "by": options.by}
+    earlier = {name: fact for name, fact in noted.items() if name not in (ENDS, EPOCHS)}
+    facts: dict[str, Any] = {BEGUN_MS: _now_ms(), **earlier, "by": options.by}
     lines: list[str] = []
     if options.by == BY_ACL:
         change = plan_fence(move, noted)
@@ -63,12 +66,13 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     if options.dry_run:
         lines.append(f"{len(partitions)} partitions would be watched until they are quiet for {options.quiet_seconds:g} s.")
         return StepOutcome(FENCE, DONE, tuple(lines), facts=noted)
-    watcher = EndsWatcher(move.flow, move.sides.source, partitions)
+    watcher = EndsWatcher(move.flow, move.sides.source, partitions, partial(look_at_source, move))
     watch, is_quiet = watcher.until_quiet(options, waits=options.by != BY_CHECK)
     unasked = [of_error(error.report(), WARNING) for error in watcher.refused.values()]
     if is_quiet:
         facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
-        return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), (*silent_producers(watch.writers), *unasked), facts)
+        findings = (*silent_producers(watch.writers), *unasked, *watch.unasked)
+        return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), findings, facts)
     stops = tuple(fence_findings(watch, options.by))
     waits = f"Somebody wrote to the wave in the last {options.quiet_seconds:g} s, or may still do so."
     return StepOutcome(FENCE, STOPPED if options.by == BY_CHECK else WAITING, (*lines, waits), (*stops, *unasked), facts)
@@ -105,11 +109,14 @@ def lift_for_way_back(
     return ended(FENCE, change.findings, lines, facts)
 
 
-def still_fenced(move: Move, notes: WaveNotes) -> tuple[Finding, ...]:
-    """What differs from the ends that the fence noted: nothing as long as it holds. One request to each leader, and no waiting."""
-    fence = fence_ends(notes.of_step(FENCE))
-    now = move.sides.source.offsets(move.source_partitions(), "latest", errors={}) if fence else {}
-    return tuple(finding.of_flow(move.flow.name) for finding in moved_ends(fence, now))
+def still_fenced(move: Move, notes: WaveNotes, look: SourceLook | None = None) -> tuple[Finding, ...]:
+    """What differs from the ends that the fence noted, and from the logs that they were of: nothing as long as it holds. `look`: what was
+    just seen of the source, which is asked otherwise."""
+    marks = fence_marks(notes.of_step(FENCE))
+    look = (look or look_at_source(move)) if marks else SourceLook({})
+    ends = {tp: end for tp, (_, end) in marks.items()}
+    moved = moved_ends(ends, look.ends, departed(move, look.logs, marks))
+    return tuple(finding.of_flow(move.flow.name) for finding in (*look.stops, *moved))
 
 
 def holds(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[Finding, ...]:
@@ -125,6 +132,7 @@ def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[s
     last_write = newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
     return {
         ENDS: by_topic(period.ends),
+        EPOCHS: epochs_by_topic(period.ends, period.epochs),
         LAST_WRITE_MS: max((stamp for stamp in (last_write, noted) if stamp is not None), default=None),
         QUIET_SINCE_MS: now_ms - round((now - period.since) * 1000),
         DONE_MS: now_ms,

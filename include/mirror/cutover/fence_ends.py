@@ -8,8 +8,9 @@ from mirror.cutover.steps import FENCE
 from mirror.errors.next_step import of_the_flow
 from mirror.offsets.partition import TopicPartition
 
-ENDS = "ends"
-"""The fact of the step `fence` that has them."""
+ENDS, EPOCHS = "ends", "epochs"
+"""The facts of the step `fence` that have them, and the leader epoch beside each; -1 where no broker told one."""
+_UNTOLD = -1
 _AGAIN = of_the_flow("cutover run")
 
 Ends = Mapping[TopicPartition, int]
@@ -34,8 +35,20 @@ def fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
     return by_partition(facts.get(ENDS) or {})
 
 
-def moved_ends(fence: Ends, now: Ends) -> Iterator[Finding]:
-    """What differs between the ends that the fence noted and those of now."""
+def epochs_by_topic(ends: Ends, epochs: Mapping[TopicPartition, int]) -> dict[str, list[int]]:
+    """The leader epochs beside these ends, as notes have them."""
+    return by_topic({tp: epochs.get(tp, _UNTOLD) for tp in ends})
+
+
+def fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
+    """The ends behind the fence, each with the leader epoch in which it was one; None if no broker told that."""
+    epochs = by_partition(facts.get(EPOCHS) or {})
+    return {tp: (epoch if (epoch := epochs.get(tp, _UNTOLD)) >= 0 else None, end) for tp, end in fence_ends(facts).items()}
+
+
+def moved_ends(fence: Ends, now: Ends, departed: Ends | None = None) -> Iterator[Finding]:
+    """What differs between the ends that the fence noted and those of now. `departed`: the first offset of each partition whose record is
+    another one than it was, though it may end where it did."""
     if not fence:
         yield stop("not-fenced", f"The wave has no write fence: the step {FENCE} never came to its end.", "Run the step first: ", _AGAIN)
         return
@@ -44,6 +57,10 @@ def moved_ends(fence: Ends, now: Ends) -> Iterator[Finding]:
         where = some([f"{tp}@{fence[tp]} ({offsets:+,})" for tp, offsets in grown.items()])
         said = f"{len(grown)} of {len(fence)} partitions do not end where they did behind the write fence: {where}."
         yield stop("written-behind-fence", said, "Stop who writes there, and run the wave again: it is fenced anew. ", _AGAIN)
+    if departed:
+        where = some([f"{tp}@{offset}" for tp, offset in sorted(departed.items())])
+        said = f"Behind the write fence the source lost records of {len(departed)} partitions, and has others from {where} on."
+        yield stop("written-behind-fence", said, "Look what the source lost, and who writes there; then run the wave again: ", _AGAIN)
     if added := sorted(now.keys() - fence.keys()):
         said = f"{some(added)} {'was' if len(added) == 1 else 'were'} not there when the wave was fenced."
         yield stop("written-behind-fence", said, "Run the wave again: it is fenced anew. ", _AGAIN)

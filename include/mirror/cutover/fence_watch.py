@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mirror.cutover.fence_writers import FenceWatch
 from mirror.cutover.findings import some
 from mirror.cutover.quiet_period import QuietPeriod, first_look, next_look
+from mirror.cutover.source_truth import SourceLook
 from mirror.cutover.steps import StepOptions
 from mirror.cutover.writer_survey import EndWatch, Producers, survey_writers
 from mirror.cutover.writers import Writers
@@ -32,6 +33,8 @@ class EndsWatcher:
     flow: "Flow"
     source: Cluster
     partitions: Sequence[TopicPartition]
+    ask_all: Callable[[], SourceLook]
+    """Asks every bootstrap server of the source: what one of them tells is enough to wait, and not to end."""
     refused: dict[str, MirrorError] = field(default_factory=dict)
     """Why the producers of a topic could not be asked for, by topic."""
 
@@ -51,7 +54,7 @@ class EndsWatcher:
         while True:
             if period.lasts(quiet, time.monotonic()):
                 watch = self._survey(period, earlier, ends)
-                if watch.period.lasts(quiet, time.monotonic()):
+                if watch.period.lasts(quiet, time.monotonic()) and not watch.contradictions:
                     return watch, True
                 period = watch.period
             if time.monotonic() >= deadline:
@@ -61,11 +64,15 @@ class EndsWatcher:
             say.period(period, quiet)
 
     def _survey(self, period: QuietPeriod, earlier: Producers, ends: EndWatch, recent: float = 0.0) -> FenceWatch:
-        """The producers of now, then the ends once more: what was written until the answer about the producers shows."""
+        """The producers of now, then the ends once more, as all servers have them: what was written until the answer about the producers
+        shows."""
         writers: Writers = survey_writers(self.flow, self.source, self.partitions, ends, self.refused)
-        period = self._look(period)
+        look = self.ask_all()
+        offsets = {tp: state.log for tp, state in look.logs.items() if state.log is not None and tp in period.partitions}
+        period = next_look(period, offsets, time.monotonic())
         now = time.monotonic()
-        return FenceWatch(period, period.growth_after(now - recent - _LONGEST_PAUSE), now - period.begun, earlier, writers)
+        growth = period.growth_after(now - recent - _LONGEST_PAUSE)
+        return FenceWatch(period, growth, now - period.begun, earlier, writers, look.stops, look.warnings)
 
     def _look(self, period: QuietPeriod) -> QuietPeriod:
         offsets = self._offsets()

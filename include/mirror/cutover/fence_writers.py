@@ -29,6 +29,10 @@ class FenceWatch:
     seconds: float
     earlier: Producers
     writers: Writers
+    contradictions: tuple[Finding, ...] = ()
+    """What keeps the source's answers from being believed."""
+    unasked: tuple[Finding, ...] = ()
+    """Which of its servers told nothing."""
 
     def writing(self, tp: TopicPartition) -> list[ActiveProducer]:
         """The producers that wrote to a partition since they were first asked for."""
@@ -37,6 +41,7 @@ class FenceWatch:
 
 def fence_findings(watch: FenceWatch, by: str) -> Iterator[Finding]:
     """What keeps the wave from being quiet. `by`: what fences it."""
+    yield from watch.contradictions
     for topic in sorted({tp.topic for tp in watch.growth}):
         yield _growth(topic, watch, by)
     for tp, start in sorted(watch.period.open_from.items()):

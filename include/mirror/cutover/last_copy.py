@@ -10,6 +10,7 @@ from mirror.cutover.fence import still_fenced
 from mirror.cutover.fence_ends import by_topic, fence_ends
 from mirror.cutover.findings import Finding, some, stop
 from mirror.cutover.move import Move
+from mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from mirror.cutover.steps import DONE, FENCE, LAST_COPY, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes
 from mirror.errors import ErrorReport
 from mirror.errors.next_step import of_the_flow
@@ -33,8 +34,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy
     began = time.monotonic()
     if options.dry_run and not fence_ends(notes.of_step(FENCE)):
         return StepOutcome(LAST_COPY, DONE, ("The wave would be copied to the ends behind its write fence.",))
-    findings = still_fenced(move, notes)
-    if findings:
+    if findings := still_fenced(move, notes):
         return _outcome(move, STOPPED, findings, began)
     ends, records = fence_ends(notes.of_step(FENCE)), ledger_records(move)
     copied, futile, errors = 0, 0, tuple[ErrorReport, ...]()
@@ -55,7 +55,8 @@ def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy
     if behind(ends, records):
         is_slow = not errors and not futile
         return _outcome(move, WAITING if is_slow else STOPPED, (*_short(ends, records), *red(errors)), began, facts)
-    if findings := still_fenced(move, notes):
+    look = look_at_source(move)
+    if findings := (*still_fenced(move, notes, look), *copied_from_another_log(move, look.logs, records)):
         return _outcome(move, STOPPED, findings, began, facts)
     return _outcome(move, DONE, (), began, {**facts, **_proof(ends, records)}, len(ends))
 

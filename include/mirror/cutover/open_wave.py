@@ -24,6 +24,7 @@ from mirror.cutover.findings import STOP, WARNING, Finding, of_error, some, stop
 from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from mirror.cutover.opposite_flow import append_findings, opposite_flow
+from mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave_ends import (
     Records,
@@ -138,9 +139,10 @@ class _Opening:
         where it ends."""
         if self._is_failover:
             return
-        topics = self.move.sides.source.topics({tp.topic for tp in remaining})
-        logs = self.move.sides.source.log_offsets(remaining)
-        self.findings += source_findings(records, {tp: SourceLog(topics[tp.topic].id, logs.get(tp)) for tp in remaining})
+        look = look_at_source(self.move)
+        logs = {tp: look.logs.get(tp, SourceLog("", None)) for tp in {*remaining, *unopened(records, look.logs)}}
+        copied_before = copied_from_another_log(self.move, logs, records)
+        self.findings += (*look.stops, *look.warnings, *copied_before, *source_findings(records, logs))
         in_ledger = [tp for tp in remaining if tp in records]
         remotes = self._remotes(in_ledger)
         self.findings += target_findings(remotes, records)

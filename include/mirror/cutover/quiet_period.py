@@ -16,9 +16,9 @@ from mirror.offsets.partition import TopicPartition
 class QuietPeriod:
     """What looks at the ends of a wave's partitions saw so far. Times are seconds of one clock.
 
-    `since`: when the newest look that saw something move, hold back or not answer was; the first look, if none did. `growth` counts the
-    offsets by which each partition grew since the first look, if it did, and `grew_at` when it was last seen to. `silent` are partitions
-    whose leader did not answer the last look.
+    `since`: when the newest look that saw something move, hold back, not answer or be led anew was; the first look, if none did. `growth`
+    counts the offsets by which each partition grew since the first look, if it did, and `grew_at` when it was last seen to. `silent` are
+    partitions whose leader did not answer the last look.
     """
 
     partitions: frozenset[TopicPartition]
@@ -30,6 +30,8 @@ class QuietPeriod:
     open_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The last stable offset of each partition that an open transaction holds back."""
     silent: frozenset[TopicPartition] = frozenset()
+    epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The leader epoch of each partition in the last look that told one: in another epoch other records may stand at the same offsets."""
 
     @property
     def is_still(self) -> bool:
@@ -61,13 +63,16 @@ def next_look(period: QuietPeriod, offsets: Mapping[TopicPartition, LogOffsets],
     moved = {tp: log.end - period.ends[tp] for tp, log in answers.items() if tp in period.ends and log.end != period.ends[tp]}
     open_from = {tp: log.stable for tp, log in answers.items() if log.stable < log.end}
     silent = period.partitions - answers.keys()
+    epochs = {tp: log.leader_epoch for tp, log in answers.items() if log.leader_epoch is not None}
+    is_led_anew = any(period.epochs.get(tp, epoch) != epoch for tp, epoch in epochs.items())
     growth = {**period.growth, **{tp: period.growth.get(tp, 0) + offsets for tp, offsets in moved.items()}}
     return replace(
         period,
-        since=now if moved or open_from or silent else period.since,
+        since=now if moved or open_from or silent or is_led_anew else period.since,
         ends={**period.ends, **{tp: log.end for tp, log in answers.items()}},
         growth=growth,
         grew_at={**period.grew_at, **dict.fromkeys(moved, now)},
         open_from=open_from,
         silent=silent,
+        epochs={**period.epochs, **epochs},
     )

@@ -31,12 +31,15 @@ from mirror.policy.topic_names import unusable
 
 Partitions = Iterable[TopicPartition]
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _PARTITIONS_A_REQUEST = 2_000
 """Kafka's controller refuses a request that makes more than 10,000 records of its own (POLICY_VIOLATION): topics, their configs and
 partitions together."""
 _SERVER_SECONDS = 5.0
 """How long one server may take: most clusters that are asked server by server have a broker that does not answer."""
+
+_SEVERAL = 2
 
 
 class TopicListing(NamedTuple):
@@ -84,6 +87,25 @@ class Cluster:
             if self._admin is None:
                 self._admin = Admin(self.alias, self.settings, self.timeout)
             return self._admin
+
+    def ask_each_server(self, ask: Callable[["Cluster"], Result]) -> tuple[dict[str, Result], dict[str, MirrorError]]:
+        """What each bootstrap server alone leads to, and why the others told nothing: both by server. One that is cut off from its cluster,
+        and not from us, answers as the leader that it was, and only another one shows that."""
+        names = servers(self.settings)
+        if len(names) < _SEVERAL:
+            return {name: ask(self) for name in names}, {}
+
+        def one(turn: int) -> Result | MirrorError:
+            try:
+                with Cluster(self.alias, beginning_at(self.settings, turn), min(self.timeout, _SERVER_SECONDS)) as cluster:
+                    return ask(cluster)
+            except MirrorError as error:
+                return error
+
+        with ThreadPoolExecutor(len(names)) as threads:
+            answers = dict(zip(names, threads.map(one, range(len(names), 2 * len(names))), strict=True))
+        clean = {name: answer for name, answer in answers.items() if not isinstance(answer, MirrorError)}
+        return clean, {name: answer for name, answer in answers.items() if isinstance(answer, MirrorError)}
 
     def cluster_id(self) -> str:
         """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
@@ -291,10 +313,9 @@ def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partition
     """The end of each partition, uncommitted records included, as the broker has it that has most: every bootstrap server is asked. What a
     deposed leader has, the true one has too. A server that does not answer is left out."""
     wanted, ends = list(partitions), dict[TopicPartition, int]()
-    for turn in range(1, len(servers(settings)) + 1):
-        with suppress(MirrorError), Cluster(alias, beginning_at(settings, turn), min(seconds, _SERVER_SECONDS)) as cluster:
-            for tp, end in cluster.offsets(wanted, "latest").items():
-                ends[tp] = max(end, ends.get(tp, end))
+    with suppress(MirrorError), Cluster(alias, settings, min(seconds, _SERVER_SECONDS)) as cluster:
+        for offsets in cluster.ask_each_server(lambda server: server.offsets(wanted, "latest"))[0].values():
+            ends |= {tp: max(end, ends.get(tp, end)) for tp, end in offsets.items()}
     return ends
 
 

@@ -38,15 +38,19 @@ class MemoryCluster:
 
     def __init__(self, alias):
         self.alias, self.log = alias, []
+        self.epoch, self.deposed = 0, None
 
     def cluster_id(self):
         return f"{self.alias}-id"
 
+    def ask_each_server(self, ask):
+        return {f"{self.alias}:9092": ask(self), **({"deposed:9092": ask(self.deposed)} if self.deposed else {})}, {}
+
     def topics(self, names, _errors=None):
         return {name: Topic(name, f"{self.alias}-topic", (Partition(0, 1, (1,), (1,)),)) for name in names}
 
-    def log_offsets(self, partitions):
-        return {tp: LogOffsets(0, len(self.log), len(self.log), 0) for tp in partitions}
+    def log_offsets(self, partitions, _errors=None):
+        return {tp: LogOffsets(0, len(self.log), len(self.log), self.epoch) for tp in partitions}
 
     def offsets(self, partitions, _at):
         return {tp: len(self.log) for tp in partitions}
@@ -246,6 +250,20 @@ def test_a_wave_that_does_not_end_alike_on_both_sides_is_left_as_it_is(spoil, co
     outcome = world.open("east")
     assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, [code])
     assert (world.flows["east"].records, world.flows["east"].decisions, world.notes) == (before, [], {})
+
+
+def test_a_wave_of_which_a_deposed_leader_tells_another_end_is_left_as_it_is():
+    world = World()
+    world.produce("east", 5)
+    world.copy("east")
+    here = world.clusters["east"]
+    here.deposed = MemoryCluster("east")
+    here.deposed.log, here.deposed.epoch = here.log[:3], None
+    outcome = world.open("east")
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["source-contradicts-itself"])
+    assert world.flows["east"].decisions == []
+    here.deposed = None
+    assert world.open("east").state == DONE
 
 
 def test_a_dry_run_writes_nothing():

@@ -56,3 +56,10 @@ def test_a_partition_whose_leader_is_silent_is_no_quiet_and_keeps_the_end_that_i
     assert looks(STILL, {ORDERS: at(5), PAYMENTS: LogOffsets(0, -1, 9, 1)}).silent == {PAYMENTS}
     grown = next_look(period, {**STILL, PAYMENTS: at(12)}, 2.0)
     assert (grown.growth, grown.since) == ({PAYMENTS: 3}, 2.0)
+
+
+def test_a_partition_that_another_broker_leads_since_begins_the_quiet_anew_though_its_end_stands_still():
+    led_anew = {**STILL, ORDERS: LogOffsets(0, 5, 5, 2)}
+    period = looks(STILL, led_anew, led_anew)
+    assert (period.since, period.growth, period.epochs) == (1.0, {}, {ORDERS: 2, PAYMENTS: 1})
+    assert looks(STILL, {**STILL, ORDERS: LogOffsets(0, 5, 5, None)}).since == 0.0, "who does not tell says nothing"

@@ -1,0 +1,105 @@
+"""A broker of the source that is cut off from its controller and its peers, and not from the mirror: it goes on telling the ends of the
+logs that it led, while producers write to the true leaders. A wave that believes it opens without records that were acknowledged.
+"""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mirror.config import load
+from mirror.cutover.run import WaveRun, run_wave
+from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
+from mirror.cutover.wave import Wave
+from mirror.cutover.wave_record import OPENED
+from mirror.kafka.cluster import Cluster
+from mirror.offsets.partition import TopicPartition
+from services.flows import ClusterPair
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+from tests.faults.deposed_leader import REPLICAS, deposed
+from tests.faults.injections_brokers import PROPERTIES, SEPARABLE, CutOff
+from tests.integration.conftest import Mirroring
+
+KEPT, LATE = 40, 25
+
+
+@pytest.fixture(scope="module")
+def north(services_directory: Path) -> Iterator[KafkaCluster]:
+    """Three brokers of which one can be cut off."""
+    source = KafkaCluster(services_directory / "deposed-source", "north", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
+    try:
+        source.start()
+        yield source
+    finally:
+        source.discard()
+
+
+@dataclass
+class Site:
+    """A flow whose source's partition the broker leads that can be cut off. That broker is the first of `bootstrap.servers`."""
+
+    mirroring: Mirroring
+    topic: str
+    fault: CutOff
+
+    @property
+    def servers(self) -> str:
+        return f"{deposed(self.fault.cluster)},{self.fault.others}"
+
+    def produce(self, records: int, seed: int) -> None:
+        self.mirroring.oracle.produce(self.fault.others, self.topic, records, seed=seed)
+
+    def run(self, until: str | None = None) -> WaveRun:
+        options = StepOptions("deposed", "ben", "a test", dry_run=False, quiet_seconds=1.0, timeout=15.0)
+        return run_wave(self.mirroring.flow, Wave((self.topic,)), options, until=until)
+
+    def copies(self) -> int:
+        return sum(count.records for count in self.mirroring.oracle.count(self.mirroring.target, self.mirroring.pair.remote(self.topic)))
+
+
+@pytest.fixture
+def site(north: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
+    mark = uuid.uuid4().hex[:6]
+    others = north.bootstrap_without(SEPARABLE)
+    pair = ClusterPair(f"north{mark}", f"west{mark}", f"{deposed(north)},{others}", west.bootstrap, mark, tmp_path)
+    extra = {"source->target.mirror.lanes": "1", "admin.timeout.ms": "15000", "emit.offset-syncs.enabled": "false"}
+    mirroring = Mirroring(pair, oracle, load([pair.properties(extra=extra)]).flow(pair.flow))
+    topic = pair.topic("stock")
+    oracle.create_topic(north.bootstrap, topic, replicas={0: REPLICAS})
+    made = Site(mirroring, topic, CutOff(north, oracle, (topic,)))
+    made.produce(KEPT, seed=1)
+    assert mirroring.copy().errors == ()
+    made.fault.lead()
+    try:
+        yield made
+    finally:
+        made.fault.heal()
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        CATCH_UP,
+        MOVE_GROUPS,
+        *(pytest.param(step, marks=pytest.mark.faults) for step in (PREFLIGHT, FENCE, LAST_COPY, AUDIT_GATE)),
+    ],
+)
+def test_a_wave_stops_at_what_another_server_of_the_source_knows_and_opens_with_it_once_all_agree(site: Site, behind: str) -> None:
+    assert site.run(until=behind).state == DONE
+    site.fault.reached_alone()
+    site.fault.inject()
+    site.produce(LATE, seed=2)
+    place = TopicPartition(site.topic, 0)
+    with Cluster("north", {"bootstrap.servers": site.servers}, 10) as cluster:
+        assert cluster.offsets([place], "latest") == {place: KEPT}, "the deposed leader is not the one that is asked"
+    run = site.run()
+    codes = {finding.code for outcome in run.outcomes for finding in outcome.findings}
+    assert run.record.state != OPENED, run.outcomes
+    assert "source-contradicts-itself" in codes, run.outcomes
+    site.fault.heal()
+    run = site.run()
+    assert run.record.state == OPENED, run.outcomes
+    assert site.copies() == KEPT + LATE
