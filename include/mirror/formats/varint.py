@@ -32,6 +32,15 @@ def read_varint(body: memoryview, at: int) -> tuple[int, int]:
     raise ValueError("a number has no end")
 
 
+def read_length(body: memoryview, at: int, least: int = 1) -> tuple[int, int]:
+    """How many elements follow, of at least `least` bytes each, and where the first begins; -1 for null. Raises ValueError for more of them
+    than fit into the bytes that are left, and as `read_varint`."""
+    number, at = read_varint(body, at)
+    if (number - 1) * least > len(body) - at:
+        raise ValueError(f"{number - 1} elements are to follow, and {len(body) - at} bytes do")
+    return number - 1, at
+
+
 def signed_varint(number: int) -> bytes:
     """A signed number as it stands in a record."""
     return varint(number << 1 if number >= 0 else (-number << 1) - 1)

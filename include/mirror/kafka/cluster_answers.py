@@ -8,9 +8,10 @@ import struct
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
+from mirror.formats.varint import read_length, varint
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
@@ -35,6 +36,10 @@ _LAST_WITH_RIGHTS = 10
 """Up to this version metadata ends with what we may do with the cluster, whether that is asked or not."""
 _LONGEST_SHORT = 127
 """Up to here a length takes one byte."""
+_LEAST_PARTITION = 18
+"""How many bytes a partition's metadata have when all its lists are empty."""
+_SHAPES = 256
+"""How many combinations of lengths are remembered. A broker chooses them."""
 
 
 Row = tuple[int, ...]
@@ -95,9 +100,9 @@ def metadata(body: memoryview, version: int) -> Metadata:
 
 def _metadata(body: memoryview, version: int) -> Metadata:
     (throttle,), at = _INT32.unpack_from(body, 0), _INT32.size
-    count, at = _varint(body, at)
+    count, at = _count(body, at)
     brokers: dict[int, tuple[str, int]] = {}
-    for _ in range(count - 1):
+    for _ in range(count):
         (node,) = _BROKER_ID.unpack_from(body, at)
         host, at = _text(body, at + _BROKER_ID.size)
         (port,) = _INT32.unpack_from(body, at)
@@ -105,9 +110,9 @@ def _metadata(body: memoryview, version: int) -> Metadata:
         brokers[node] = (host, port)
         at = _behind_tags(body, at)
     cluster_id, at = _text(body, at)
-    count, at = _varint(body, at + _INT32.size)
+    count, at = _count(body, at + _INT32.size)
     topics: list[DescribedTopic] = []
-    for _ in range(count - 1):
+    for _ in range(count):
         topic, at = _described(body, at)
         topics.append(topic)
     if version <= _LAST_WITH_RIGHTS:
@@ -140,12 +145,12 @@ def listed_offsets(body: memoryview) -> ListedOffsets:
 
 def _listed_offsets(body: memoryview) -> ListedOffsets:
     (throttle,), at = _INT32.unpack_from(body, 0), _INT32.size
-    count, at = _varint(body, at)
+    count, at = _count(body, at)
     partitions: dict[TopicPartition, ListedOffset] = {}
-    for _ in range(count - 1):
+    for _ in range(count):
         topic, at = _text(body, at)
-        rows, at = _varint(body, at)
-        end = at + (rows - 1) * _OFFSET.size
+        rows, at = _count(body, at, _OFFSET.size)
+        end = at + rows * _OFFSET.size
         for partition, code, _, offset, epoch, tags in _OFFSET.iter_unpack(body[at:end]):
             if tags:
                 raise ValueError("an offset has tags, and none are defined")
@@ -165,8 +170,8 @@ def _described(body: memoryview, at: int) -> tuple[DescribedTopic, int]:
     topic_id = urlsafe_b64encode(body[at : at + _TOPIC_ID_BYTES]).decode().rstrip("=")
     at += _TOPIC_ID_BYTES
     is_internal = bool(body[at])
-    count, at = _varint(body, at + 1)
-    rows, at = _partitions(body, at, count - 1)
+    count, at = _count(body, at + 1, _LEAST_PARTITION)
+    rows, at = _partitions(body, at, count)
     return DescribedTopic(name, topic_id, code, is_internal, rows), _behind_tags(body, at + _INT32.size)
 
 
@@ -201,7 +206,7 @@ def _shape(body: memoryview, at: int) -> tuple[struct.Struct, tuple[tuple[int, i
     return shape, places
 
 
-@cache
+@lru_cache(_SHAPES)
 def _struct_of(replicas: int, in_sync: int, offline: int) -> struct.Struct:
     """A partition's metadata with lists of so many node ids, each behind its length; at its end the number of tags."""
     return struct.Struct(f">hiiiB{replicas}iB{in_sync}iB{offline}iB")
@@ -227,26 +232,20 @@ def _behind_tags(body: memoryview, at: int) -> int:
 
 
 def _text(body: memoryview, at: int) -> tuple[str, int]:
-    """A text, '' where there is none, and the offset behind it."""
-    length, at = _varint(body, at)
-    end = at + max(0, length - 1)
+    """A text, '' for null, and the offset after it."""
+    length, at = read_length(body, at)
+    end = at + max(0, length)
     return str(body[at:end], "utf-8"), end
 
 
+def _count(body: memoryview, at: int, least: int = 1) -> tuple[int, int]:
+    """How many elements an array has that cannot be null, and where the first begins."""
+    count, at = read_length(body, at, least)
+    if count < 0:
+        raise ValueError("an array is null that cannot be")
+    return count, at
+
+
 def _length(number: int) -> bytes:
-    """How many of something follow."""
-    number, encoded = number + 1, bytearray()
-    while number > _LONGEST_SHORT:
-        encoded.append(number & _LONGEST_SHORT | _LONGEST_SHORT + 1)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _varint(body: memoryview, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while body[at] > _LONGEST_SHORT:
-        number |= (body[at] & _LONGEST_SHORT) << shift
-        shift += 7
-        at += 1
-    return number | body[at] << shift, at + 1
+    """How many elements follow."""
+    return varint(number + 1)

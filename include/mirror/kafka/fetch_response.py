@@ -6,7 +6,7 @@ kafka-python's schemas copy them once more, which costs as much as checking them
 import struct
 from typing import NamedTuple
 
-from mirror.formats.varint import read_varint
+from mirror.formats.varint import read_length, read_varint
 
 _HEAD = struct.Struct(">ihi")
 """For how long a quota holds us back, error code, session."""
@@ -40,15 +40,22 @@ class FetchResponse(NamedTuple):
 
 
 def fetch_response(body: memoryview) -> FetchResponse:
-    """Reads the body of an answer."""
+    """Reads the body of an answer. Raises ValueError for one that is cut off, or says that it holds more than it does."""
+    try:
+        return _fetch_response(body)
+    except (IndexError, struct.error) as failure:
+        raise ValueError(f"a fetch is cut off: {failure}") from failure
+
+
+def _fetch_response(body: memoryview) -> FetchResponse:
     throttle, error_code, _ = _HEAD.unpack_from(body)
     partitions: list[PartitionData] = []
-    topics, at = read_varint(body, _HEAD.size)
-    for _ in range(topics - 1):
-        length, at = read_varint(body, at)
-        topic, at = str(body[at : at + length - 1], "utf-8"), at + length - 1
-        number, at = read_varint(body, at)
-        for _ in range(number - 1):
+    topics, at = read_length(body, _HEAD.size)
+    for _ in range(topics):
+        name, at = _bytes(body, at)
+        topic = str(name, "utf-8")
+        number, at = read_length(body, at, _PARTITION.size)
+        for _ in range(number):
             data, at = _partition_data(body, at, topic)
             partitions.append(data)
         _, at = _tagged(body, at)
@@ -57,16 +64,22 @@ def fetch_response(body: memoryview) -> FetchResponse:
 
 def _partition_data(body: memoryview, at: int, topic: str) -> tuple[PartitionData, int]:
     partition, error_code, _, _, _ = _PARTITION.unpack_from(body, at)
-    number, at = read_varint(body, at + _PARTITION.size)
+    number, at = read_length(body, at + _PARTITION.size, _ABORTED.size)
     aborted: list[tuple[int, int]] = []
-    for _ in range(number - 1):  # -1: the answer to a reader of uncommitted records names none
+    for _ in range(number):  # -1: the answer to a reader of uncommitted records names none
         aborted.append(_ABORTED.unpack_from(body, at))
         _, at = _tagged(body, at + _ABORTED.size)
-    size, at = read_varint(body, at + _REPLICA_BYTES)
-    records, at = body[at : at + max(size - 1, 0)], at + max(size - 1, 0)
+    records, at = _bytes(body, at + _REPLICA_BYTES)
     tagged, at = _tagged(body, at)
     end = _END_OFFSET.unpack_from(tagged[_DIVERGING_EPOCH])[1] if _DIVERGING_EPOCH in tagged else -1
     return PartitionData(topic, partition, error_code, tuple(aborted), records, end if end >= 0 else None), at
+
+
+def _bytes(body: memoryview, at: int) -> tuple[memoryview, int]:
+    """Bytes that stand after their length, none for null, and where they end."""
+    length, at = read_length(body, at)
+    end = at + max(length, 0)
+    return body[at:end], end
 
 
 def _tagged(body: memoryview, at: int) -> tuple[dict[int, memoryview], int]:
@@ -76,6 +89,8 @@ def _tagged(body: memoryview, at: int) -> tuple[dict[int, memoryview], int]:
     for _ in range(number):
         tag, at = read_varint(body, at)
         size, at = read_varint(body, at)
+        if size > len(body) - at:
+            raise ValueError(f"a field of {size} bytes is to follow, and {len(body) - at} bytes do")
         fields[tag] = body[at : at + size]
         at += size
     return fields, at

@@ -6,12 +6,12 @@ of every level; the bytes here are the same. An answer that says more than that 
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from mirror.formats.varint import read_varint, varint
+from mirror.formats.varint import read_length, varint
 
 KEY: int = ProduceRequest.API_KEY
 Batch = tuple[int, bytes, memoryview]
@@ -20,6 +20,8 @@ Part = bytes | bytearray | memoryview
 
 _ALL_REPLICAS = -1
 _NO_TAGS = b"\0"
+_NAMES = 4096
+"""How many topics' names are remembered. A broker chooses what it answers."""
 _ACKS = struct.Struct(">hi")
 _INT32 = struct.Struct(">i")
 _ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
@@ -70,9 +72,11 @@ class ProduceRequests:
 
 
 def produced(body: memoryview, version: int) -> Produced:
-    """What the body of an answer says."""
+    """What the body of an answer says. Raises ValueError for one that cannot be read."""
     try:
         return _all_well(body)
+    except (IndexError, struct.error) as failure:
+        raise ValueError(f"an acknowledgement is cut off: {failure}") from failure
     except _SomethingElse:
         answer = ProduceResponse.decode(body, version=version)
         return Produced(answer.throttle_time_ms, list(_acknowledgements(answer)))
@@ -84,13 +88,13 @@ class _SomethingElse(Exception):
 
 def _all_well(body: memoryview) -> Produced:
     batches: list[Acknowledgement] = []
-    topics, at = read_varint(body, 0)
-    for _ in range(topics - 1):
-        length, at = read_varint(body, at)
-        name, at = bytes(body[at : at + length - 1]), at + length - 1
+    topics, at = read_length(body, 0)
+    for _ in range(topics):
+        length, at = read_length(body, at)
+        name, at = bytes(body[at : at + max(length, 0)]), at + max(length, 0)
         topic = _text(name)
-        partitions, at = read_varint(body, at)
-        for _ in range(partitions - 1):
+        partitions, at = read_length(body, at, _ACKNOWLEDGED.size)
+        for _ in range(partitions):
             partition, code, offset, _, _, records, message, tags = _ACKNOWLEDGED.unpack_from(body, at)
             if code or records != 1 or message or tags:
                 raise _SomethingElse
@@ -108,7 +112,7 @@ def _acknowledgements(answered: Any) -> Iterator[Acknowledgement]:
             yield Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message)
 
 
-@cache
+@lru_cache(_NAMES)
 def _text(name: bytes) -> str:
     return name.decode()
 

@@ -1,0 +1,133 @@
+"""Answers that no honest broker gives: right ones with bytes changed, and counts that have nothing to do with what follows them.
+
+Whatever the bytes, a reader comes to an end after work and memory that grow no faster than the answer: the end is a result or an error.
+"""
+
+import struct
+import sys
+import tracemalloc
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka.errors import KafkaError
+
+from mirror.kafka.cluster_answers import listed_offsets, metadata
+from mirror.kafka.fetch_response import fetch_response
+from mirror.kafka.produce_request import produced
+from tests.unit.kafka.test_cluster_answers import brokers, metadata_bytes, offsets_bytes, rows, topics
+from tests.unit.kafka.test_fetch_response import answers, encoded
+
+CALLS, CALLS_A_BYTE = 20_000, 40
+"""What a reader may call, in all and for each byte."""
+MEMORY, MEMORY_A_BYTE = 1_000_000, 400
+
+NEVER_ENDS = (b"\xff" * 9 + b"\x00", b"\xff" * 9 + b"\x01", b"\x80" * 12, b"\xff" * 30)
+COUNTS = (b"\x00", b"\x01", b"\x02", b"\x03", b"\x7f", b"\xff\xff\xff\xff\x0f", *NEVER_ENDS)
+ROW = bytes(14) + b"\x02" + bytes(4) + b"\x02" + bytes(4) + b"\x01\x00"
+"""A partition in metadata: one replica, which is in sync."""
+FIELDS = (*COUNTS, *(bytes(size) for size in (2, 4, 16, 17, 27, 60)), ROW, b"\x16" + b"a" * 21, struct.pack(">i", 2**31 - 1), b"\xff" * 16)
+
+changes = st.lists(
+    st.tuples(st.sampled_from(("set", "insert", "delete", "repeat")), st.floats(0, 1), st.sampled_from(FIELDS), st.integers(1, 60)),
+    min_size=1,
+    max_size=6,
+)
+fields = st.lists(st.sampled_from(FIELDS), max_size=16).map(b"".join)
+
+
+def changed(whole, edits):
+    """An answer after these changes."""
+    data = bytearray(whole)
+    for kind, place, field, size in edits:
+        at = int(place * len(data))
+        if kind == "set":
+            data[at : at + len(field)] = field
+        elif kind == "insert":
+            data[at:at] = field
+        elif kind == "delete":
+            del data[at : at + size]
+        else:
+            data[at:at] = data[at : at + size]
+    return bytes(data)
+
+
+class WorkedTooMuchError(BaseException):
+    """A reader called more than its answer is worth."""
+
+
+def check_ends(read, data):
+    """Reads; counts calls and memory."""
+    left = CALLS + CALLS_A_BYTE * len(data)
+
+    def count(frame, event, argument):
+        nonlocal left
+        left -= event in ("call", "c_call")
+        if left < 0:
+            sys.setprofile(None)
+            raise WorkedTooMuchError(data.hex())
+
+    traced = tracemalloc.is_tracing()
+    tracemalloc.start()
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    sys.setprofile(count)
+    try:
+        read(memoryview(data))
+    except (ValueError, KafkaError):
+        pass
+    finally:
+        sys.setprofile(None)
+        _, peak = tracemalloc.get_traced_memory()
+        if not traced:
+            tracemalloc.stop()
+    assert peak - before <= MEMORY + MEMORY_A_BYTE * len(data)
+
+
+def read_metadata(body):
+    for topic in metadata(body, 12).topics:
+        assert topic.leaders is not None
+        assert topic.topic is not None
+
+
+@settings(max_examples=300)
+@given(topics, brokers, changes)
+def test_changed_metadata_are_read_or_refused(given_topics, given_brokers, edits):
+    check_ends(read_metadata, changed(metadata_bytes(given_topics, given_brokers, 12), edits))
+
+
+@settings(max_examples=300)
+@given(st.sampled_from((b"\x01", *COUNTS)), st.sampled_from(COUNTS), st.sampled_from(COUNTS), fields)
+def test_metadata_of_any_counts_are_read_or_refused(nodes, how_many, partitions, rest):
+    topic = bytes(2) + b"\x00" + bytes(16) + b"\x00" + partitions
+    check_ends(read_metadata, bytes(4) + nodes + b"\x01" + bytes(4) + how_many + topic + ROW + rest)
+
+
+@settings(max_examples=300)
+@given(rows, changes)
+def test_changed_offsets_are_read_or_refused(wanted, edits):
+    check_ends(listed_offsets, changed(offsets_bytes(wanted, 7, 0), edits))
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(COUNTS), st.sampled_from(COUNTS), st.sampled_from(COUNTS), st.integers(0, 40), fields)
+def test_offsets_of_any_counts_are_read_or_refused(how_many, first, second, name, rest):
+    of_topics = bytes([name + 1]) + b"a" * name + first + b"\x00" + b"\x01" + second
+    check_ends(listed_offsets, bytes(4) + how_many + of_topics + rest)
+
+
+@settings(max_examples=300)
+@given(answers, changes)
+def test_a_changed_fetch_is_read_or_refused(wanted, edits):
+    check_ends(fetch_response, changed(encoded(wanted, 0, 0), edits))
+
+
+@settings(max_examples=300)
+@given(fields)
+def test_a_fetch_of_any_counts_is_read_or_refused(rest):
+    check_ends(fetch_response, bytes(10) + rest)
+
+
+@settings(max_examples=300)
+@given(fields)
+def test_an_acknowledgement_of_any_counts_is_read_or_refused(rest):
+    check_ends(lambda body: produced(body, 12), rest)
