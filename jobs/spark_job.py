@@ -36,7 +36,12 @@ def spark_context(flow: str, run: str = "", modules: Sequence[str] = ()) -> Iter
     SparkContext._ensure_initialized()  # without its gateway to the JVM a SparkConf does not see what spark-submit was told
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
     settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
-    if modules and is_local(settings.get("spark.master") or ""):
+    local = is_local(settings.get("spark.master") or "")
+    if local:
+        # Another user of this host reaches the driver's port and that of its blocks, which hold the tasks with their secrets. With this
+        # they ask for a secret, which Spark makes itself. Its page asks for none.
+        settings.setIfMissing("spark.authenticate", "true").setIfMissing("spark.ui.enabled", "false")
+    if modules and local:
         settings.setIfMissing("spark.python.daemon.module", worker_daemon.MODULE)
         settings.setExecutorEnv(worker_daemon.MODULES, ",".join(["pyspark.worker", *modules]))
     spark = SparkContext(conf=settings)

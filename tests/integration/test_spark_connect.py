@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mirror.copy.connect import rounds_in_session
@@ -25,6 +26,7 @@ from tests.integration.access import JAAS, acl
 from tests.integration.conftest import Mirroring
 from tests.integration.consumers import set_offsets
 from tests.integration.run_under_way import RUN, decided, under_way
+from tests.spark_stranger import ask_all, listening, refusals
 from tests.waiting import eventually
 
 PASSWORD = "tr0ub4dor-and-3-more"
@@ -164,6 +166,15 @@ def test_what_a_killed_task_left_on_the_server_is_interrupted_by_the_next_run(pa
     begun = [subprocess.run(program, env=spark.environment(), capture_output=True, text=True, check=True) for _ in range(2)]
     assert ["was interrupted" in each.stderr for each in begun] == [True, False], begun
     assert begun[0].stdout == "began\n"
+
+
+def test_no_port_of_the_server_answers_a_client_without_a_secret(spark: SparkServer) -> None:
+    """One is Connect's, which asks for the token; two are Spark's own, the driver's and that of its blocks."""
+    assert spark.pid is not None
+    server = psutil.Process(spark.pid)
+    ports = listening([server, *server.children(recursive=True)])
+    assert spark.port in ports
+    assert refusals(ask_all(port for port in ports if port != spark.port)) == 2
 
 
 def test_server_that_is_killed_in_the_middle_is_one_error_and_the_next_run_is_exact(

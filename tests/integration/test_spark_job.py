@@ -10,17 +10,24 @@ import pytest
 
 from mirror.spark.package import INCLUDE
 from mirror.spark.start import JOBS, environment, program, properties_file, tuned_spark
+from tests.spark_stranger import refusals
 
 MASTER = "local[2]"
 JOB = """
 import json, os, sys
 from pathlib import Path
+import psutil
 from spark_job import run_on_workers, spark_context
+from tests.spark_stranger import ask_all, listening
 
 with spark_context("east->west", "run", ["imported_once", "not_there"]) as spark:
     parents = run_on_workers(spark, "imported_once:process_and_parent", [1, 2], 2)
     level = spark.getConf().get("spark.log.level")
-Path(sys.argv[1]).write_text(json.dumps({"workers": parents, "modules": sorted(sys.modules), "level": level}))
+    here = psutil.Process()
+    strangers = ask_all(listening([here, here.parent(), *here.parent().children(recursive=True)]))
+    after = run_on_workers(spark, "imported_once:process_and_parent", [3], 1)
+Path(sys.argv[1]).write_text(json.dumps({"workers": parents, "modules": sorted(sys.modules), "level": level,
+    "strangers": strangers, "after": len(after)}))
 """
 IMPORTED_ONCE = """
 import os
@@ -40,7 +47,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (directory / "job.py").write_text(JOB)
     standard, settings = properties_file(MASTER, "", tuned), directory / "spark.properties"
     settings.write_text((Path(standard).read_text() if standard else "spark.ui.enabled false") + "\nspark.log.level ERROR\n")
-    paths = os.pathsep.join(map(str, (INCLUDE, JOBS, directory)))
+    paths = os.pathsep.join(map(str, (INCLUDE, JOBS, directory, Path(__file__).parents[2])))
     command = [program(MASTER, "spark-submit", tuned), "--master", MASTER, "--properties-file", str(settings)]
     done = subprocess.run(
         [*command, str(directory / "job.py"), str(directory / "answer.json")],
@@ -68,3 +75,9 @@ def test_the_driver_needs_no_numpy_and_no_pandas(answer: dict[str, Any]) -> None
 
 def test_the_level_of_sparks_log_is_that_of_the_properties_file(answer: dict[str, Any]) -> None:
     assert answer["level"] == "ERROR"
+
+
+def test_no_port_of_a_job_answers_a_client_without_a_secret(answer: dict[str, Any]) -> None:
+    """Two of them are Spark's own, the driver's and that of its blocks. The job goes on."""
+    assert refusals(answer["strangers"]) == 2
+    assert answer["after"] == 1

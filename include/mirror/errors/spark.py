@@ -31,8 +31,8 @@ class SparkServerRefused(MirrorError):
     cannot take a message."""
 
     runbook = Runbook(
-        "A Spark Connect server refuses the token, its certificate is not trusted, its Spark or its workers' Python is of another version "
-        "than the mirror's, or a task is too large for it.",
+        "A Spark Connect server refuses the token, its certificate is not trusted, another user of the host listens on its port, its "
+        "Spark or its workers' Python is of another version than the mirror's, or a task is too large for it.",
         "No, nothing ran there.",
         "Give the connection the server's token as its password; run the server with the same minor versions of Spark and of Python. The "
         "message says what it is.",
@@ -49,6 +49,15 @@ class SparkServerRefused(MirrorError):
             address,
             "refuses the token",
             "Put the server's token into the connection's password, or by hand into SPARK_CONNECT_AUTHENTICATE_TOKEN.",
+        )
+
+    @classmethod
+    def for_its_owner(cls, address: str, owner: str) -> "SparkServerRefused":
+        """Of a port of this host that another user listens on, without TLS."""
+        return cls(
+            address,
+            f"is no server of ours: {owner} holds its port, who would get the token and the passwords of the Kafka clients",
+            "Look who listens there, and start the server as the user who runs this, or as root. A server of another user needs TLS.",
         )
 
     @classmethod

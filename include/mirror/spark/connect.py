@@ -23,6 +23,7 @@ from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
 from mirror.spark.connect_workers import worker_error
 from mirror.spark.deferred_pandas import deferred_pandas
 from mirror.spark.driver import of_prepared_workers
+from mirror.spark.listener import stranger_on
 from mirror.spark.log import LEVEL, level_for_job, write_lines
 from mirror.spark.package import code_digest, package
 
@@ -134,6 +135,8 @@ def connected(master: str, installation: str, tag: str, say: SayLines = write_li
     workers' lines. Raises ConfigurationError, and what `as_our_errors` raises.
     """
     url = connect_url(master)
+    if not url.use_ssl and (stranger := stranger_on(url.host, url.port)):
+        raise SparkServerRefused.for_its_owner(url.address, stranger)
     _check_client()
     session = _open(url, installation)
     connection = ConnectSession(url, session, tag, say)
@@ -231,20 +234,32 @@ class _SessionClosed(Exception):
 
 
 def _channel(url: str) -> Any:
-    """pyspark's own channel, but for a token to this host: it would want TLS for an address that is not written `localhost`."""
+    """pyspark's own channel, but without TLS, which is to this host: each call looks first whose port it is, and then sends the token."""
     import grpc
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
-    class LoopbackTokenChannel(DefaultChannelBuilder):
+    class TokenForOurOwn(grpc.AuthMetadataPlugin):  # type: ignore[misc]
+        """What gRPC asks before each call for the token, on a connection that is open. The server may have ended since the last one."""
+
+        def __init__(self, host: str, port: int, token: str | None) -> None:
+            self._host, self._port = host, port
+            self._metadata = (("authorization", f"Bearer {token}"),) if token is not None else ()
+
+        def __call__(self, _context: Any, callback: Any) -> None:
+            stranger = stranger_on(self._host, self._port)
+            callback(*(((), PermissionError(f"its port is held by {stranger}")) if stranger else (self._metadata, None)))
+
+    class LoopbackChannel(DefaultChannelBuilder):
         """The builder of pyspark's client, which asks it for a channel."""
 
         def toChannel(self) -> Any:  # noqa: N802 — pyspark's name
-            if self.use_ssl or self.token is None:
+            if self.use_ssl:
                 return super().toChannel()
-            token = grpc.access_token_call_credentials(self.token)
+            host, _, port = self.endpoint.rpartition(":")
+            token = grpc.metadata_call_credentials(TokenForOurOwn(host.strip("[]"), int(port), self.token))
             return self._secure_channel(self.endpoint, grpc.composite_channel_credentials(grpc.local_channel_credentials(), token))
 
-    return LoopbackTokenChannel(url, list(_KEEPALIVE.items()))
+    return LoopbackChannel(url, list(_KEEPALIVE.items()))
 
 
 def _check_client() -> None:

@@ -22,8 +22,11 @@ TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 — the name of the var
 LOOPBACK = "127.0.0.1"
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _UP_SECONDS = 120.0
+# Spark's own two ports, the driver's and that of its blocks, hold the tasks with their secrets: with spark.authenticate they ask for a
+# secret that a local master makes for itself.
 # Sessions stay, for their Python workers are warm and the mirror names them; artifacts and Python's commands stay in the private directory.
 _SETTINGS = """\
+spark.authenticate true
 spark.ui.enabled false
 spark.log.level WARN
 spark.driver.bindAddress 127.0.0.1

@@ -1,0 +1,99 @@
+"""What goes to a server on this host goes to a user of our own: the kernel says whose the port is. Here the test's own user is the
+stranger."""
+
+import os
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from mirror.errors import SparkServerRefused, SparkServerUnavailable
+from mirror.spark import connect, listener
+from mirror.spark.connect import connected
+from mirror.spark.listener import stranger_on
+from tests.unit.spark.test_connect_answers import Answers, service
+
+TOKEN = "a-token-of-this-test"
+ANOTHER = 54_321
+"""A user who is nobody here."""
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+
+class Listening(Answers):
+    """Also writes down what each call brought with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens: list[str] = []
+
+    def AnalyzePlan(self, request: Any, context: Any) -> Any:
+        self.tokens += [value for key, value in context.invocation_metadata() if key == "authorization"]
+        return super().AnalyzePlan(request, context)
+
+
+@pytest.fixture
+def there() -> Iterator[tuple[Listening, str]]:
+    answers = Listening()
+    with ThreadPoolExecutor(4) as threads:
+        running = grpc.server(threads)
+        service.add_SparkConnectServiceServicer_to_server(answers, running)
+        port = running.add_secure_port("127.0.0.1:0", grpc.local_server_credentials())
+        running.start()
+        yield answers, f"sc://127.0.0.1:{port}/;token={TOKEN}"
+        running.stop(0).wait()
+
+
+@pytest.fixture(autouse=True)
+def soon_tired(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_MOST_RETRIES", 1)
+    monkeypatch.setattr(connect, "_MOST_BACKOFF_MS", 10)
+
+
+def test_a_port_of_another_user_gets_no_call_at_all(there: tuple[Listening, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, master = there
+    monkeypatch.setattr(listener, "_trusted", lambda: {ANOTHER})
+    with pytest.raises(SparkServerRefused, match="holds its port") as refused, connected(master, "", "a tag"):
+        pass
+    assert f"uid {os.getuid()}" in str(refused.value)
+    assert (answers.sessions, answers.tokens) == ([], [])
+
+
+def test_a_port_that_another_user_took_in_the_middle_gets_no_token_any_more(
+    there: tuple[Listening, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, master = there
+    with pytest.raises(SparkServerUnavailable, match="its port is held by"), connected(master, "", "a tag") as session:
+        assert set(answers.tokens) == {f"Bearer {TOKEN}"}
+        answers.tokens.clear()
+        monkeypatch.setattr(listener, "_trusted", lambda: {ANOTHER})
+        assert session.cores
+    assert answers.tokens == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"])
+def test_a_socket_is_found_on_whatever_address_it_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = "::1" if address in ("::1", "::") else "127.0.0.1"
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as listening:
+        listening.bind((address, 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        assert stranger_on(host, port) is None
+        monkeypatch.setattr(listener, "_trusted", lambda: {ANOTHER})
+        assert f"uid {os.getuid()}" in str(stranger_on(host, port))
+        assert f"uid {os.getuid()}" in str(stranger_on("localhost", port))
+        assert stranger_on("127.9.9.9", port) is None or address in ("0.0.0.0", "::"), "that is another address"
+
+
+def test_a_user_without_a_name_is_said_by_number_and_a_socket_that_took_a_connection_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "tcp"
+    columns = "0100007F:3A9A 0100007F:8000 01 00000000:00000000 00:00000000 00000000"
+    table.write_text(f"{HEAD}   0: {columns} {ANOTHER}        0 58685 1 0 100 0 0 10 0\n")
+    monkeypatch.setattr(listener, "_TABLES", (table, tmp_path / "none"))
+    assert stranger_on("127.0.0.1", 15002) == f"uid {ANOTHER}"
+    assert stranger_on("127.0.0.1", 15003) is None
