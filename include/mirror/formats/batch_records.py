@@ -10,7 +10,7 @@ some kilobytes of them, for which a consumer costs more to open than the records
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mirror.formats.compression import decompressed
+from mirror.formats.compression import LARGEST_UNPACKED, decompressed
 from mirror.formats.record_batch import HEADER_BYTES, RecordBatch
 from mirror.formats.varint import read_signed_varint
 from mirror.offsets.partition import TopicPartition
@@ -37,9 +37,10 @@ class BatchRecord(NamedTuple):
     rest: memoryview
 
 
-def opened(batch: RecordBatch) -> Iterator[BatchRecord]:
-    """The records of a batch in order. Raises ValueError where it cannot be unpacked, or holds something else than it says."""
-    data = decompressed(batch.codec, batch.data[HEADER_BYTES:])
+def opened(batch: RecordBatch, limit: int = LARGEST_UNPACKED) -> Iterator[BatchRecord]:
+    """The records of a batch in order. Raises ValueError where it cannot be unpacked, or holds something else than it says, and
+    UnpacksTooLarge for more than `limit` bytes. Look first whether it is intact."""
+    data = decompressed(batch.codec, batch.data[HEADER_BYTES:], limit)
     at = 0
     for _ in range(batch.record_count):
         try:

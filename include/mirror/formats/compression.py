@@ -1,54 +1,121 @@
 """Opens the records of a compressed batch, for the few batches that have to be opened.
 
-gzip is Python's own; the other codecs are those of the package `cramjam`, where that is.
+A batch of some kilobytes may unpack to gigabytes, and whoever may produce may write one. So an opener stops at a limit that depends on
+nothing that the batch says of itself. gzip is Python's own; the other codecs are those of the package `cramjam`, where that is.
 """
 
-import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+LARGEST_UNPACKED = 64 * 1024 * 1024
+"""How many bytes the records of a batch have at most, unless somebody allows more."""
+_FIRST_BYTES, _RATIO, _GROWTH = 64 * 1024, 8, 4
+"""Room for what comes out: at first so many times what is packed, and so many times more whenever that is not enough."""
+_MARK_BYTES = 16
+_GZIP = 16 + zlib.MAX_WBITS
 _XERIAL_MAGIC, _XERIAL_HEADER = b"\x82SNAPPY\x00", 16
 """How Java's producers frame Snappy; librdkafka's do not."""
 
 
-def decompressed(codec: str, data: memoryview) -> memoryview:
-    """The bytes that `codec` (in the words of compression.type) packed. Raises ValueError if they cannot be had."""
+class UnpacksTooLarge(ValueError):
+    """Raised for records that unpack to more bytes than they may."""
+
+    def __init__(self, codec: str, packed: int, limit: int) -> None:
+        super().__init__(f"{packed:,} bytes packed by {codec} unpack to more than {limit:,} bytes")
+        self.limit = limit
+
+
+class _Full(Exception):
+    """Raised by an opener that has more than it may give."""
+
+
+def decompressed(codec: str, data: memoryview, limit: int = LARGEST_UNPACKED) -> memoryview:
+    """The bytes that `codec` (in the words of compression.type) packed, at most `limit` of them, and never more in memory. Raises
+    ValueError
+    if they cannot be had, UnpacksTooLarge for more."""
+    if codec == "uncompressed":
+        return data
     try:
-        return memoryview(_OPENERS[codec](data))
+        return memoryview(_OPENERS[codec](data, limit))
     except KeyError as unknown:
         raise ValueError(f"records that are packed by {codec} cannot be opened") from unknown
     except ModuleNotFoundError as missing:
         raise ValueError(f"records that are packed by {codec} are opened only where the package {missing.name} is") from missing
     except (EOFError, OSError, zlib.error) as broken:
         raise ValueError(f"the records are not what {codec} makes: {broken}") from broken
+    except _Full:
+        raise UnpacksTooLarge(codec, len(data), limit) from None
 
 
-def _lz4(data: memoryview) -> Any:
+def _gzip(data: memoryview, limit: int) -> Any:
+    """All members, one after the other."""
+    unpacked, rest = bytearray(), data
+    while len(rest):
+        member = zlib.decompressobj(_GZIP)
+        # One byte more than may come: so a whole member and one that goes on are told apart.
+        unpacked += member.decompress(rest, limit - len(unpacked) + 1)
+        if len(unpacked) > limit:
+            raise _Full
+        if not member.eof:
+            raise EOFError("it ends too early")
+        rest = memoryview(member.unused_data.lstrip(b"\0"))
+    return unpacked
+
+
+def _lz4(data: memoryview, limit: int) -> Any:
     import cramjam
 
-    return _opened(cramjam.lz4.decompress, data)
+    return _into_room(cramjam.lz4.decompress_into, data, limit)
 
 
-def _snappy(data: memoryview) -> Any:
+def _zstd(data: memoryview, limit: int) -> Any:
     import cramjam
 
+    return _into_room(cramjam.zstd.decompress_into, data, limit)
+
+
+def _into_room(decompress_into: Callable[[Any, Any], int], data: memoryview, limit: int) -> Any:
+    """What comes out, in as much room as it needs. A decoder fails alike where the room is full and where the bytes are spoilt; a mark at
+    the end of the room, which only one that filled it has written over, tells which."""
+    import cramjam
+
+    size = min(limit, max(_FIRST_BYTES, _RATIO * len(data)))
+    while True:
+        mark = os.urandom(_MARK_BYTES)
+        room = bytearray(size + _MARK_BYTES)
+        room[-_MARK_BYTES:] = mark
+        try:
+            written = decompress_into(data, room)
+        except cramjam.DecompressionError as broken:
+            if room.endswith(mark):
+                raise ValueError(f"the packed records cannot be read: {broken}") from broken
+            written = len(room)
+        if written <= size:
+            return memoryview(room)[:written]
+        if size == limit:
+            raise _Full
+        size = min(limit, _GROWTH * size)
+
+
+def _snappy(data: memoryview, limit: int) -> Any:
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _opened(cramjam.snappy.decompress_raw, data)
-    return b"".join(bytes(_opened(cramjam.snappy.decompress_raw, block)) for block in _xerial_blocks(data))
+        return _snappy_block(data, limit)
+    unpacked = bytearray()
+    for block in _xerial_blocks(data):
+        unpacked += _snappy_block(block, limit - len(unpacked))
+    return unpacked
 
 
-def _zstd(data: memoryview) -> Any:
-    import cramjam
-
-    return _opened(cramjam.zstd.decompress, data)
-
-
-def _opened(decompress: Callable[[Any], Any], data: memoryview) -> Any:
+def _snappy_block(data: memoryview, limit: int) -> Any:
+    """A block says first how long it is unpacked: the decoder takes as much memory before it looks at anything else."""
     import cramjam
 
     try:
-        return decompress(data)
+        if cramjam.snappy.decompress_raw_len(data) > limit:
+            raise _Full
+        return cramjam.snappy.decompress_raw(data)
     except cramjam.DecompressionError as broken:
         raise ValueError(f"the packed records cannot be read: {broken}") from broken
 
@@ -63,10 +130,4 @@ def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
         at = behind
 
 
-_OPENERS = {
-    "uncompressed": lambda data: data,
-    "gzip": gzip.decompress,
-    "lz4": _lz4,
-    "snappy": _snappy,
-    "zstd": _zstd,
-}
+_OPENERS = {"gzip": _gzip, "lz4": _lz4, "snappy": _snappy, "zstd": _zstd}

@@ -1,6 +1,8 @@
 """Packed records, judged by the encoders of the formats' own makers."""
 
 import gzip
+import os
+import resource
 import struct
 
 import pyarrow
@@ -9,7 +11,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirror.formats.compression import decompressed
+from mirror.formats.compression import UnpacksTooLarge, decompressed
 
 texts = st.binary(max_size=3000) | st.lists(st.sampled_from([b"a", b"order", b"\0" * 70, b"x" * 300]), max_size=60).map(b"".join)
 LONG = b"".join(b"%d orders of customer %d;" % (number, number % 7) for number in range(9000))
@@ -54,3 +56,70 @@ def test_what_is_cut_off_or_spoilt_is_refused_or_gives_something_else_and_nothin
 def test_a_codec_that_nobody_knows_is_refused():
     with pytest.raises(ValueError, match="packed by codec 5"):
         decompressed("codec 5", memoryview(b""))
+
+
+def used_by(call):
+    """How many bytes Python and the codecs took at once, beyond what was there before: the process's own peak, seen by a child."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            call()
+        finally:
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            os.write(writing, str((after - before) * 1024).encode())
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        return int(said.read())
+
+
+BOMB = 200_000_000
+BOMBS = {
+    "gzip": lambda: gzip.compress(bytes(BOMB), 1),
+    "lz4": lambda: pyarrow.compress(bytes(BOMB), codec="lz4", asbytes=True),
+    "snappy": lambda: pyarrow.compress(bytes(BOMB), codec="snappy", asbytes=True),
+    "xerial": lambda: xerial(bytes(BOMB), 1_000_000),
+    "zstd": lambda: zstandard.ZstdCompressor().compress(bytes(BOMB)),
+    "zstd of no known size": lambda: streamed(BOMB),
+    "gzip of many members": lambda: gzip.compress(bytes(1_000_000), 1) * 200,
+    "zstd of many frames": lambda: zstandard.ZstdCompressor().compress(bytes(1_000_000)) * 200,
+}
+
+
+def streamed(size):
+    """zstd without the length at its front."""
+    stream = zstandard.ZstdCompressor().compressobj()
+    return stream.compress(bytes(size)) + stream.flush()
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_no_opener_holds_more_than_its_limit_whatever_comes_out(kind):
+    packed, limit = BOMBS[kind](), 4_000_000
+    codec = {"xerial": "snappy"}.get(kind, kind.split()[0])
+
+    def open_it():
+        with pytest.raises(UnpacksTooLarge, match=f"{codec} unpack to more than 4,000,000 bytes"):
+            decompressed(codec, memoryview(packed), limit)
+
+    open_it()
+    assert used_by(open_it) < 10 * limit
+
+
+@encoders
+@given(texts, st.integers(0, 300))
+def test_the_limit_itself_is_allowed_and_not_a_byte_more(codec, pack, data, less):
+    limit = max(0, len(data) - less)
+    packed = memoryview(pack(data))
+    if codec == "uncompressed" or limit == len(data):
+        assert bytes(decompressed(codec, packed, limit)) == data
+    else:
+        with pytest.raises(UnpacksTooLarge):
+            decompressed(codec, packed, limit)
+
+
+def test_eight_bytes_that_claim_four_gigabytes_are_refused_by_what_they_claim():
+    with pytest.raises(UnpacksTooLarge):
+        decompressed("snappy", memoryview(b"\xff\xff\xff\xff\x0f\0\0\0"))
