@@ -33,7 +33,7 @@ def _trusted() -> set[int]:
 
 def _sockets() -> list[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int, int]]:
     """Of each socket its own address and port, and the user's number."""
-    found = []
+    sockets = []
     for table in _TABLES:
         try:
             lines = table.read_text(encoding="ascii").splitlines()[1:]
@@ -42,8 +42,8 @@ def _sockets() -> list[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int,
         for line in lines:
             columns = line.split()
             address, _, port = columns[_LOCAL].partition(":")
-            found.append((_address(address), int(port, 16), int(columns[_UID])))
-    return found
+            sockets.append((_address(address), int(port, 16), int(columns[_UID])))
+    return sockets
 
 
 def _address(digits: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
