@@ -245,6 +245,35 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
     assert freshness.run()["open"] == [], "the new log does not reach so far, and no audit can look there"
 
 
+def test_what_only_a_step_can_see_is_told_for_as_long_as_it_stands(
+    make_freshness: Callable[..., Freshness], run_dag: Callable[..., Any], oracle: Oracle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mirror.__main__ import main
+
+    freshness = make_freshness(**{"config.properties.exclude": "leader\\..*"})
+    pair, topic = freshness.pair, freshness.pair.topic("orders")
+    step = f"{pair.source}-to-{pair.target}.topic-configs"
+    oracle.create_topic(pair.source_bootstrap, topic)
+    freshness.copy()
+    assert run_dag(step).state == "success"
+    assert freshness.run()["open"] == []
+
+    oracle.alter_configs(pair.source_bootstrap, topic, {"min.insync.replicas": "2"})
+    assert run_dag(step, {"dry_run": True}).state == "failed"
+    assert freshness.run()["open"] == [], "a dry run is a question"
+    for _ in range(2):
+        assert run_dag(step).state == "failed"
+        assert [(each["kind"], each["topic"]) for each in freshness.run()["open"]] == [("RemoteConfigRefused", topic)]
+    assert main(["freshness", "--flow", pair.flow]) == 1
+    assert "RemoteConfigRefused: Remote config refused" in capsys.readouterr().out
+
+    oracle.alter_configs(pair.source_bootstrap, topic, {"min.insync.replicas": "1"})
+    assert run_dag(step).state == "success"
+    assert freshness.run()["open"] == []
+    assert freshness.told() == [("opened", "RemoteConfigRefused"), ("cleared", "RemoteConfigRefused")]
+    assert main(["freshness", "--flow", pair.flow]) == 0
+
+
 def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mirror.airflow import alert_store
 

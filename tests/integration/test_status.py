@@ -148,6 +148,43 @@ def test_with_a_cluster_down_the_other_sides_knowledge_is_shown(down, pair, make
     assert (first.watermark, first.end) == ((1, None) if down == "source" else (None, 1))
 
 
+def test_what_waits_in_a_topic_that_the_target_refuses_counts_and_the_refusal_is_named_for_as_long_as_it_stands(mirroring, oracle, pair):
+    refused, grows, well = pair.topic("shop.refused"), pair.topic("grows"), pair.topic("well")
+    for topic in (refused, grows, well):
+        oracle.create_topic(pair.source_bootstrap, topic)
+        oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two")])
+    in_the_way = pair.remote(refused).replace(".", "_")
+    oracle.create_topic(pair.target_bootstrap, in_the_way)
+    assert {error.code for error in mirroring.copy().errors} == {"RemoteTopicRefused"}
+    oracle.create_partitions(pair.source_bootstrap, grows, 2)
+    oracle.produce_records(pair.source_bootstrap, grows, [Record(value=b"three", partition=1)])
+
+    for _ in range(2):
+        planned = mirroring.copy()
+        assert [(error.code, error.topic) for error in planned.errors] == [("RemoteTopicRefused", refused)]
+        assert [notice for notice in planned.notices if "wait" in notice] == [
+            f"{grows}: 1 partitions wait for refresh-topics to create them in {pair.remote(grows)}."
+        ]
+    found = status(mirroring.flow)
+    assert {(each.topic, each.partition): (each.state, each.lag, each.error is None) for each in found.partitions} == {
+        (refused, 0): ("no remote partition", 2, False),
+        (grows, 0): ("up to date", 0, True),
+        (grows, 1): ("no remote partition", 1, True),
+        (well, 0): ("up to date", 0, True),
+    }
+    assert (found.lag, [error.code for error in found.errors]) == (3, ["RemoteTopicRefused"])
+    assert found.oldest_seconds is not None
+    seen = check(mirroring.flow, observe_for_alerts(mirroring.flow), AlertState())
+    assert seen.document()["lag_records"] == 3
+    assert {problem.kind for problem in seen.problems} == {"RemoteTopicRefused"}
+
+    oracle.delete_topic(pair.target_bootstrap, in_the_way)
+    assert mirroring.refresh().errors == ()
+    assert not mirroring.copy().errors
+    after = status(mirroring.flow)
+    assert (after.lag, after.errors, set(after.states)) == (0, (), {"up to date"})
+
+
 def test_a_paused_partition_and_one_that_was_decided_about_say_by_whom(mirroring, topic, oracle, pair, capsys):
     oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two", partition=1)])
     assert not mirroring.copy().errors

@@ -6,16 +6,22 @@ Unlike XCom, any run can read it, also one that somebody triggered by hand and t
 import logging
 import time
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset
 
 from mirror.airflow.compat import asset_state_store
-from mirror.alerts.audits import Audits
 from mirror.config.flow import FlowName
+from mirror.errors import ErrorReport
+
+if TYPE_CHECKING:
+    from mirror.alerts.audits import Audits
+    from mirror.alerts.step_errors import StepErrors
+    from mirror.config import Flow
 
 _AUDITS = "audits"
+_STEP = "step {}"
 _TRIES = 10
 
 log = logging.getLogger(__name__)
@@ -26,8 +32,10 @@ def store_of(flow: FlowName) -> Asset:
     return Asset(name=f"mirror-alerts-{flow.airflow_name}", uri=f"mirror://alerts/{flow.airflow_name}")
 
 
-def audits_of(flow: FlowName) -> Audits:
+def audits_of(flow: FlowName) -> "Audits":
     """What audits of the flow found and no later audit has seen mended."""
+    from mirror.alerts.audits import Audits
+
     document = _store(flow).get(_AUDITS, default=None)
     if document is None:
         return Audits()
@@ -55,6 +63,37 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
         log.warning("%s: the freshness DAG is not told of this audit: %s", flow.name, error)
         return
     log.warning("%s: the freshness DAG is not told of this audit: others wrote over it each time", flow.name)
+
+
+def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorReport]) -> None:
+    """Keeps what a run of a step ended with, for the alerts of the freshness DAG; a step has one run at a time."""
+    from airflow.sdk.exceptions import AirflowRuntimeError
+
+    try:
+        before = _step(flow, step)
+        if errors or before.errors:
+            _store(flow).set(_STEP.format(step), before.after(run, errors).as_document())
+    except AirflowRuntimeError as error:
+        log.warning("%s: the freshness DAG is not told how this run of %s ended: %s", flow.name, step, error)
+
+
+def step_errors_of(flow: "Flow") -> list[ErrorReport]:
+    """The errors that stand since the newest run of each of the flow's steps."""
+    from mirror.alerts.step_errors import is_enabled
+    from mirror.sync.step import STEPS
+
+    return [error for step in STEPS if is_enabled(flow, step) for error in _step(flow, step).standing]
+
+
+def _step(flow: FlowName, step: str) -> "StepErrors":
+    from mirror.alerts.step_errors import StepErrors
+
+    document = _store(flow).get(_STEP.format(step), default=None)
+    try:
+        return StepErrors() if document is None else StepErrors.from_document(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        log.warning("%s: what the newest run of %s ended with is not remembered any more: %s", flow.name, step, error)
+        return StepErrors()
 
 
 def _store(flow: FlowName) -> Any:

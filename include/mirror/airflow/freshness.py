@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
 
-from mirror.airflow.alert_store import audits_of, store_of
+from mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from mirror.airflow.deadlines import late_runs
 from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
@@ -39,12 +39,14 @@ def freshness_task(flow: Flow) -> Any:
     def run() -> dict[str, Any]:
         """Checks, stores the new state, sends the alerts, and stores which of them could not be sent."""
         from mirror.alerts.check import check, deliver_outbox, observe_for_alerts
+        from mirror.alerts.step_errors import with_step_errors
 
         with watched_task():
             store = get_current_context()["asset_state_store"][asset]
             flow = configured_flow(name)
             before = _stored_state(name, store.get(_KEY, default=None))
-            checked = check(flow, observe_for_alerts(flow), before, audits_of(flow), late_runs(flow, before))
+            observation = with_step_errors(observe_for_alerts(flow), step_errors_of(flow))
+            checked = check(flow, observation, before, audits_of(flow), late_runs(flow, before))
             store.set(_KEY, checked.state.as_document())
             _log_alerts(name, before, checked)
             state, failures = deliver_outbox(checked)

@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from mirror.airflow.alert_store import store_of
 from mirror.airflow.flow_files import configured_flow
-from mirror.airflow.tasks import from_xcom, is_dry_run, newest_xcom, push_return_value, raise_errors, run_name, task_body, to_xcom
+from mirror.airflow.tasks import (
+    from_xcom,
+    is_dry_run,
+    newest_xcom,
+    push_return_value,
+    raise_errors,
+    run_name,
+    task_body,
+    to_xcom,
+    told_to_freshness,
+)
+from mirror.config.flow import FlowName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -31,7 +43,7 @@ class GroupOperator(BaseOperator):
     template_fields: Sequence[str] = ()
 
     def __init__(self, *, flow: str, step: str, **options: Any) -> None:
-        super().__init__(task_id=step.replace("-", "_"), **options)
+        super().__init__(task_id=step.replace("-", "_"), inlets=[store_of(FlowName(*flow.split("->")))], **options)
         self.flow = flow
         self.step = step
         self._end_job: Callable[[], None] | None = None
@@ -40,8 +52,9 @@ class GroupOperator(BaseOperator):
         """The whole task."""
         from mirror.sync.groups.undo import undo_step
 
-        with task_body():
-            flow, undo = configured_flow(self.flow), context["params"].get("undo")
+        undo = context["params"].get("undo")
+        with task_body(), told_to_freshness(self.flow, self.step, is_told=not (undo or is_dry_run())):
+            flow = configured_flow(self.flow)
             result = undo_step(flow, undo, is_dry_run()) if undo else self._run(flow)
             for line in result.lines:
                 self.log.info("%s", line)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from mirror.airflow.alert_store import store_of
 from mirror.airflow.flow_files import configuration_of, files_of
-from mirror.airflow.tasks import task_body
+from mirror.airflow.tasks import task_body, told_to_freshness
+from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport, ReportedError
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class HeartbeatOperator(BaseOperator):
     template_fields: Sequence[str] = ()
 
     def __init__(self, *, flow: str, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(inlets=[store_of(FlowName(*flow.split("->")))], **options)
         self.flow = flow
 
     def execute(self, context: Context) -> Any:
@@ -54,7 +56,7 @@ class HeartbeatOperator(BaseOperator):
 
     def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns what the trigger did. Raises the error that ended it; a retry beats on after a pause."""
-        with task_body():
+        with task_body(), told_to_freshness(self.flow, "heartbeats"):
             if "error" in event:
                 raise ReportedError(ErrorReport.from_dict(event["error"]))
         self.log.info("%s: %d beats.", self.flow, event["beats"])

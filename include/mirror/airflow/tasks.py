@@ -9,15 +9,19 @@ import logging
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 from airflow.sdk import get_current_context, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, AirflowTaskTimeout
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
 from mirror.airflow import compat
+from mirror.airflow.alert_store import remember_step, store_of
 from mirror.airflow.flow_files import configuration_of
+from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport, MirrorError, ReportedError
+from mirror.errors.unknown_failure import unexpected
 from mirror.watchdog.watch import watched
 
 log = logging.getLogger(__name__)
@@ -190,18 +194,44 @@ def raise_errors(summary: str, errors: Sequence[ErrorReport]) -> None:
         log.error("%s", error)
     listed = "".join(f"\n- {error}" for error in errors[:MAX_LISTED_ERRORS])
     more = f"\n… and {len(errors) - MAX_LISTED_ERRORS} more, all of them in the log above." if len(errors) > MAX_LISTED_ERRORS else ""
-    raise ReportedError(ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=any(error.retriable for error in errors)))
+    whole = ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=any(error.retriable for error in errors))
+    raise ReportedError(whole, tuple(errors))
+
+
+@contextmanager
+def told_to_freshness(flow_name: str, step: str, *, is_told: bool = True) -> Iterator[None]:
+    """Keeps the errors with which a run of a step ends, or that it ended without any: they are alerts of the flow for as long."""
+
+    def tell(errors: Sequence[ErrorReport]) -> None:
+        if is_told:
+            remember_step(_name(flow_name), step, run_name(), errors)
+
+    try:
+        yield
+    except MirrorError as error:
+        tell(error.parts if isinstance(error, ReportedError) else (error.report(),))
+        raise
+    except AirflowException:
+        raise
+    except Exception as failure:
+        tell([replace(unexpected(f"{step} of {flow_name}", failure, "Look at the log of its newest run."), retriable=True)])
+        raise
+    tell(())
+
+
+def _name(flow: str) -> FlowName:
+    return FlowName(*flow.split("->"))
 
 
 def step_task(flow_name: str, step: str) -> Any:
     """The task of a DAG that runs one step of a flow. It returns what the step did (`dry_run`: would do), and fails with what failed."""
 
-    @task(task_id=step.replace("-", "_"), **ONE_VALUE)
+    @task(task_id=step.replace("-", "_"), inlets=[store_of(_name(flow_name))], **ONE_VALUE)
     def run() -> dict[str, Any]:
         """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
         from mirror.sync.step import pairs_of, run_step
 
-        with task_body():
+        with task_body(), told_to_freshness(flow_name, step, is_told=not is_dry_run()):
             result = run_step(step, pairs_of(step, configuration_of(flow_name)).flow(flow_name), is_dry_run())
             for line in result.lines:
                 log.info("%s", line)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mirror.alerts.observation import CheckObservation
 from mirror.alerts.wait_times import Memory, PartitionWork, update_wait_times
-from mirror.status.status import BEHIND, DECIDED, FIRST_SIGHT, GONE, INTENDED, OPEN_TRANSACTION, PartitionStatus
+from mirror.status.status import BEHIND, DECIDED, FIRST_SIGHT, GONE, INTENDED, NO_REMOTE, OPEN_TRANSACTION, PartitionStatus
 
 SERVED = frozenset({BEHIND, FIRST_SIGHT, DECIDED})
 """States of partitions that a copy, if there were one, would serve now."""
@@ -38,6 +38,11 @@ class LatePartition:
     records: int
     seconds: float
     still_seconds: float
+
+    @property
+    def explained(self) -> bool:
+        """Whether something else says why it waits: its error has an alert of its own. A missing remote partition alone says nothing."""
+        return self.status.state not in SERVED and (self.status.state != NO_REMOTE or self.status.error is not None)
 
 
 def late_partitions(observation: CheckObservation, memory: Memory, is_new: bool) -> list[LatePartition]:

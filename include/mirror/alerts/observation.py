@@ -7,7 +7,7 @@ from datetime import datetime
 from mirror.alerts.problems import Where
 from mirror.errors import ErrorReport
 from mirror.offsets.partition import TopicPartition
-from mirror.status.status import GONE, INTENDED, LEDGER_UNREADABLE, NO_REMOTE, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
+from mirror.status.status import GONE, INTENDED, LEDGER_UNREADABLE, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class CheckObservation:
 
 
 def _is_unseen(partition: PartitionStatus) -> bool:
-    # Of what waits for refresh-topics everything is known: no run serves it, and nothing of it was ever copied.
-    if partition.state in INTENDED | {GONE} or (partition.state == NO_REMOTE and partition.watermark is None):
+    if partition.state in INTENDED | {GONE}:
         return False
     if partition.end is None or partition.state in (LEDGER_UNREADABLE, TARGET_UNAVAILABLE):
         return True

@@ -20,7 +20,7 @@ from mirror.config.deadlines import LEAST_SECONDS
 from mirror.errors import ErrorReport, NextStep
 from mirror.errors.next_step import Command, own
 from mirror.status.formatting import duration
-from mirror.status.status import NO_LEADER
+from mirror.status.status import NO_LEADER, NO_REMOTE
 
 LATE, STILL, NOT_COPYING = "Behind", "NoProgress", "NotCopying"
 
@@ -31,6 +31,14 @@ _BROKERS = NextStep.of(
     "Bring the source's brokers back that hold these partitions (",
     Command("kafka-topics.sh --describe --unavailable-partitions"),
     " names them); the next run of the copy goes on by itself.",
+)
+
+_LOOK_AT_RUN = NextStep(
+    "Look at the log of the newest copy run: what it says of these partitions, and whether its budget (mirror.run.max.*) is too small."
+)
+_CREATE = NextStep(
+    "They wait for their remote partitions: look whether the DAG refresh-topics is paused, and at the log of its newest run. With "
+    "refresh.topics.enabled=false create them by hand."
 )
 
 LOSS = frozenset(
@@ -86,11 +94,10 @@ def no_progress(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
     places = [
         Place(partition.status.topic, partition.status.partition, f"{_line(partition)}, unchanged for {duration(partition.still_seconds)}")
         for partition in late
-        if partition.status.state in SERVED and partition.still_seconds >= limits.progress
+        if not partition.explained and partition.still_seconds >= limits.progress
     ]
-    advice = NextStep(
-        "Look at the log of the newest copy run: what it says of these partitions, and whether its budget (mirror.run.max.*) is too small."
-    )
+    waiting = {partition.status.topic for partition in late if partition.status.state == NO_REMOTE}
+    advice = {place.topic: _CREATE if place.topic in waiting else _LOOK_AT_RUN for place in places}
     said = "{} made no progress though the source has records to copy."
     return by_topic(STILL, places, said=said, next=advice, patience=limits.for_seconds, opens=opens, severity="error")
 
@@ -103,9 +110,7 @@ def lag_problem(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
     if not _over(late, limits):
         return []
     progress = limits.progress
-    alone = [
-        partition for partition in late if partition.status.state in SERVED and (progress is None or partition.still_seconds < progress)
-    ]
+    alone = [partition for partition in late if not partition.explained and (progress is None or partition.still_seconds < progress)]
     counted = alone if opens and _over(alone, limits) else late
     records, seconds = sum(partition.records for partition in counted), max(partition.seconds for partition in counted)
     allowed = [f"{duration(limits.lag)}"] if limits.lag is not None else []

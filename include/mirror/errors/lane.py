@@ -1,5 +1,7 @@
 """Errors of single records, of attempts at a lane, and of a run as a whole."""
 
+from collections.abc import Sequence
+
 from mirror.errors.base import TOPIC, ErrorReport, MirrorError, Runbook
 from mirror.errors.next_step import Remedy, own, the_plan
 
@@ -234,14 +236,15 @@ class WorkerUnprepared(MirrorError):
 class ReportedError(MirrorError):
     """Raised here for an error that was raised in another process and arrived as a value.
 
-    Its code, facts and `retriable` are the report's.
+    Its code, facts and `retriable` are the report's. `parts`: the errors that it lists, if it stands for several.
     """
 
-    def __init__(self, report: ErrorReport) -> None:
+    def __init__(self, report: ErrorReport, parts: Sequence[ErrorReport] = ()) -> None:
         super().__init__(report.message, topic=report.topic, partition=report.partition, offset=report.offset)
         self.step = report.step
         self.remedies = report.remedies
         self.reported = report
+        self.parts = tuple(parts) or (report,)
         self.retriable = report.retriable  # type: ignore[misc]  # of this error, not of its class
 
     @property

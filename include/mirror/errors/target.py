@@ -204,9 +204,11 @@ class RemoteTopicRefused(MirrorError):
     """Raised when the target refuses to create or extend a remote topic, and would refuse it again."""
 
     runbook = Runbook(
-        "The target refuses to create or extend a remote topic.",
-        "No. The topic is not mirrored.",
-        "Do what the message says: it names the replication factor, the config or the target's policy that is in the way.",
+        "The target refuses to create or extend a remote topic. Every plan asks it again, without writing anything, and names the refusal "
+        "for as long as it stands.",
+        "No, as long as the source keeps the records: they wait, and count as lag like all others.",
+        "Do what the message says: it names the replication factor, the config or the target's policy that is in the way. Then run "
+        "`refresh-topics`, or wait for its next run.",
     )
 
     def __init__(self, topic: str, remote: str, detail: str, next: str) -> None:

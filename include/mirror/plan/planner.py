@@ -1,6 +1,6 @@
 """What is to be copied of each partition: its ledger record, the source's offsets and people's decisions, held against each other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ from mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from mirror.plan.source_partitions import Eligible, eligible, offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.plan.target_checks import limits_text
 from mirror.policy import TopicSelection
-from mirror.sync.topics import refresh_topics
+from mirror.sync.topics import refresh_topics, refusals
 
 
 class Planning:
@@ -50,6 +50,8 @@ class Planning:
         self.topics: Mapping[str, Topic] = {}
         self.remotes: Mapping[str, Topic] = {}
         self.source_offsets: Mapping[TopicPartition, SourceOffsets] = {}
+        self.waiting: dict[TopicPartition, tuple[SourceOffsets, int]] = {}
+        """What has no remote partition yet, with the offset where it would begin."""
         self.ranges: list[Range] = []
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
         self.notices: list[str] = []
@@ -61,24 +63,50 @@ class Planning:
         self.topics, self.remotes = chosen.topics, chosen.remotes
         self.notices.extend(chosen.notices)
         self.errors.extend(error for error in chosen.errors if not self._paused(error))
-        lanes = self._flow.value("mirror.lanes")
-        wanted = [tp for tp in self._not_paused(chosen.partitions) if lane_of(*tp, lanes) not in self._view.unreadable]
+        lanes, waiting = self._flow.value("mirror.lanes"), frozenset(chosen.waiting)
+        wanted = [tp for tp in self._not_paused([*chosen.partitions, *waiting]) if lane_of(*tp, lanes) not in self._view.unreadable]
         partitions = source_partitions(self._source, chosen.topics, wanted, self._flow.reads_committed, refused)
-        self.source_offsets = with_epoch_ends(self._flow, partitions, self._view.records)
-        self._choose(self.source_offsets, refused)
+        copied = {tp: partition for tp, partition in partitions.items() if tp not in waiting}
+        self.source_offsets = with_epoch_ends(self._flow, copied, self._view.records)
+        self._choose(self.source_offsets | {tp: partition for tp, partition in partitions.items() if tp in waiting}, waiting, refused)
         self._report_open_transactions(self.source_offsets, refused)
         self.errors.extend(error.report() for error in refused.values())
 
     def _eligible(self, refused: dict[str, MirrorError]) -> Eligible:
         """The partitions that may be copied. On a fresh flow the remote topics are made first."""
         created: Mapping[str, int] = {}
+        by_topic: dict[str, ErrorReport] = {}
         enabled = self._flow.value("refresh.topics.enabled")
         if enabled and not self._view.records and not self._view.unreadable:
             refreshed = refresh_topics(self._flow, self._source, self._target, self._dry_run)
-            self.errors.extend(refreshed.errors)
+            by_topic = {error.topic or "": error for error in refreshed.errors}
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
-        return eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
+        chosen = eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
+        missing = {change.topic for change in chosen.missing}
+        self.errors.extend(error for topic, error in by_topic.items() if topic not in missing)
+        self._tell_missing(chosen, by_topic, enabled)
+        return chosen
+
+    def _tell_missing(self, chosen: Eligible, by_topic: Mapping[str, ErrorReport], enabled: bool) -> None:
+        """A remote partition that was never there waits for `refresh-topics`. Where the target would refuse to create it, waiting does not
+        help: so the target is asked, and its refusal is an error for as long as it stands."""
+        wanted = {
+            change: numbers
+            for change, numbers in chosen.missing.items()
+            if any(self._decisions.pause(TopicPartition(change.topic, number)) is None for number in numbers)
+        }
+        unknown = [change for change in wanted if change.topic not in by_topic]
+        answers = refusals(self._flow, self._source, self._target, self._selection, unknown, chosen.remotes) if enabled else {}
+        for change, numbers in wanted.items():
+            error = by_topic.get(change.topic) or answers.get(change.topic)
+            if error is None:
+                until = f"refresh-topics to create them in {change.remote}" if enabled else f"somebody to create them in {change.remote}"
+                self.notices.append(f"{change.topic}: {len(numbers)} partitions wait for {until}.")
+            elif change.topic in chosen.remotes:
+                self.errors.extend(replace(error, partition=number) for number in sorted(numbers))
+            else:
+                self.errors.append(error)
 
     def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The partitions that nobody paused; the others are named, with who paused them and why."""
@@ -95,7 +123,12 @@ class Planning:
             return False
         return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None
 
-    def _choose(self, partitions: Mapping[TopicPartition, SourceOffsets], refused: dict[str, MirrorError]) -> None:
+    def _choose(
+        self,
+        partitions: Mapping[TopicPartition, SourceOffsets],
+        waiting: Collection[TopicPartition],
+        refused: dict[str, MirrorError],
+    ) -> None:
         starts = {tp: self._start(partition) for tp, partition in partitions.items() if tp not in self._view.records}
         offsets = offsets_by_time(self._source, starts, refused)
         # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer. Nor is one about which a
@@ -108,7 +141,11 @@ class Planning:
             if record is not None:
                 self._go_on(partition, record, timedelta(0) if tp in changed else interval)
             elif starts[tp].kind != "timestamp" or tp in offsets:
-                self._begin(replace(partition, time_offset=offsets.get(tp)), starts[tp])
+                partition = replace(partition, time_offset=offsets.get(tp))
+                if tp in waiting:
+                    self.waiting[tp] = (partition, first_sight(partition, starts[tp]).start)
+                else:
+                    self._begin(partition, starts[tp])
             # Else: a time that no leader could answer just now is not a time behind all records; the next run asks again.
 
     def _begin(self, partition: SourceOffsets, start: StartPosition) -> None:

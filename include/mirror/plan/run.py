@@ -72,7 +72,8 @@ def plan(flow: Flow, dry_run: bool = False, by_person: bool = False) -> Plan:
 @dataclass(frozen=True)
 class PlanContext:
     """A plan with what it was made from: the ledger, the source's mirrored topics, the offsets of all partitions that may be copied, the
-    remote topics that exist (by source topic), and what people decided."""
+    remote topics that exist (by source topic), what people decided, and the partitions that wait for a remote one, with where each would
+    begin."""
 
     plan: Plan
     ledger: LedgerView
@@ -80,6 +81,7 @@ class PlanContext:
     source: Mapping[TopicPartition, SourceOffsets]
     remotes: Mapping[str, Topic] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
+    waiting: Mapping[TopicPartition, tuple[SourceOffsets, int]] = field(default_factory=dict)
 
 
 def plan_context(flow: Flow, dry_run: bool = False, by_person: bool = False) -> PlanContext:
@@ -125,7 +127,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         notices=tuple(planning.notices),
         by_person=by_person,
     )
-    return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions)
+    return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting)
 
 
 def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:

@@ -20,6 +20,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets
 from mirror.plan.target_checks import missing
 from mirror.policy import TopicSelection
+from mirror.sync.topic_diff import TopicChange
 
 _EPOCH_SECONDS = 5.0
 
@@ -27,11 +28,14 @@ _EPOCH_SECONDS = 5.0
 @dataclass
 class Eligible:
     """Source topics and their partitions that may be copied; what has to wait is a notice, what is wrong an error. `remotes` are the remote
-    topics that exist, by source topic."""
+    topics that exist, by source topic; `missing` is what the target lacks, with the partitions that wait for it, and `waiting` are those
+    of them that can be read."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     remotes: dict[str, Topic] = field(default_factory=dict)
     partitions: list[TopicPartition] = field(default_factory=list)
+    waiting: list[TopicPartition] = field(default_factory=list)
+    missing: dict[TopicChange, frozenset[int]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     errors: list[ErrorReport] = field(default_factory=list)
 
@@ -76,14 +80,15 @@ def eligible(
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
         lost = sorted(number for number in mirrored.get(name, ()) if number >= there)
         result.errors.extend(missing(tp, remote, records.get(tp)).report() for tp in (TopicPartition(name, number) for number in lost))
-        _note_missing(result, topic, remote, len(topic.partitions) - there - len(lost))
+        new = frozenset(p.number for p in topic.partitions if p.number >= there).difference(lost)
+        if new:
+            result.missing[TopicChange(name, remote, len(topic.partitions))] = new
+        result.waiting.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number in new and p.leader is not None)
+        _note_leaderless(result, topic)
     return result
 
 
-def _note_missing(result: Eligible, topic: Topic, remote: str, new: int) -> None:
-    """A remote partition that was written before and is gone is an error; one that was never there waits for `refresh-topics`."""
-    if new > 0:
-        result.notices.append(f"{topic.name}: {new} partitions wait for refresh-topics to create them in {remote}.")
+def _note_leaderless(result: Eligible, topic: Topic) -> None:
     leaderless = [p.number for p in topic.partitions if p.leader is None]
     if leaderless:
         result.notices.append(f"{topic.name}: partitions {leaderless} of the source have no leader; the next run looks again.")

@@ -134,10 +134,10 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
     refused: dict[str, MirrorError] = {}
     paused = {tp: pause for tp in _partitions(context.topics) | records.keys() if (pause := context.decisions.pause(tp)) is not None}
     left_out = source_partitions(source, context.topics, [tp for tp in paused if tp.topic in context.topics], flow.reads_committed, refused)
-    partitions = {**context.source, **left_out}
+    partitions = {**context.source, **left_out, **{tp: partition for tp, (partition, _) in context.waiting.items()}}
     starts = {
         planned.topic_partition: planned.start for planned in context.plan.ranges if planned.reason == FIRST_SIGHT or planned.decisions
-    }
+    } | {tp: start for tp, (_, start) in context.waiting.items()}
     positions = {tp: record.watermark for tp, record in records.items()} | starts
     oldest = oldest_records(
         flow, [(partitions[tp], position) for tp, position in positions.items() if tp in partitions], refused, remembered
@@ -162,6 +162,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
         moved={topic: str(decision) for topic, decision in context.decisions.moved_topics.items()},
         paused={tp: str(pause) for tp, pause in paused.items()},
         decided=decided,
+        waiting=frozenset(context.waiting),
         decisions=tuple(list_decisions(context.decisions, present)),
         waves={name: wave.document or "" for name, wave in context.decisions.notes(WAVE).items()},
     )

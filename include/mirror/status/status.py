@@ -44,6 +44,7 @@ STATES_OF_ERRORS = {
     "AuthorizationRefused": "not allowed",
     "SourceUnreadable": "unreadable",
     "TargetMissing": NO_REMOTE,
+    "RemoteTopicRefused": NO_REMOTE,
     "TargetUnavailable": TARGET_UNAVAILABLE,
     "TargetRecreated": "target recreated",
     "TargetLostRecords": "target lost records",
@@ -81,6 +82,8 @@ class Observation:
     moved: Mapping[str, str] = field(default_factory=dict)
     """The topics that a cutover moved to the target, with the words that say so."""
     decided: Mapping[TopicPartition, str] = field(default_factory=dict)
+    waiting: frozenset[TopicPartition] = frozenset()
+    """The partitions that have no remote partition yet."""
     decisions: tuple[tuple[Decision, bool], ...] = ()
     """What people decided, oldest first, and whether it still counts."""
     waves: Mapping[str, str] = field(default_factory=dict)
@@ -254,20 +257,18 @@ def _state(
         return STATES_OF_ERRORS.get(error.code, FAILED)
     if not observation.comparable:
         return UNKNOWN
-    return _absent(tp, observation) if source is None else _compared(source, record)
+    return _absent(tp, observation) if source is None else _compared(source, record, waits=tp in observation.waiting)
 
 
 def _absent(tp: TopicPartition, observation: Observation) -> str:
     """Why nothing is known of a partition's offsets, though the source answers."""
     there = {partition.number: partition for partition in observation.topics[tp.topic].partitions} if tp.topic in observation.topics else {}
-    if tp.partition not in there:
-        return GONE
-    return NO_LEADER if there[tp.partition].leader is None or tp in (observation.ledger or {}) else NO_REMOTE
+    return NO_LEADER if tp.partition in there else GONE
 
 
-def _compared(source: SourceOffsets, record: LedgerRecord | None) -> str:
+def _compared(source: SourceOffsets, record: LedgerRecord | None, *, waits: bool) -> str:
     if record is None:
-        return FIRST_SIGHT
+        return NO_REMOTE if waits else FIRST_SIGHT
     if record.watermark < source.readable_end:
         return BEHIND
     return OPEN_TRANSACTION if record.watermark < source.end else UP_TO_DATE

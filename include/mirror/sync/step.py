@@ -23,6 +23,18 @@ STEPS: Mapping[str, str] = {
 }
 """The steps by name, with the function that runs each; imported when it is wanted."""
 
+SWITCHES: Mapping[str, str] = {
+    "refresh-topics": "refresh.topics.enabled",
+    "topic-configs": "sync.topic.configs.enabled",
+    "topic-acls": "sync.topic.acls.enabled",
+    "schemas": "mirror.schemas.source.url",
+    "heartbeats": "emit.heartbeats.enabled",
+    "refresh-groups": "refresh.groups.enabled",
+    "checkpoints": "emit.checkpoints.enabled",
+    "group-offsets": "sync.group.offsets.enabled",
+}
+"""The property of each step that says whether a flow has it."""
+
 
 @dataclass(frozen=True)
 class StepResult:

@@ -3,7 +3,7 @@
 Which topics of the source a flow mirrors, as found now.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -98,15 +98,28 @@ def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: 
     return _Refresh(flow, source, target, dry_run).run()
 
 
+def refusals(
+    flow: "Flow",
+    source: "Cluster",
+    target: "Cluster",
+    selection: TopicSelection,
+    missing: Iterable[TopicChange],
+    there: Container[str],
+) -> dict[str, ErrorReport]:
+    """Why `refresh-topics` could not make these remote topics, or extend those that are `there` (by source topic): what the target answers
+    when it is asked and nothing is written. An error that may pass by itself is left to `refresh-topics`."""
+    return _Refresh(flow, source, target, True, selection).refusals(list(missing), there)
+
+
 class _Refresh:
     """One pass over a flow's topics, collecting what was done and the errors by source topic."""
 
-    def __init__(self, flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool) -> None:
+    def __init__(self, flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool, selection: TopicSelection | None = None) -> None:
         self._flow = flow
         self._source = source
         self._target = target
         self._dry_run = dry_run
-        self._selection = current_selection(flow, target)
+        self._selection = selection or current_selection(flow, target)
         self._errors: dict[str, MirrorError] = {}
 
     def run(self) -> RefreshTopicsResult:
@@ -126,6 +139,15 @@ class _Refresh:
             unchanged=tuple(sorted((*changes.unchanged, *caught_up))),
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
         )
+
+    def refusals(self, changes: Sequence[TopicChange], there: Container[str]) -> dict[str, ErrorReport]:
+        """What creating or extending would end with, by source topic."""
+        create, extend = [[change for change in changes if (change.topic in there) is old] for old in (False, True)]
+        if create:
+            self._settled(create, self._create(create))
+        if extend:
+            self._settled(extend, self._extend(extend))
+        return {name: replace(error.report(), topic=name) for name, error in self._errors.items() if not error.retriable}
 
     def _deleted(self, topics: SourceTopics) -> tuple[str, ...]:
         """Remote topics without upstream. The source does not list what it hides either, so it is asked for each of them by name."""

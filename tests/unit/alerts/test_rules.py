@@ -246,6 +246,20 @@ def test_what_a_decision_leads_to_is_late_when_it_is_not_copied_however_far_the_
         assert opened(judgement(*busy)) == {"NoProgress": "orders"}
 
 
+def test_what_waits_for_a_remote_partition_is_late_like_all_others_and_a_refusal_that_keeps_it_back_is_the_one_alert() -> None:
+    waiting, well = partition(None, 9, topic="new", state=NO_REMOTE), partition(9, 9, written=written(210))
+    found = judgement(seen(0, waiting, well), seen(210, waiting, well))
+    assert opened(found) == {"NoProgress": "new"}
+    assert "refresh-topics" in next(each for each in found.problems if each.what == "new").next.text
+    assert opened(judgement(seen(0, waiting, well), seen(110, waiting, well))) == {"Behind": None}
+
+    told = error("RemoteTopicRefused", "new")
+    refused = replace(waiting, error=told)
+    checks = [seen(0, refused, well, errors=[told]), seen(1000, refused, well, errors=[told])]
+    assert opened(judgement(*checks)) == {"RemoteTopicRefused": "new"}
+    assert {each.kind for each in judgement(*checks).problems} == {"RemoteTopicRefused", "Behind"}, "one that is open is not over"
+
+
 def test_of_places_that_were_not_seen_it_is_not_known_whether_a_problem_is_over() -> None:
     def unseen(*partitions: PartitionStatus) -> set[tuple[str, int | None]]:
         return set(judgement(seen(0, *partitions)).unseen)
@@ -256,7 +270,7 @@ def test_of_places_that_were_not_seen_it_is_not_known_whether_a_problem_is_over(
     assert unseen(partition(5, 9, state=TARGET_UNAVAILABLE), partition(5, 5, 1)) == {("orders", 0)}
     assert unseen(partition(None, 9, state=FIRST_SIGHT, lag=None), partition(5, 5, 1)) == {("orders", 0)}
     assert unseen(*(hidden(state=state) for state in (GONE, PAUSED))) == set()
-    assert unseen(replace(hidden(state=NO_REMOTE), watermark=None)) == set(), "nothing of it was ever copied, and why is known"
+    assert unseen(partition(None, 9, state=NO_REMOTE)) == set(), "its records are counted like all others"
     assert ("orders", 0) in unseen(hidden(state=NO_REMOTE))
     assert unseen(partition(5, 9, state="recreated", lag=None)) == set()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirror.alerts.lag import work_of
 from mirror.cli.status import summary
-from mirror.errors import ErrorReport, LedgerDamaged, SourceGap, TargetMissing, UnexplainedTarget
+from mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
 from mirror.formats.ledger import Blocked, Decided, Writer
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition, lane_of
@@ -30,6 +30,8 @@ SEEN = Observation(
     ledger={TP: ledger_record(watermark=100)},
     comparable=True,
 )
+
+NOT_CREATED = RemoteTopicRefused("orders", "east.orders", "Topic 'east.orders' collides with 'east_orders'.", "Choose another.").report()
 
 
 def one(seen: Observation):
@@ -72,7 +74,10 @@ def stuck(offset=50):
         ({"ledger": at(100, source_topic_id="another"), "decided": {TP: "restart by me"}, "starts": {TP: 10}}, "decided", 90),
         ({"ledger": at(60, source_topic_id="another")}, "behind", None),
         ({"source": {}}, "no leader", None),
-        ({"source": {}, "ledger": {}}, "no remote partition", None),
+        ({"source": {}, "ledger": {}}, "no leader", None),
+        ({"ledger": {}, "waiting": frozenset({TP}), "starts": {TP: 10}}, "no remote partition", 90),
+        ({"ledger": {}, "waiting": frozenset({TP}), "starts": {TP: 10}, "errors": (NOT_CREATED,)}, "no remote partition", 90),
+        ({"ledger": {}, "waiting": frozenset({TP}), "starts": {TP: 10}, "paused": {TP: "by hand"}}, "paused", 90),
         ({"source": {}, "topics": {}}, "gone from the source", None),
         ({"unreadable": {lane_of("orders", 0, 16): ErrorReport("LedgerDamaged", "no")}, "ledger": {}}, "ledger unreadable", None),
         ({"source": None, "topics": {}, "comparable": False}, "unknown", None),

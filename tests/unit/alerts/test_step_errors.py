@@ -1,0 +1,63 @@
+"""Errors that only a step can see: which of them stand, and that a check says each of them once."""
+
+from importlib import import_module
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.airflow.dags.factory import FlowDag
+from mirror.alerts.limits import Limits
+from mirror.alerts.rules import find_problems
+from mirror.alerts.step_errors import StepErrors, with_step_errors
+from mirror.errors import ErrorReport
+from mirror.errors.runbook import entries
+from mirror.sync.step import STEPS, SWITCHES
+from tests.unit.alerts.observations import error, partition, seen
+
+REFUSED = error("RemoteConfigRefused", "orders")
+PASSING = error("KafkaFailure", "orders", retriable=True)
+
+
+def test_an_error_stands_until_a_run_ends_without_it_and_one_that_is_retried_counts_from_the_second_run_on() -> None:
+    first = StepErrors().after("run 1", [REFUSED, PASSING])
+    assert first.standing == [REFUSED]
+    assert first.after("run 1", [PASSING]).standing == [], "another try of the same run"
+    second = first.after("run 2", [REFUSED, PASSING])
+    assert second.standing == [REFUSED, PASSING]
+    assert second.after("run 2", [PASSING]).standing == [PASSING]
+    assert second.after("run 3", []).standing == []
+    assert second.after("run 3", []).after("run 4", [PASSING]).standing == []
+    assert StepErrors.from_document(second.as_document()) == second
+
+
+@given(
+    code=st.sampled_from(sorted(set(entries()) - {"ClusterUnreachable", "AuthenticationFailed"})),
+    topic=st.sampled_from([None, "orders"]),
+    step=st.sampled_from(sorted(STEPS)),
+    runs=st.integers(2, 5),
+)
+def test_every_error_of_the_runbook_that_a_step_ends_with_time_after_time_is_an_alert_and_its_end_ends_it(
+    code: str, topic: str | None, step: str, runs: int
+) -> None:
+    _, retriable = entries()[code]
+    known = StepErrors()
+    for number in range(runs):
+        known = known.after(f"{step} {number}", [ErrorReport(code, "It failed.", topic, retriable=retriable)])
+    well = seen(0, partition(9, 9))
+    found = find_problems(with_step_errors(well, known.standing), [], Limits())
+    assert [(each.kind, each.topic) for each in found.problems if each.opens] == [(code, None if retriable else topic)]
+    over = with_step_errors(well, known.after("the next", []).standing)
+    assert find_problems(over, [], Limits()).problems == ()
+    assert find_problems(over, [], Limits()).judged(code)
+
+
+def test_what_the_check_saw_by_itself_is_not_said_twice() -> None:
+    both = with_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED, error("RemoteConfigRefused", "bills")])
+    assert [each.topic for each in both.status.errors] == ["orders", "bills"]
+    silent = with_step_errors(seen(0), [error("ClusterUnreachable"), error("AuthenticationFailed")])
+    assert silent.status.errors == (), "it is an alert by the cluster's name"
+
+
+def test_a_step_that_is_switched_off_is_known_by_the_property_of_its_dag() -> None:
+    kinds: dict[str, FlowDag] = {step: import_module(f"mirror.airflow.dags.{step.replace('-', '_')}").KIND for step in STEPS}
+    assert {step: kind.enabled or "emit.heartbeats.enabled" for step, kind in kinds.items()} == dict(SWITCHES)
