@@ -53,9 +53,9 @@ class TargetView:
         )
 
     def assignment(self, planned: Range) -> PartitionAssignment:
-        """A range as a whole. Which leader epoch its first offset has, the plan does not say."""
+        """A range as a whole."""
         remote = self._task.remote_topics[planned.topic]
-        return PartitionAssignment(planned.topic_partition, remote, planned.start, planned.end, None, self.limits(remote))
+        return PartitionAssignment(planned.topic_partition, remote, planned.start, planned.end, planned.start_epoch, self.limits(remote))
 
     def limits_text(self, remote: str) -> str:
         """The same as the ledger notes it."""

@@ -51,10 +51,11 @@ class FetchLimits(NamedTuple):
 class FetchedPartition:
     """What was fetched of one partition and not handed over."""
 
-    __slots__ = ("batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
+    __slots__ = ("_start", "batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
 
     def __init__(self, start: int, epoch: int | None, leader: Leader) -> None:
         self.leader = leader
+        self._start = (start, epoch)
         self.next_offset = start
         """Behind what was handed over."""
         self.position = start
@@ -67,6 +68,11 @@ class FetchedPartition:
         """Where messages of an older format begin: at the position."""
         self.cut_off: RecordBatch | None = None
         """The header of the batch at the position, of which the last answer had a part."""
+
+    def goes_on(self, start: int, epoch: int | None) -> bool:
+        """Whether what is here follows the record in front of `start`, which is of this leader epoch: the broker was asked with it whether
+        it has that record (KIP-320), or what stands in front was handed over from here."""
+        return self.next_offset == start and (start != self._start[0] or epoch == self._start[1])
 
     def add(self, data: PartitionData) -> None:
         """Takes what a broker answered. Raises ValueError for bytes that are no batches."""

@@ -129,7 +129,7 @@ class BatchSource:
 
     def _is_at(self, work: PartitionAssignment) -> bool:
         there = self._fetched.get(work.source)
-        return there is not None and there.next_offset == work.start
+        return there is not None and there.goes_on(work.start, work.leader_epoch)
 
     def _answered(self, questions: dict[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
         if answer.error_code:

@@ -102,10 +102,11 @@ def test_a_leader_that_moved_ends_the_attempt_and_names_no_partition_to_be_left_
 
 def test_a_source_that_was_truncated_below_the_watermark_says_where(engine, east, work):
     fill(east.log(*ORDERS), 3)
-    east.log(*ORDERS).diverged = 4
+    east.log(*ORDERS).elect(kept=3)
+    fill(east.log(*ORDERS), 3)
     with pytest.raises(SourceTruncated) as truncated:
-        engine.copy([work(6, 9)], LIMITS)
-    assert truncated.value.diverged == 4
+        engine.copy([replace(work(6, 9), leader_epoch=0)], LIMITS)
+    assert truncated.value.diverged == 3
 
 
 def test_an_offset_that_the_source_no_longer_has_is_named(engine, east, work):

@@ -1,5 +1,7 @@
 """A look at the first batches of partitions, between two brokers that keep Kafka's rules."""
 
+from dataclasses import replace
+
 import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import InitProducerIdRequest
@@ -48,6 +50,16 @@ def test_the_engine_goes_on_with_what_was_fetched(sampler, lane_task, east, west
     assert [each.fetch_offset for each in asked[:2]] == [0, 80]
     assert asked[0].partition_max_bytes < asked[1].partition_max_bytes
     assert [each[61:] for each in west.log(*REMOTE).batches] == [each[61:] for each in log.batches]
+
+
+@pytest.mark.parametrize("named", [None, 3])
+def test_what_was_fetched_with_another_epoch_than_the_watermarks_is_fetched_anew(sampler, lane_task, east, log, work, named):
+    sampler.sample(lane_task, [replace(work(0, 160), leader_epoch=named)])
+    engine = sampler.open(lane_task, 1_000_000)
+    engine.copy([replace(work(0, 160), leader_epoch=0)], LIMITS)
+    engine.close()
+    asked = [request.topics[0].partitions[0] for request in east.of(FetchRequest)]
+    assert [each.last_fetched_epoch for each in asked if each.fetch_offset == 0] == [-1 if named is None else named, 0]
 
 
 def test_a_second_engine_begins_anew(sampler, lane_task, log, west, work):

@@ -258,7 +258,7 @@ class WireBroker:
             for data in topic.partition_data:
                 tp = TopicPartition(topic.name, data.index)
                 code = self._refused(request, tp) or self._judged(owner, tp, bytes(data.records))
-                base = -1 if code else self.logs[tp].append(bytes(data.records), leader_epoch=self.logs[tp].epoch)
+                base = -1 if code else self.logs[tp].append(bytes(data.records))
                 partitions.append(
                     ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
                         index=data.index,
@@ -299,7 +299,8 @@ class WireBroker:
             for asked in topic.partitions:
                 tp = TopicPartition(topic.topic, asked.partition)
                 log = self.logs[tp]
-                code = self._refused(request, tp) or (OFFSET_OUT_OF_RANGE if asked.fetch_offset > log.end else 0)
+                fenced = FENCED_LEADER_EPOCH if 0 <= asked.current_leader_epoch < log.epoch else 0
+                code = self._refused(request, tp) or fenced or (OFFSET_OUT_OF_RANGE if asked.fetch_offset > log.end else 0)
                 batches = [each for each in log.batches if _last_offset(each) >= asked.fetch_offset]
                 # The first batch of an answer comes whole (KIP-74).
                 least = len(batches[0]) if batches and room == request.max_bytes else 0
@@ -328,7 +329,8 @@ class WireBroker:
 
     def _fetched(self, asked: object, log: Log, code: int, records: bytes, isolation: int) -> object:
         kind = FetchResponse.FetchableTopicResponse.PartitionData
-        diverging = None if log.diverged is None else kind.EpochEndOffset(epoch=log.epoch, end_offset=log.diverged)
+        went = log.diverging(asked.fetch_offset, asked.last_fetched_epoch) if asked.last_fetched_epoch >= 0 else None
+        diverging = None if went is None else kind.EpochEndOffset(epoch=went[0], end_offset=went[1])
         aborted = [kind.AbortedTransaction(producer_id=producer, first_offset=first) for producer, first in log.aborted]
         return kind(
             partition_index=asked.partition,
@@ -339,7 +341,7 @@ class WireBroker:
             diverging_epoch=diverging,
             aborted_transactions=aborted if isolation else None,
             preferred_read_replica=-1,
-            records=records,
+            records=b"" if diverging else records,
         )
 
     _answers = {  # noqa: RUF012

@@ -1,0 +1,199 @@
+"""A source log that was cut off below what is copied, and has grown again with other records: whenever that was, and with every engine that
+reads over connections of our own, it is said, and nothing of the other records is committed."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kafka.protocol.consumer import FetchRequest
+from kafka.record.default_records import DefaultRecordBatch
+
+from mirror.copy import lane_protocol
+from mirror.copy.batches.engine import BatchEngine
+from mirror.copy.batches.sampler import SourceBatchSampler
+from mirror.copy.engine import BatchSample, LaneEngines
+from mirror.copy.lane import LaneCopy
+from mirror.copy.model import AUTO, BATCHES, LaneResult, LaneTask
+from mirror.formats.ledger import LedgerRecord, Writer
+from mirror.formats.ledger_codec import decode
+from mirror.offsets.map import OffsetMap, Run
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import BEHIND, Range
+from tests.unit.copy.batches.batch_logs import values
+from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.conftest import World
+
+BEFORE_PLAN, BEFORE_LANE, BEHIND_LOOK, BETWEEN_FETCHES = "before the plan", "before the lane", "behind the look", "between two fetches"
+PORTION = 400
+"""A fetch brings few batches."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How many batches were copied and how many more there are, how many of the copied ones are kept, and how many others come."""
+
+    copied: int
+    more: int
+    kept: int
+    others: int
+    epochs: int
+    moment: str
+    fetches: int
+    """Of `BETWEEN_FETCHES`, behind how many."""
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> Cut:
+    copied = draw(st.integers(1, 8))
+    more = draw(st.integers(1, 6))
+    return Cut(
+        copied=copied,
+        more=more,
+        kept=draw(st.integers(0, copied - 1)),
+        others=copied + more + draw(st.integers(1, 4)),
+        epochs=draw(st.integers(1, 3)),
+        moment=draw(st.sampled_from([BEFORE_PLAN, BEFORE_LANE, BEHIND_LOOK, BETWEEN_FETCHES])),
+        fetches=draw(st.integers(1, 4)),
+    )
+
+
+class Sources:
+    """A lane of one partition between two brokers on the loopback, whose source is cut off at the moment of a trial."""
+
+    def __init__(self, cut: Cut, task: LaneTask, east: WireBroker, west: WireBroker, world: World) -> None:
+        self.cut, self.task, self.east, self.west, self.world = cut, task, east, west, world
+        self.log = east.log(*ORDERS)
+        self.is_cut = False
+        for number in range(cut.copied + cut.more):
+            self.log.append(batch_of([b"ours %d" % number] * 3))
+        self.watermark = cut.copied * 3
+        for tp in (REMOTE, LEDGER):
+            west.log(*tp)
+        copied = Run(0, 0, self.watermark)
+        for each in self.log.batches[: cut.copied]:
+            west.log(*REMOTE).append(each)
+        self.record = LedgerRecord(
+            *(self.watermark, 0, "id-orders", REMOTE.topic, f"id-{REMOTE.topic}", self.watermark, "E", "W", 1),
+            *(OffsetMap().extended((copied,)), Writer("", "elsewhere", "", datetime.now(UTC)), ((0, self.watermark),)),
+            records=self.watermark,
+        )
+        self._look_at_ends()
+        if cut.moment == BETWEEN_FETCHES:
+            answer = east._answers[FetchRequest]
+            east._answers = {**east._answers, FetchRequest: self._cutting(answer)}
+
+    def elect(self) -> None:
+        """The source goes on without the end of what is copied, and has others in its place."""
+        if self.is_cut:
+            return
+        self.is_cut = True
+        self.log.elect(self.cut.kept * 3, self.cut.epochs)
+        for number in range(self.cut.others - self.cut.kept):
+            self.log.append(batch_of([b"another %d" % number] * 3))
+
+    def copy(self, engine: str) -> LaneResult:
+        """A plan that did not hear where the old epoch ends, and its lane."""
+        if self.cut.moment == BEFORE_PLAN:
+            self.elect()
+        start, known = self.record.watermark, {"leader_epoch": self.log.epoch, "start_epoch": self.record.leader_epoch}
+        planned = Range(*ORDERS, "id-orders", start, self.log.end, BEHIND, **known)
+        if self.cut.moment == BEFORE_LANE:
+            self.elect()
+        sampler = LookedAt(self) if engine == AUTO else None
+        engines = LaneEngines(BatchEngine, sampler.open if sampler else BatchEngine, sampler)
+        return LaneCopy(replace(self.task, engine=engine, ranges=(planned,)), engines).run()
+
+    def end_run(self) -> None:
+        """What was committed is what the next run finds."""
+        for batch in self.west.log(*LEDGER).batches:
+            for record in DefaultRecordBatch(batch):
+                self.record = decode(record.value, "here")
+        self._look_at_ends()
+
+    def _look_at_ends(self) -> None:
+        self.world.ledger = {ORDERS: self.record}
+        self.world.ends = {REMOTE: self.west.log(*REMOTE).end}
+        self.world.ledger_end = self.west.log(*LEDGER).end
+        self.world.starts = {REMOTE: self.west.log(*REMOTE).end}
+
+    def _cutting(self, answer: Callable[..., Any]) -> Callable[..., Any]:
+        left = [self.cut.fetches]
+
+        def fetched(broker: WireBroker, request: FetchRequest) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                self.elect()
+            return answer(broker, request)
+
+        return fetched
+
+
+class LookedAt(SourceBatchSampler):
+    """Finds each partition worth its batches."""
+
+    def __init__(self, sources: Sources) -> None:
+        super().__init__()
+        self.sources = sources
+
+    def sample(self, task: LaneTask, work: Any) -> dict[TopicPartition, BatchSample]:
+        return {tp: BatchSample(1, 100_000, 100) for tp in super().sample(task, work)}
+
+    def open(self, task: LaneTask, max_batch_bytes: int) -> BatchEngine:
+        if self.sources.cut.moment == BEHIND_LOOK:
+            self.sources.elect()
+        return super().open(task, max_batch_bytes)
+
+
+@pytest.fixture
+def trial(lane_task: LaneTask, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Cut], Sources]]:
+    for seconds in ("_MARKER_SECONDS", "_LEDGER_MARKER_SECONDS"):  # the world's ends do not move
+        monkeypatch.setattr(lane_protocol, seconds, 0.0)
+    monkeypatch.setattr(time, "sleep", lambda seconds: threading.Event().wait(min(seconds, 0.002)))
+    with ExitStack() as stack:
+
+        def made(cut: Cut) -> Sources:
+            stack.close()
+            east, west = WireBroker(), WireBroker()
+            stack.callback(east.close)
+            stack.callback(west.close)
+            ours = lane_task.clients
+            clients = replace(
+                ours,
+                source_admin=east.settings,
+                source_consumer={**east.settings, "fetch.wait.max.ms": 1, "max.partition.fetch.bytes": PORTION},
+                target_admin=west.settings,
+                target_consumer=west.settings,
+                target_producer=west.settings,
+            )
+            return Sources(cut, replace(lane_task, clients=clients), east, west, world)
+
+        yield made
+
+
+@pytest.mark.parametrize("engine", [BATCHES, AUTO])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=cuts())
+def test_a_log_that_was_cut_below_the_watermark_is_said_and_nothing_more_is_committed(
+    trial: Callable[[Cut], Sources], engine: str, cut: Cut
+) -> None:
+    sources = trial(cut)
+    result = sources.copy(engine)
+    if not result.errors:  # all of it had been read before
+        assert len(sources.west.committed) == 1
+        sources.end_run()
+        sources.elect()
+        result = sources.copy(engine)
+    else:
+        assert sources.west.committed == []
+    (error,) = result.errors
+    assert (error.code, error.topic, error.partition, error.offset) == ("SourceTruncated", *ORDERS, sources.record.watermark)
+    assert len(sources.west.committed) <= 1
+    assert [value for value in values(sources.west.log(*REMOTE)) if value.startswith(b"another")] == []
