@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.config.catalogue import CATALOGUE
-from mirror.kafka.model import Acl, ConfigEntry
+from mirror.kafka.model import LITERAL, Acl, ConfigEntry, PatternAcl
 from mirror.policy import DefaultReplicationPolicy, TopicSelection
 from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
 from mirror.sync.config_diff import configs_to_create, configs_to_sync
@@ -84,8 +84,16 @@ def test_the_same_bindings_are_created(peer: Peer, acls: list[Acl], properties: 
         for name in ("topics", "topics.exclude")
     }
     chosen = DefaultTopicFilter(value["topics"], value["topics.exclude"])
-    ours = set(remote_acls(acls, TopicSelection("east", "west", DefaultReplicationPolicy({}), chosen)))
-    assert ours == {carried for acl in theirs for carried in _denied_without_writing(acl)}
+    ours = set(
+        remote_acls([PatternAcl(acl, LITERAL) for acl in acls], TopicSelection("east", "west", DefaultReplicationPolicy({}), chosen))
+    )
+    assert ours == {carried for acl in {*theirs, *_denials_of_all(theirs)} for carried in _denied_without_writing(acl)}
+
+
+def _denials_of_all(acls: set[Acl]) -> set[Acl]:
+    """Denials of the topic `*`, which MirrorMaker 2 calls `east.*`, are of each topic with an ALLOW, too."""
+    allowed = {acl.topic for acl in acls if acl.permission == "ALLOW"}
+    return {acl._replace(topic=topic) for acl in acls if (acl.topic, acl.permission) == ("east.*", "DENY") for topic in allowed}
 
 
 def _denied_without_writing(acl: Acl) -> list[Acl]:

@@ -106,4 +106,5 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     assert f"{topic}: its remote topic lacks ACLs: {pair.remote(topic)}: ALLOW READ for User:reader from *." == stops["acls-differ"]
     assert set(warnings) == {"active-producers", "right-missing", "writers-without-acl"}
     assert "the mirror ALTER the cluster" in warnings["right-missing"]
-    assert warnings["writers-without-acl"].startswith(f"{topic}: User:writer may write to it on {pair.source}")
+    assert warnings["writers-without-acl"].startswith(f"{topic}: these may write to it on {pair.source}")
+    assert "ALLOW WRITE for User:writer from * on " in warnings["writers-without-acl"]

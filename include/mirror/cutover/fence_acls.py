@@ -12,9 +12,8 @@ from typing import Any
 from mirror.cutover.findings import Finding, some, stop
 from mirror.errors.next_step import Command
 from mirror.formats.columns import columns, rows_of
-from mirror.kafka.model import Acl, PatternAcl
+from mirror.kafka.model import EVERYBODY, LITERAL, Acl, PatternAcl
 
-EVERYBODY = "User:*"
 _WRITES = ("WRITE", "ALL")
 
 Acls = tuple[Acl, ...]
@@ -45,7 +44,7 @@ def fence_change(topics: Collection[str], there: Collection[PatternAcl], noted: 
     open_to_all = [name for name in topics if not any(binding.takes(name) and binding.acl not in noted for binding in there)]
     if open_to_all:
         return AclChange(ours=tuple(noted), findings=(_without_acls(open_to_all),))
-    present = {binding.acl for binding in there if binding.pattern == "LITERAL"}
+    present = {binding.acl for binding in there if binding.pattern == LITERAL}
     create = tuple(acl for acl in map(deny_write, topics) if acl not in present)
     return AclChange(create, ours=tuple(dict.fromkeys((*noted, *create))))
 
@@ -59,7 +58,7 @@ def way_back_change(topics: Iterable[str], there: Collection[PatternAcl], noted:
     create: list[Acl] = []
     remove: list[Acl] = []
     findings: list[Finding] = []
-    present = {binding.acl for binding in there if binding.pattern == "LITERAL"}
+    present = {binding.acl for binding in there if binding.pattern == LITERAL}
     for topic in topics:
         allowed = writers(topic, there)
         refusal = _no_way_back(topic, allowed, there, noted, principal)

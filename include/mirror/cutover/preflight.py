@@ -117,7 +117,7 @@ class _Survey:
         self.findings += right_findings(lacking)
         if acls is not None:
             is_synced = bool(self.flow.value("sync.topic.acls.enabled"))
-            self.findings += acl_findings(acls, chosen.names, self.flow.source, self.flow.target, is_synced)
+            self.findings += acl_findings(acls, self.flow.source, self.flow.target, is_synced)
 
     def _earlier_fence(self, chosen: WaveTopics) -> None:
         opposite = opposite_flow(self.flow, chosen.names)

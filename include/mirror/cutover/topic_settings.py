@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from mirror.cutover.findings import Finding, information, some, stop, warning
 from mirror.errors.next_step import of_the_flow
-from mirror.kafka.model import Acl, ConfigEntry
+from mirror.kafka.model import EVERYBODY, Acl, ConfigEntry, PatternAcl, may
 from mirror.policy import ConfigPropertyFilter
 from mirror.sync.config_diff import config_changes, configs_to_sync
 
 _OWN = "DYNAMIC_TOPIC_CONFIG"
-_WRITES = ("WRITE", "ALL")
 
 Entries = Mapping[str, ConfigEntry]
 
@@ -61,15 +60,16 @@ def _differences(sides: TopicSides, named: Collection[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class AclSides:
-    """The ACLs of single topics on both clusters; None where a cluster has no authorizer. `missing` are those that the flow's remote topics
-    lack, each with its source topic."""
+    """The ACLs of topics on both clusters; None where a cluster has no authorizer. `missing` are those that the flow's remote topics lack,
+    each with its source topic; `remotes` are the remote names of the wave's topics."""
 
-    source: frozenset[Acl] | None
-    target: frozenset[Acl] | None
+    source: frozenset[PatternAcl] | None
+    target: frozenset[PatternAcl] | None
     missing: Mapping[Acl, str]
+    remotes: Mapping[str, str]
 
 
-def acl_findings(acls: AclSides, topics: Collection[str], source: str, target: str, is_synced: bool) -> Iterator[Finding]:
+def acl_findings(acls: AclSides, source: str, target: str, is_synced: bool) -> Iterator[Finding]:
     """Who may read on the source and not on the target, and who may write there and not here. `is_synced`: whether the flow carries the
     ACLs of readers (sync.topic.acls.enabled)."""
     if acls.source is None:
@@ -77,22 +77,40 @@ def acl_findings(acls: AclSides, topics: Collection[str], source: str, target: s
         return
     if acls.target is None:
         return
-    for topic in sorted({*acls.missing.values()} & set(topics)):
+    for topic, remote in sorted(acls.remotes.items()):
         lacking = sorted(acl for acl, of_topic in acls.missing.items() if of_topic == topic)
-        said = f"{topic}: its remote topic lacks ACLs: {some([f'{acl.topic}: {acl}' for acl in lacking])}."
-        yield (stop if is_synced else warning)("acls-differ", said, of_the_flow("topic-acls"), topic=topic)
-    for topic in sorted(topics):
-        writers = sorted({acl.principal for acl in acls.source if acl.topic == topic and _may_write(acl)})
-        lacking_writers = [principal for principal in writers if not _writes(principal, topic, acls.target)]
-        if lacking_writers:
-            said = f"{topic}: {some(lacking_writers)} may write to it on {source}, and no ACL of a topic of that name says so on {target}."
+        if lacking:
+            said = f"{topic}: its remote topic lacks ACLs: {some([f'{acl.topic}: {acl}' for acl in lacking])}."
+            yield (stop if is_synced else warning)("acls-differ", said, of_the_flow("topic-acls"), topic=topic)
+        readers = _lacking(acls.source, acls.target, "READ", topic, remote, of_many=True)
+        if readers:
+            said = f"{topic}: these may read it on {source}, and no ACL lets them read {remote} on {target}: {readers}."
+            step = f"Give them READ of {remote} on {target} before consumers move; the flow carries ACLs of single topics alone."
+            yield warning("readers-without-acl", said, step, topic=topic)
+        writers = _lacking(acls.source, acls.target, "WRITE", topic, topic)
+        if writers:
+            said = f"{topic}: these may write to it on {source}, and no ACL lets them write to a topic of that name on {target}: {writers}."
             step = f"Give them WRITE on {target} before producers move; the flow never carries it."
             yield warning("writers-without-acl", said, step, topic=topic)
 
 
-def _may_write(acl: Acl) -> bool:
-    return acl.permission == "ALLOW" and acl.operation in _WRITES
+def _lacking(
+    source: Collection[PatternAcl], target: Collection[PatternAcl], operation: str, topic: str, other: str, of_many: bool = False
+) -> str:
+    """Everybody who may do something with a topic on the source and not with the `other` one on the target, with the ACL that says so
+    there; `of_many`: only by an ACL of many topics. What denies everybody to write is left out: it may be a fence."""
+    here = [binding for binding in source if binding.takes(topic) and not _is_fence(binding.acl)]
+    there = [binding for binding in target if binding.takes(other)]
+    return ", ".join(
+        str(binding)
+        for binding in sorted(here)
+        if binding.acl.permission == "ALLOW"
+        and binding.acl.operation in (operation, "ALL")
+        and (binding.is_of_many or not of_many)
+        and may(here, operation, topic, binding.acl.principal, binding.acl.host)
+        and not may(there, operation, other, binding.acl.principal, binding.acl.host)
+    )
 
 
-def _writes(principal: str, topic: str, acls: Collection[Acl]) -> bool:
-    return any(_may_write(acl) and acl.topic in (topic, "*") and acl.principal in (principal, "User:*") for acl in acls)
+def _is_fence(acl: Acl) -> bool:
+    return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", EVERYBODY)

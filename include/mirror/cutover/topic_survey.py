@@ -7,10 +7,10 @@ from mirror.config.policies import replication_policy
 from mirror.cutover.flow_settings import LackingRight
 from mirror.cutover.topic_settings import AclSides, TopicSides
 from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.kafka.acls import topic_acls
+from mirror.kafka.acls import pattern_acls
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import cluster_operations
-from mirror.kafka.model import Acl, Topic
+from mirror.kafka.model import LITERAL, PatternAcl, Topic
 from mirror.policy import TopicSelection
 from mirror.sync.topic_acls import remote_acls
 
@@ -51,17 +51,18 @@ def survey_acls(
     flow: "Flow", topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
 ) -> tuple[AclSides | None, tuple[LackingRight, ...]]:
     """The ACLs of both clusters; None, and the right that is lacking, where one of them does not show its ACLs."""
-    sides: list[frozenset[Acl] | None] = []
+    sides: list[frozenset[PatternAcl] | None] = []
     for cluster, side in ((source, "source"), (target, "target")):
         try:
-            sides.append(topic_acls(cluster, flow.client("source" if side == "source" else "target", "admin")))
+            sides.append(pattern_acls(cluster, flow.client("source" if side == "source" else "target", "admin")))
         except AuthorizationRefused:
             lacking = LackingRight(cluster.alias, "DESCRIBE", "the cluster", "comparing the ACLs of both sides", is_optional=True)
             return None, (lacking,)
     of_source, of_target = sides
-    wanted = remote_acls([acl for acl in of_source or () if acl.topic in topics], selection)
-    missing = {acl: topic for acl, topic in wanted.items() if acl not in (of_target or ())}
-    return AclSides(of_source, of_target, missing), ()
+    there = {binding.acl for binding in of_target or () if binding.pattern == LITERAL}
+    wanted = remote_acls(of_source or (), selection)
+    missing = {acl: topic for acl, topic in wanted.items() if topic in topics and acl not in there}
+    return AclSides(of_source, of_target, missing, {topic: selection.display_name(topic) for topic in topics}), ()
 
 
 def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> tuple[LackingRight, ...]:

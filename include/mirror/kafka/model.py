@@ -1,6 +1,6 @@
 """Topics, partitions and config entries, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,6 +116,10 @@ class Acl(NamedTuple):
         return f"{self.permission} {self.operation} for {self.principal} from {self.host}"
 
 
+EVERYBODY = "User:*"
+LITERAL, PREFIXED = "LITERAL", "PREFIXED"
+
+
 class PatternAcl(NamedTuple):
     """One ACL binding of topics by a pattern (KIP-290): `LITERAL`, whose name `*` takes every topic, or `PREFIXED`. The name stands in the
     topic's place."""
@@ -123,7 +127,27 @@ class PatternAcl(NamedTuple):
     acl: Acl
     pattern: str
 
+    @property
+    def is_of_many(self) -> bool:
+        """Whether it is about other topics than the one that it names."""
+        return self.pattern == PREFIXED or self.acl.topic == "*"
+
     def takes(self, topic: str) -> bool:
         """Whether the binding is about this topic."""
         name = self.acl.topic
-        return topic.startswith(name) if self.pattern == "PREFIXED" else name in (topic, "*")
+        return topic.startswith(name) if self.pattern == PREFIXED else name in (topic, "*")
+
+    def __str__(self) -> str:
+        return f"{self.acl} on {'the prefix ' if self.pattern == PREFIXED else ''}{self.acl.topic}"
+
+
+def may(acls: Iterable[PatternAcl], operation: str, topic: str, principal: str, host: str) -> bool:
+    """Whether ACLs let a principal do it with a topic, as a client has to that also looks the topic up: a denial wins over every ALLOW
+    (Kafka's authorizers alike). A host `*` stands for all hosts: then a denial for one of them does not count."""
+    of_client = [
+        binding.acl
+        for binding in acls
+        if binding.takes(topic) and binding.acl.principal in (principal, EVERYBODY) and binding.acl.host in (host, "*")
+    ]
+    denied = any(acl.permission == "DENY" and acl.operation in (operation, "DESCRIBE", "ALL") for acl in of_client)
+    return not denied and any(acl.permission == "ALLOW" and acl.operation in (operation, "ALL") for acl in of_client)

@@ -4,15 +4,17 @@ Whoever may read a topic may read its mirror, and nobody may write there but the
 writing is carried: a denial says who must not write to the source, as a write fence's does, and on the target it would stop the mirror.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, RemoteNameUnusable
 from mirror.formats.columns import columns
-from mirror.kafka.acls import create_acls, topic_acls
-from mirror.kafka.model import Acl
+from mirror.kafka.acls import create_acls, pattern_acls, topic_acls
+from mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
 from mirror.kafka.polling import until
 from mirror.policy import TopicSelection
 from mirror.policy.topic_names import unusable
@@ -39,26 +41,48 @@ Seen = Callable[[], frozenset[Acl] | None]
 """Gives the target's bindings as they are now."""
 
 
-def remote_acls(acls: Iterable[Acl], selection: TopicSelection) -> dict[Acl, str]:
+def remote_acls(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[Acl, str]:
     """The bindings that the remote topics are to have, each with the source topic it comes from.
 
-    As MirrorMaker 2's (ALLOW WRITE is left out, ALLOW ALL becomes ALLOW READ) but for denials: those of reading are carried, and those that
-    would keep the mirror from writing are not.
+    As MirrorMaker 2's (of those of single topics ALLOW WRITE is left out and ALLOW ALL becomes ALLOW READ) but for denials: none keeps the
+    mirror from writing, and those of many topics are carried to each topic to which an ALLOW is.
     """
     acls = list(acls)
+    of_topics = [binding.acl for binding in acls if binding.pattern == LITERAL]
     left_out = unusable_names(acls, selection)
+    chosen = [acl for acl in of_topics if selection.takes(acl.topic) and acl.topic not in left_out]
+    allowed = {acl.topic for acl in chosen if acl.permission == "ALLOW" and acl.operation != "WRITE"}
+    denied = [
+        binding.acl._replace(topic=topic)
+        for binding in acls
+        if binding.is_of_many and binding.acl.permission == "DENY"
+        for topic in allowed
+        if binding.takes(topic)
+    ]
     return {
         acl._replace(topic=selection.display_name(acl.topic), operation=operation): acl.topic
-        for acl in acls
-        if selection.takes(acl.topic) and acl.topic not in left_out
+        for acl in (*chosen, *denied)
         for operation in _CARRIED.get((acl.permission, acl.operation), (acl.operation,))
     }
 
 
-def unusable_names(acls: Iterable[Acl], selection: TopicSelection) -> dict[str, RemoteNameUnusable]:
+def unusable_names(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[str, RemoteNameUnusable]:
     """The topics whose ACLs cannot be carried, for they have no remote topic. What no topic can be called, such as `*`, is none of them."""
-    names = sorted({acl.topic for acl in acls})
+    names = sorted({binding.acl.topic for binding in acls if binding.pattern == LITERAL})
     return {name: error for name in names if not unusable(name) and (error := selection.refusal(name)) is not None}
+
+
+def prefixed_acls(acls: Iterable[PatternAcl], topics: Iterable[str]) -> int:
+    """How many ALLOWs by a prefix are about any of these topics: they are not carried."""
+    prefixes = Counter(binding.acl.topic for binding in acls if binding.pattern == PREFIXED and binding.acl.permission == "ALLOW")
+    names = sorted(topics)
+    return sum(count for prefix, count in prefixes.items() if _has_prefix(names, prefix))
+
+
+def _has_prefix(names: Sequence[str], prefix: str) -> bool:
+    """Whether any of the sorted names begins so."""
+    place = bisect_left(names, prefix)
+    return place < len(names) and names[place].startswith(prefix)
 
 
 def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
@@ -88,6 +112,8 @@ class TopicAclsResult:
     """How many of the wanted bindings were there."""
     drift: tuple[Acl, ...] = ()
     """Bindings of remote topics that do not come from the source. They are only reported: nothing is ever deleted."""
+    prefixed: int = 0
+    """How many ALLOWs of the source by a prefix are about mirrored topics, and left out: only those of single topics are carried."""
     skipped: str = ""
     """Why there was nothing to do at all."""
     notice: str = ""
@@ -102,6 +128,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
         "created": columns(Acl._fields, done.created),
         "present": done.present,
         "drift": columns(Acl._fields, done.drift),
+        "prefixed": done.prefixed,
         "skipped": done.skipped,
     }
     totals = {**result, "created": len(done.created), "drift": len(done.drift)}
@@ -115,13 +142,13 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     """
     selection = current_selection(flow, target)
     read_acls = partial(topic_acls, target, flow.client("target", "admin"))
-    source_acls = topic_acls(source, flow.client("source", "admin"))
+    source_acls = pattern_acls(source, flow.client("source", "admin"))
     if source_acls is None:
         return TopicAclsResult(skipped=f"the source '{source.alias}' has no authorizer, so its topics have no ACLs")
     there, notice = _of_target(target, read_acls)
     if there is None:
         return TopicAclsResult(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
-    wanted = remote_acls(source_acls, selection)
+    wanted, names = remote_acls(source_acls, selection), source.names()
     missing = sorted(set(wanted) - there)
     outcomes = {} if dry_run else _created(target, missing)
     created = tuple(acl for acl in missing if outcomes.get(acl) is None)
@@ -130,7 +157,8 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     return TopicAclsResult(
         created=created,
         present=len(wanted) - len(missing),
-        drift=tuple(drifted_acls(there, wanted, source.names() if there - set(wanted) else (), selection)),
+        drift=tuple(drifted_acls(there, wanted, names, selection)),
+        prefixed=prefixed_acls(source_acls, filter(selection.should_replicate, names)),
         notice=notice,
         errors=(
             *(replace(error.report(), topic=wanted[acl]) for acl, error in outcomes.items() if error is not None),
@@ -174,5 +202,8 @@ def _lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:
         yield f"{acl.topic}: {acl} {'would be ' if dry_run else ''}created"
     for acl in done.drift:
         yield f"{acl.topic}: {acl} does not come from the source; it stays as it is"
+    if done.prefixed:
+        count = "1 ACL" if done.prefixed == 1 else f"{done.prefixed} ACLs"
+        yield f"Left out: {count} of the source by a prefix (PREFIXED) about mirrored topics; only those of single topics are carried."
     if not done.created:
         yield f"Nothing to create; {done.present} ACLs are as they should be."

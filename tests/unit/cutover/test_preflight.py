@@ -23,7 +23,7 @@ from tests.unit.cli.command_line import VALID
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = Topic("orders", "id", (Partition(0, 1, (1,), (1,)),))
-OK = AclSides(frozenset(), frozenset(), {})
+OK = AclSides(frozenset(), frozenset(), {}, {})
 
 
 @pytest.fixture

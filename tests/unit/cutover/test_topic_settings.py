@@ -4,7 +4,7 @@ import pytest
 
 from mirror.cutover.findings import INFORMATION, STOP, WARNING
 from mirror.cutover.topic_settings import AclSides, TopicSides, acl_findings, config_findings
-from mirror.kafka.model import Acl, ConfigEntry
+from mirror.kafka.model import LITERAL, PREFIXED, Acl, ConfigEntry, PatternAcl
 from mirror.policy.filters import DefaultConfigPropertyFilter
 
 FILTER = DefaultConfigPropertyFilter(("min\\.insync\\.replicas",))
@@ -54,15 +54,22 @@ def test_a_remote_topic_with_more_partitions_is_a_warning(partitions, codes):
     assert [each[1] for each in configs(entries(), entries(), partitions=partitions)] == codes
 
 
-def acl(operation, principal="User:app", topic="orders", permission="ALLOW"):
-    return Acl(topic, principal, "*", operation, permission)
+def acl(operation, principal="User:app", topic="orders", permission="ALLOW", pattern=LITERAL, host="*"):
+    return PatternAcl(Acl(topic, principal, host, operation, permission), pattern)
 
 
-def acls(source, target, missing=(), is_synced=True):
+def findings_of(source, target, missing=(), is_synced=True):
     of_sides = AclSides(
-        source if source is None else frozenset(source), target if target is None else frozenset(target), dict.fromkeys(missing, "orders")
+        source if source is None else frozenset(source),
+        target if target is None else frozenset(target),
+        dict.fromkeys((each.acl for each in missing), "orders"),
+        {"orders": "east.orders"},
     )
-    return [(each.kind, each.code) for each in acl_findings(of_sides, ("orders",), "east", "west", is_synced)]
+    return list(acl_findings(of_sides, "east", "west", is_synced))
+
+
+def acls(*of_sides, **facts):
+    return [(each.kind, each.code) for each in findings_of(*of_sides, **facts)]
 
 
 def test_a_source_without_authorizer_has_no_fence_by_acl():
@@ -92,3 +99,66 @@ def test_writers_whom_the_target_knows_are_none(there):
 
 def test_readers_those_who_are_denied_and_writers_of_other_topics_are_no_writers():
     assert acls([acl("READ"), acl("WRITE", permission="DENY"), acl("WRITE", topic="payments")], []) == []
+
+
+MANY = [("ord", PREFIXED), ("", PREFIXED), ("*", LITERAL)]
+
+
+@pytest.mark.parametrize(("topic", "pattern"), MANY)
+@pytest.mark.parametrize("operation", ["READ", "ALL"])
+def test_readers_by_an_acl_of_many_topics_are_named_with_it(topic, pattern, operation):
+    (found,) = [
+        each for each in findings_of([acl(operation, "User:CN=a b, O=x", topic, pattern=pattern)], []) if each.code[:7] == "readers"
+    ]
+    assert (found.kind, found.code, found.topic) == (WARNING, "readers-without-acl", "orders")
+    where = f"the prefix {topic}" if pattern == PREFIXED else "*"
+    assert f"ALLOW {operation} for User:CN=a b, O=x from * on {where}." in found.message
+    assert "east.orders on west" in found.message
+
+
+def test_each_principal_is_named_however_many_there_are():
+    readers = [acl("READ", f"User:tenant-{number}", "ord", pattern=PREFIXED) for number in range(40)]
+    (found,) = findings_of(readers, [])
+    assert all(f" User:tenant-{number} " in found.message for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        acl("READ", topic="east.orders"),
+        acl("ALL", topic="east.", pattern=PREFIXED),
+        acl("READ", topic="*"),
+        acl("READ", principal="User:*", topic="east.orders"),
+    ],
+)
+def test_readers_whom_the_remote_topic_knows_are_none(there):
+    assert acls([acl("READ", topic="ord", pattern=PREFIXED)], [there]) == []
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        [acl("READ", topic="ord", pattern=PREFIXED)],
+        [acl("READ", topic="east.orders", host="10.0.0.1")],
+        [acl("READ", topic="east.orders", principal="User:other")],
+        [acl("READ", topic="east.orders"), acl("READ", topic="*", permission="DENY")],
+        [acl("READ", topic="east.orders"), acl("ALL", topic="east", principal="User:*", permission="DENY", pattern=PREFIXED)],
+    ],
+)
+def test_what_does_not_let_them_read_the_remote_topic_does_not_count(there):
+    assert acls([acl("READ", topic="ord", pattern=PREFIXED)], there) == [(WARNING, "readers-without-acl")]
+
+
+def test_who_is_denied_on_the_source_is_no_reader_there():
+    reader = acl("READ", topic="ord", pattern=PREFIXED)
+    assert acls([reader, acl("READ", topic="*", permission="DENY")], []) == []
+    assert acls([reader, acl("READ", topic="*", permission="DENY", host="10.0.0.1")], []) == [(WARNING, "readers-without-acl")]
+
+
+def test_writers_by_a_prefix_are_named_and_a_fence_hides_none_of_them():
+    writer = acl("WRITE", topic="ord", pattern=PREFIXED)
+    fence = acl("WRITE", principal="User:*", permission="DENY")
+    for source in ([writer], [writer, fence]):
+        (found,) = findings_of(source, [])
+        assert (found.code, "on the prefix ord" in found.message) == ("writers-without-acl", True)
+    assert acls([writer], [writer]) == []

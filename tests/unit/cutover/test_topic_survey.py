@@ -9,7 +9,7 @@ from mirror.config.policies import topic_selection
 from mirror.cutover import topic_survey
 from mirror.cutover.topic_survey import survey_acls, survey_rights, survey_topics
 from mirror.errors import AuthorizationRefused
-from mirror.kafka.model import Acl, Partition, Topic
+from mirror.kafka.model import LITERAL, PREFIXED, Acl, Partition, PatternAcl, Topic
 from tests.unit.cli.command_line import VALID
 
 
@@ -50,13 +50,21 @@ def test_a_topic_stands_beside_its_remote_topic_and_one_without_is_left_to_the_s
 
 def test_acls_that_remote_topics_lack_are_those_of_the_waves_topics(flow, monkeypatch):
     read, write, other = (Acl(*row) for row in (_row("orders", "READ"), _row("orders", "WRITE"), _row("payments", "READ")))
-    acls = {"east": frozenset([read, write, other]), "west": frozenset()}
-    monkeypatch.setattr(topic_survey, "topic_acls", lambda cluster, _settings: acls[cluster.alias])
+    acls = {"east": _literal(read, write, other), "west": frozenset()}
+    monkeypatch.setattr(topic_survey, "pattern_acls", lambda cluster, _settings: acls[cluster.alias])
     found, lacking = survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))
     assert found.missing == {Acl(*_row("east.orders", "READ")): "orders"}
     assert lacking == ()
-    acls["west"] = frozenset([Acl(*_row("east.orders", "READ"))])
+    assert found.remotes == {"orders": "east.orders"}
+    carried = Acl(*_row("east.orders", "READ"))
+    acls["west"] = frozenset([PatternAcl(carried, PREFIXED)])
+    assert survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {carried: "orders"}
+    acls["west"] = _literal(carried)
     assert survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {}
+
+
+def _literal(*acls):
+    return frozenset(PatternAcl(each, LITERAL) for each in acls)
 
 
 def _row(name, operation):
@@ -70,7 +78,7 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
             raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster")
         return frozenset()
 
-    monkeypatch.setattr(topic_survey, "topic_acls", read)
+    monkeypatch.setattr(topic_survey, "pattern_acls", read)
     found, (lacking,) = survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))
     assert (found, lacking.cluster, lacking.operation, lacking.is_optional) == (None, hidden, "DESCRIBE", True)
 
