@@ -17,8 +17,8 @@ class Alert:
 
     key: str
     kind: str
-    """The code of an error (`SourceGap`), or one of `Behind`, `NoProgress`, `NotCopying`, `NoLeader`, `ClusterUnreachable`,
-    `HeartbeatsStopped`, `AuditMismatch`, `DeadlineMissed`."""
+    """The code of an error (`SourceGap`), or one of `Behind`, `NoProgress`, `NotCopying`, `NothingMirrored`, `NoLeader`,
+    `ClusterUnreachable`, `HeartbeatsStopped`, `AuditMismatch`, `DeadlineMissed`."""
     summary: str
     """One sentence, without a line break."""
     detail: str

@@ -22,7 +22,7 @@ from mirror.errors.next_step import Command, own
 from mirror.status.formatting import duration
 from mirror.status.status import NO_LEADER, NO_REMOTE
 
-LATE, STILL, NOT_COPYING = "Behind", "NoProgress", "NotCopying"
+LATE, STILL, NOT_COPYING, NOTHING_MIRRORED = "Behind", "NoProgress", "NotCopying", "NothingMirrored"
 
 
 UNREACHABLE, LEADERLESS = "ClusterUnreachable", "NoLeader"
@@ -64,6 +64,18 @@ def not_copying(observation: CheckObservation, late: Sequence[LatePartition], li
     summary = f"{since}, and there is work for {duration(longest)}."
     size = _times(longest, limits.copy)
     return [FlowProblem(NOT_COPYING, summary, first_lines(detail), _look_at_the_copy(), limits.for_seconds, severity="critical", size=size)]
+
+
+def nothing_mirrored(observation: CheckObservation, limits: Limits) -> list[FlowProblem]:
+    """Returns the problem that the flow takes no topic though it names some. One of `.*` just waits for the first."""
+    idle = observation.status.idle
+    if limits.copy is None or idle is None or not idle.is_amiss:
+        return []
+    advice = NextStep.of(
+        f"Compare {idle.list} with the names of the source's topics, letter by letter, and look whether topics.exclude leaves them out; if "
+        "the topics are to come later, nothing has to be done."
+    )
+    return [FlowProblem(NOTHING_MIRRORED, str(idle), "", advice, max(limits.copy, limits.for_seconds), severity="error")]
 
 
 def _look_at_the_copy() -> NextStep:
@@ -228,6 +240,7 @@ def find_problems(observation: CheckObservation, late: Sequence[LatePartition], 
     stopped = not_copying(observation, late, limits) if observation.comparable else []
     problems = [*unreachable(observation, limits), *standing_errors(observation, limits), *leaderless(observation, limits), *stopped]
     if observation.comparable:
+        problems += nothing_mirrored(observation, limits)
         problems += [*no_progress(late, limits, opens=not stopped), *lag_problem(late, limits, opens=not stopped)]
     problems += _heartbeats(observation, limits, stopped=bool(stopped or observation.silent))
     unseen = observation.unseen

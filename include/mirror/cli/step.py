@@ -2,7 +2,7 @@
 
 import argparse
 
-from mirror.cli.answer import DONE, FAILED, Answer
+from mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer
 from mirror.config import Flow
 from mirror.sync.step import StepResult, run_step
 
@@ -27,4 +27,5 @@ def run_groups(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _answer(done: StepResult) -> Answer:
-    return Answer(FAILED if done.errors else DONE, done.result, done.errors, "\n".join(done.lines))
+    state = FAILED if done.errors else NOTHING_TO_DO if done.is_idle else DONE
+    return Answer(state, done.result, done.errors, "\n".join(done.lines))

@@ -24,6 +24,15 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
         ),
         True,
     ),
+    "NothingMirrored": (
+        Runbook(
+            "`topics` names something, and for `mirror.deadline.copy.seconds` no topic of the source has been taken by it.",
+            "No, but nothing is mirrored.",
+            "Compare `topics` and `topics.exclude` with the names of the source's topics, letter by letter. `plan` names the members that "
+            "take nothing.",
+        ),
+        False,
+    ),
     "NoProgress": (
         Runbook(
             "The watermark of a partition has stood still for `mirror.deadline.progress.seconds`, and its source has records to copy.",

@@ -19,7 +19,8 @@ from mirror.plan.model import BLOCKED, DECIDED, Range
 from mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from mirror.plan.source_partitions import Eligible, eligible, offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.plan.target_checks import limits_text
-from mirror.policy import TopicSelection
+from mirror.policy import IdleMembers, TopicSelection
+from mirror.policy.idle_members import idle_members
 from mirror.sync.topics import refresh_topics, refusals
 
 
@@ -55,6 +56,8 @@ class Planning:
         self.ranges: list[Range] = []
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
         self.notices: list[str] = []
+        self.idle: IdleMembers | None = None
+        """The members of `topics` that take no topic; None where the source was not listed."""
 
     def run(self) -> None:
         """Fills `ranges`, `errors` and `notices`, and what was found on the way."""
@@ -62,6 +65,7 @@ class Planning:
         chosen = self._eligible(refused)
         self.topics, self.remotes = chosen.topics, chosen.remotes
         self.notices.extend(chosen.notices)
+        self.notices.extend(self._idle_members(chosen.topics, refused))
         self.errors.extend(error for error in chosen.errors if not self._paused(error))
         lanes, waiting = self._flow.value("mirror.lanes"), frozenset(chosen.waiting)
         wanted = [tp for tp in self._not_paused([*chosen.partitions, *waiting]) if lane_of(*tp, lanes) not in self._view.unreadable]
@@ -107,6 +111,16 @@ class Planning:
                 self.errors.extend(replace(error, partition=number) for number in sorted(numbers))
             else:
                 self.errors.append(error)
+
+    def _idle_members(self, topics: Collection[str], refused: Collection[str]) -> list[str]:
+        """What is to be said of members of `topics` and `mirror.assets.topics` that take nothing."""
+        if not self._flow.value("refresh.topics.enabled"):
+            return []
+        self.idle = self._selection.idle_members({*self._source.listing().names, *refused})
+        names, source = self._flow.value("mirror.assets.topics"), self._flow.source
+        mirrored_names = {*topics, *self._selection.moved, *refused}
+        assets = idle_members("mirror.assets.topics", names, "mirrored topic", source, mirrored_names, lambda _: True) if names else None
+        return [str(idle) for idle in (self.idle, assets) if idle is not None]
 
     def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The partitions that nobody paused; the others are named, with who paused them and why."""

@@ -21,6 +21,7 @@ from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import BLOCKED, Plan, Range
 from mirror.plan.planner import Planning
 from mirror.plan.ranges import SourceOffsets
+from mirror.policy import IdleMembers
 from mirror.sync.current_topics import selection_by
 from mirror.sync.flow_clusters import clusters, control_of
 
@@ -82,6 +83,8 @@ class PlanContext:
     remotes: Mapping[str, Topic] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
     waiting: Mapping[TopicPartition, tuple[SourceOffsets, int]] = field(default_factory=dict)
+    idle: IdleMembers | None = None
+    """The members of `topics` that take no topic of the source; None where it was not listed."""
 
 
 def plan_context(flow: Flow, dry_run: bool = False, by_person: bool = False) -> PlanContext:
@@ -127,7 +130,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         notices=tuple(planning.notices),
         by_person=by_person,
     )
-    return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting)
+    return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting, planning.idle)
 
 
 def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:

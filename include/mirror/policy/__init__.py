@@ -7,6 +7,7 @@ The classes below are public: users' own policies and filters derive from them. 
 """
 
 from mirror.policy.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
+from mirror.policy.idle_members import IdleMembers
 from mirror.policy.replication import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
@@ -21,6 +22,7 @@ __all__ = [
     "DefaultReplicationPolicy",
     "GroupFilter",
     "IdentityReplicationPolicy",
+    "IdleMembers",
     "ReplicationPolicy",
     "TopicFilter",
     "TopicSelection",

@@ -26,6 +26,11 @@ class TopicFilter(ABC):
         """The topics that the configuration spells out, if it does; they are expected to be visible on the source."""
         return ()
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The patterns by which it takes topics, if it does; each is expected to take one."""
+        return ()
+
 
 class GroupFilter(ABC):
     """Derive from it, taking the flow's properties in the constructor, to choose groups in another way."""
@@ -33,6 +38,11 @@ class GroupFilter(ABC):
     @abstractmethod
     def should_replicate(self, group: str) -> bool:
         """Whether the offsets of a consumer group of the source are translated."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The patterns by which it takes groups, if it does; each is expected to take one."""
+        return ()
 
 
 class ConfigPropertyFilter(ABC):
@@ -63,6 +73,7 @@ class DefaultTopicFilter(_NameFilter, TopicFilter):
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         super().__init__(*_patterns(("topics", include), ("topics.exclude", exclude)))
+        self._members = tuple(include)
         self._literal_names = tuple(member for member in include if _TOPIC_NAME.fullmatch(member))
 
     @property
@@ -70,12 +81,23 @@ class DefaultTopicFilter(_NameFilter, TopicFilter):
         """The members of `topics` that are written like a name (a dot in them is taken for a dot)."""
         return self._literal_names
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of `topics`."""
+        return self._members
+
 
 class DefaultGroupFilter(_NameFilter, GroupFilter):
     """By `groups` and `groups.exclude`."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         super().__init__(*_patterns(("groups", include), ("groups.exclude", exclude)))
+        self._members = tuple(include)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of `groups`."""
+        return self._members
 
 
 class DefaultConfigPropertyFilter(ConfigPropertyFilter):

@@ -1,10 +1,11 @@
 """Which topics of its source a flow mirrors, and under which names."""
 
-from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable
+from dataclasses import dataclass, replace
 
 from mirror.errors import RemoteNameUnusable
-from mirror.policy.filters import TopicFilter
+from mirror.policy.filters import DefaultTopicFilter, TopicFilter
+from mirror.policy.idle_members import IdleMembers, idle_members
 from mirror.policy.rename import RenameRefused
 from mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic
 from mirror.policy.topic_names import unusable
@@ -79,6 +80,15 @@ class TopicSelection:
         if upstream is None or is_ledger_or_control_topic(remote) or self.policy.is_internal_topic(remote):
             return None
         return upstream if self.should_replicate(upstream) and self.remote(upstream) == remote else None
+
+    def idle_members(self, names: Collection[str]) -> IdleMembers | None:
+        """The members of `topics` that take none of these topics of the source; what cutovers moved counts as taken. None if each
+        takes one, and for a way back, which takes nothing before a cutover."""
+        if self.returned is not None:
+            return None
+        takes = replace(self, moved=frozenset()).takes
+        name = "topics" if isinstance(self.topic_filter, DefaultTopicFilter) else "topic.filter.class"
+        return idle_members(name, self.topic_filter.members, "topic", self.source, names, takes)
 
     def from_target(self, topic: str) -> str | None:
         """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""

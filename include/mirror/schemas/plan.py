@@ -7,6 +7,7 @@ registered. Nothing is deleted on the target, ever.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mirror.policy import IdleMembers
 from mirror.schemas.model import DEFAULT_CONTEXT, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
 
 IMPORT = "IMPORT"
@@ -70,6 +71,8 @@ class SchemaPlan:
     settings: tuple[SettingsChange, ...] = ()
     extra: tuple[SchemaVersion, ...] = ()
     deleted: tuple[SchemaVersion, ...] = ()
+    idle: IdleMembers | None = None
+    """The members of `mirror.schemas.subjects` that take none of the source's subjects."""
 
     @property
     def is_equal(self) -> bool:

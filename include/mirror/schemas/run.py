@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mirror.config.patterns import compile_pattern
 from mirror.errors import ErrorReport, MirrorError, RegistryRefused, SchemaConflict, SchemaIdChanged
 from mirror.formats.columns import columns
+from mirror.policy.idle_members import idle_members
 from mirror.policy.schema_contexts import parse_contexts
 from mirror.schemas.model import SchemaVersion, SubjectName
 from mirror.schemas.plan import IMPORT, Contexts, SchemaPlan, SettingsChange, plan
@@ -72,7 +73,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
         "deleted": columns(versions, map(_row, planned.deleted)),
         "conflicts": [str(conflict) for conflict in planned.conflicts],
     }
-    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors)
+    return StepResult(result, totals, (*_lines(done, dry_run), *([str(planned.idle)] if planned.idle else [])), done.errors)
 
 
 def sync_schemas(flow: "Flow", dry_run: bool = False) -> SchemasResult:
@@ -99,15 +100,19 @@ def are_equal(flow: "Flow") -> bool:
 def difference(flow: "Flow", source: Registry, target: Registry) -> SchemaPlan:
     """What the target lacks now. Raises RegistryUnreachable and RegistryRefused."""
     contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
-    pattern = compile_pattern("|".join(flow.value("mirror.schemas.subjects")))
+    members = flow.value("mirror.schemas.subjects")
+    pattern = compile_pattern("|".join(members))
     there, here = source.content(), target.content()
     names = there.subjects()
-    return plan(
+    planned = plan(
         replace(there, settings=source.settings(names)),
         replace(here, settings=target.settings(map(contexts.rename, names))),
         contexts,
         lambda name: pattern.matches(name.subject),
     )
+    subjects = {name.subject for name in names}
+    idle = idle_members("mirror.schemas.subjects", members, "subject", f"{flow.source}'s registry", subjects, lambda _: True)
+    return replace(planned, idle=idle)
 
 
 def source_registry(flow: "Flow") -> Registry:

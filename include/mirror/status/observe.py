@@ -157,6 +157,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
         unreadable=of_lanes,
         errors=tuple(dict.fromkeys([*errors, *remotes, *(error.report() for error in refused.values())])),
         notices=context.plan.notices,
+        idle=context.idle,
         starts=starts,
         oldest=oldest,
         moved={topic: str(decision) for topic, decision in context.decisions.moved_topics.items()},

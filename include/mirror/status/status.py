@@ -13,6 +13,7 @@ from mirror.formats.ledger import LedgerRecord, Writer, history_text
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.ranges import SourceOffsets, still_blocked
+from mirror.policy import IdleMembers
 
 UP_TO_DATE = "up to date"
 BEHIND = "behind"
@@ -76,6 +77,8 @@ class Observation:
     silent: Mapping[str, ErrorReport] = field(default_factory=dict)
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
+    idle: IdleMembers | None = None
+    """The members of `topics` that take no topic of the source now, where that is known."""
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     oldest: Mapping[TopicPartition, int] = field(default_factory=dict)
     paused: Mapping[TopicPartition, str] = field(default_factory=dict)
@@ -139,6 +142,8 @@ class Status:
     partitions: tuple[PartitionStatus, ...] = ()
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
+    idle: IdleMembers | None = None
+    """The members of `topics` that take no topic of the source now, where that is known."""
 
     def of_topic(self, topic: str) -> "Status":
         """The same without the partitions of other topics, and without their errors."""
@@ -196,7 +201,7 @@ def status_of(observation: Observation) -> Status:
     partitions = tuple(_partition(tp, observation, by_place) for tp in _listed(observation, by_place))
     stuck = [partition.error for partition in partitions if partition.error is not None and partition.state == BLOCKED]
     errors = dict.fromkeys(error.of_flow(observation.flow) for error in [*observation.errors, *observation.unreadable.values(), *stuck])
-    return Status(observation.flow, observation.time, partitions, tuple(errors), observation.notices)
+    return Status(observation.flow, observation.time, partitions, tuple(errors), observation.notices, observation.idle)
 
 
 def _listed(observation: Observation, errors: Mapping[tuple[str | None, int | None], ErrorReport]) -> list[TopicPartition]:

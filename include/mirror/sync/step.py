@@ -47,6 +47,8 @@ class StepResult:
     lines: tuple[str, ...] = ()
     """The same for people."""
     errors: tuple[ErrorReport, ...] = ()
+    is_idle: bool = False
+    """Whether the flow takes nothing that the step could work on: then it is not done, and there is nothing to do."""
 
 
 class Step(Protocol):

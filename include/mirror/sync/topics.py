@@ -12,7 +12,7 @@ from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRef
 from mirror.kafka.model import NewTopic, Topic
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
-from mirror.policy import TopicSelection
+from mirror.policy import IdleMembers, TopicSelection
 from mirror.sync.config_diff import configs_to_create
 from mirror.sync.current_topics import current_selection
 from mirror.sync.flow_clusters import clusters
@@ -50,6 +50,8 @@ class SourceTopics:
     topics: Mapping[str, Topic]
     names: frozenset[str]
     errors: Mapping[str, MirrorError] = field(default_factory=dict)
+    idle: IdleMembers | None = None
+    """The members of `topics` that take none of them."""
 
 
 def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
@@ -63,7 +65,7 @@ def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
     wanted = {name for name in names_asked if selection.should_replicate(name)}
     refused: dict[str, MirrorError] = {name: error for name in names_asked if (error := selection.refusal(name)) is not None}
     topics = source.listed_topics(wanted, refused)
-    return SourceTopics(topics, names, refused)
+    return SourceTopics(topics, names, refused, selection.idle_members(names | refused.keys()))
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class RefreshTopicsResult:
     """Remote topics whose upstream is gone. They are only reported: nothing is ever deleted."""
     unchanged: tuple[str, ...]
     errors: tuple[ErrorReport, ...]
+    idle: IdleMembers | None = None
+    """The members of `topics` that take no topic."""
 
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
@@ -86,7 +90,9 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
         done = refresh_topics(flow, source, target, dry_run)
     changed = {"created": dict(done.created), "extended": dict(done.extended), "deleted_at_source": list(done.deleted_at_source)}
     totals = {what: len(topics) for what, topics in changed.items()}
-    return StepResult({**changed, "unchanged": len(done.unchanged)}, totals, tuple(_lines(done, dry_run)), done.errors)
+    result = {**changed, "unchanged": len(done.unchanged), "idle": list(done.idle.members) if done.idle else []}
+    is_idle = done.idle is not None and done.idle.is_whole_list
+    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors, is_idle)
 
 
 def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> RefreshTopicsResult:
@@ -138,6 +144,7 @@ class _Refresh:
             deleted_at_source=deleted,
             unchanged=tuple(sorted((*changes.unchanged, *caught_up))),
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
+            idle=source_topics.idle,
         )
 
     def refusals(self, changes: Sequence[TopicChange], there: Container[str]) -> dict[str, ErrorReport]:
@@ -243,7 +250,9 @@ def _lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
         yield f"{name}: {verb}extended to {_partitions(count)}"
     for name in done.deleted_at_source:
         yield f"{name}: its topic no longer exists on the source; it stays as it is"
-    if not done.created and not done.extended:
+    if done.idle is not None:
+        yield str(done.idle)
+    if not done.created and not done.extended and not (done.idle and done.idle.is_whole_list):
         yield f"Nothing to create; {len(done.unchanged)} remote topics are as they should be."
 
 

@@ -90,8 +90,8 @@ def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Flow
     """The state of a flow of which no partition is stuck."""
     alerts = alerts_of(view, now)
     behind = _distance(snapshot)
-    if not snapshot.status or not snapshot.status.partitions:
-        return FlowState(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
+    if not snapshot.status or not snapshot.status.partitions or (snapshot.status.idle and snapshot.status.idle.is_amiss):
+        return _nothing_to_mirror(snapshot.status)
     if snapshot.status.lag is None:
         return FlowState(UNKNOWN, "Not known", "how far it is behind could not be seen.")
     if alerts:
@@ -105,6 +105,13 @@ def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Flow
     if snapshot.catch_up.seconds == 0:
         return FlowState(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
     return _catching_up(snapshot.catch_up, behind, now)
+
+
+def _nothing_to_mirror(status: Status | None) -> FlowState:
+    """The state of a flow that takes no topic: `.*` waits for the first one, and a list of names is looked at."""
+    if status is None or status.idle is None:
+        return FlowState(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
+    return FlowState(BEHIND if status.idle.is_amiss else FINE, "Nothing to mirror", str(status.idle))
 
 
 def _copied(status: Status) -> FlowState:

@@ -9,6 +9,7 @@ from mirror.alerts.limits import Limits
 from mirror.alerts.observation import CheckObservation
 from mirror.alerts.problems import TOPICS_ALONE, CheckResult
 from mirror.alerts.rules import find_problems
+from mirror.policy import IdleMembers
 from mirror.status.status import (
     DECIDED,
     FAILED,
@@ -349,3 +350,24 @@ def test_every_limit_can_be_switched_off() -> None:
     silent = error("ClusterUnreachable", retriable=True)
     assert judgement(seen(0, waiting), seen(1e6, waiting, beats=[beats("heartbeats", 0)]), limits=never).problems == ()
     assert judgement(seen(0, comparable=False, silent={"east": silent}, errors=[silent]), limits=never).problems == ()
+
+
+def test_a_flow_that_names_topics_and_takes_none_is_a_problem_that_may_become_an_alert_after_the_deadline_of_the_copy() -> None:
+    amiss = IdleMembers("topics", "topic", "east", ("ordres",), is_whole_list=True)
+    [problem] = judgement(taking(amiss)).problems
+    assert (problem.kind, problem.for_seconds, problem.opens) == ("NothingMirrored", 300, True)
+    assert "'ordres'" in problem.summary
+    assert judgement(taking(amiss), limits=replace(LIMITS, copy=None)).problems == ()
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [None, IdleMembers("topics", "topic", "east", ("x",)), IdleMembers("topics", "topic", "east", (".*",), True, is_expected=True)],
+)
+def test_a_flow_that_takes_something_or_waits_for_any_first_topic_has_no_problem(idle: IdleMembers | None) -> None:
+    assert judgement(taking(idle)).problems == ()
+
+
+def taking(idle: IdleMembers | None) -> CheckObservation:
+    observation = seen(0)
+    return replace(observation, status=replace(observation.status, idle=idle))

@@ -280,3 +280,9 @@ def test_runs_that_are_killed_anywhere_leave_the_rest_to_the_next_one(registries
     target.on_write = lambda: None
     assert step(flow()).errors == ()
     assert (target.subjects, target.modes) == (source.subjects, {})
+
+
+def test_members_that_take_no_subject_are_named(registries, flow):
+    filled(registries[0][1])
+    assert "'paymnets.*'" in step(flow(subjects="orders.*, paymnets.*")).lines[-1]
+    assert not any("is taken by" in line for line in step(flow(subjects="orders.*, payments-value")).lines)

@@ -1,6 +1,7 @@
 """Refreshing the topics of a flow, against clusters that live in memory."""
 
 from collections.abc import Iterable, Mapping, MutableMapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from mirror.kafka.cluster import TopicListing
 from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
 from mirror.offsets.partition import TopicPartition
+from mirror.sync import topics as module
 from mirror.sync.topics import RefreshTopicsResult, refresh_topics
 
 
@@ -234,3 +236,21 @@ def test_new_partitions_are_waited_for_until_a_broker_leads_them(flow: Any) -> N
     target.unled_for = 3
     assert refreshed(flow(), source, target).created == {"east.a": 2}
     assert target.unled_for == -1
+
+
+def test_members_that_take_no_topic_are_named_and_the_others_are_created(flow: Any) -> None:
+    result = refreshed(flow(topics="ordres,pay"), MemoryCluster("east", orders=3, pay=1), MemoryCluster("west"))
+    assert result.created == {"east.pay": 1}
+    assert result.idle is not None and (result.idle.members, result.idle.is_whole_list) == (("ordres",), False)
+
+
+@pytest.mark.parametrize(("topics", "is_amiss"), [("ordres", True), (".*", False)])
+def test_a_refresh_of_a_flow_that_takes_nothing_has_nothing_to_do_and_says_so(
+    flow: Any, monkeypatch: pytest.MonkeyPatch, topics: str, is_amiss: bool
+) -> None:
+    source = MemoryCluster("east", **({"orders": 1} if is_amiss else {}))
+    monkeypatch.setattr(module, "clusters", lambda _: nullcontext((source, MemoryCluster("west"))))
+    done = module.step(flow(topics=topics))
+    assert (done.is_idle, done.result["idle"], done.errors) == (True, [topics], ())
+    [line] = done.lines
+    assert ("No topic of east is taken" if is_amiss else "the first one that comes is taken") in line

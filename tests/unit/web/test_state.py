@@ -9,6 +9,7 @@ import pytest
 
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from mirror.errors import ErrorReport
+from mirror.policy import IdleMembers
 from mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
 from mirror.status.throughput import UNKNOWN_LAG, CatchUp
 from mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issues, alerts_of
@@ -286,3 +287,13 @@ def test_audit_that_cannot_be_read_is_said_and_breaks_nothing() -> None:
 def test_view_finds_a_dag_by_what_it_does(dag: Dag) -> None:
     assert AirflowView(dags=(dag,)).dag("copy") == dag
     assert AirflowView(dags=(dag,)).dag("audit") is None
+
+
+@pytest.mark.parametrize(("is_expected", "level", "said"), [(False, "behind", "'ordres'"), (True, "fine", "the first one that comes")])
+def test_a_flow_that_takes_no_topic_is_looked_at_unless_it_waits_for_any_first_one(is_expected: bool, level: str, said: str) -> None:
+    taken = snapshot()
+    assert taken.status is not None
+    idle = IdleMembers("topics", "topic", "east", ("ordres",), True, is_expected)
+    state = state_of(replace(taken, status=replace(taken.status, idle=idle)), HEALTHY, NOW)
+    assert (state.level, state.verdict) == (level, "Nothing to mirror")
+    assert said in state.because

@@ -1,7 +1,7 @@
 """Finds the groups whose offsets are translated (`refresh-groups`)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
-from mirror.policy import GroupFilter, TopicFilter
+from mirror.policy import GroupFilter, IdleMembers, TopicFilter
+from mirror.policy.filters import DefaultGroupFilter
+from mirror.policy.idle_members import idle_members
 from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ class SelectedGroups:
 
     offsets: Mapping[str, Mapping[TopicPartition, Committed]]
     errors: tuple[ErrorReport, ...] = ()
+    idle: IdleMembers | None = None
+    """The members of `groups` that take none of the source's groups."""
 
     @property
     def partitions(self) -> int:
@@ -57,17 +61,22 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:  # noqa: ARG001 —
     result = {"time": moment_text(datetime.now(UTC)), "config": flow.config_hash, "group": names, "partitions": counts}
     totals = {"groups": len(names), "partitions": selected.partitions}
     lines = [f"{name}: {count} partitions" for name, count in zip(names, counts, strict=True)]
-    return StepResult(
-        result, totals, (*lines, f"{len(names)} groups with {selected.partitions} partitions are translated."), selected.errors
-    )
+    lines.append(f"{len(names)} groups with {selected.partitions} partitions are translated.")
+    if selected.idle is not None:
+        lines.append(str(selected.idle))
+    is_idle = selected.idle is not None and selected.idle.is_whole_list
+    return StepResult(result, totals, tuple(lines), selected.errors, is_idle)
 
 
 def selected_groups(flow: "Flow") -> SelectedGroups:
     """The source's groups by type, `groups`, `groups.exclude`, `group.filter.class`, and with a topic that the topic filter takes."""
     settings = flow.client("source", "admin")
     with Cluster(flow.source, settings, flow.request_seconds) as source, Groups(source, settings) as groups:
-        names = select_groups(groups, group_filter(flow))
-        return with_offsets(groups, names, topic_selection(flow).topic_filter)
+        chosen = group_filter(flow)
+        names = select_groups(groups, chosen)
+        selected = with_offsets(groups, names, topic_selection(flow).topic_filter)
+    name = "groups" if isinstance(chosen, DefaultGroupFilter) else "group.filter.class"
+    return replace(selected, idle=idle_members(name, chosen.members, "group", flow.source, frozenset(names), chosen.should_replicate))
 
 
 def select_groups(groups: Groups, by: GroupFilter) -> list[str]:
