@@ -24,7 +24,7 @@ from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger
-from mirror.plan.source_partitions import source_partitions, with_epoch_ends
+from mirror.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
 from mirror.sync.flow_clusters import clusters, control_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class _SourceLook:
         logs = source_partitions(self._source, topics, partitions, flow.reads_committed, refused)
         self.findings += [of_error(error.report()) for error in refused.values()]
         hidden = {tp for tp in records if tp.topic in refused}
-        with_epochs = with_epoch_ends(flow, logs, records, flow.request_seconds)
+        with_epochs = confirmed(with_epoch_ends(self._source, logs, records, flow.request_seconds), records)
         returned = {
             tp: ReturnedLog(log.topic_id, log.log_start, log.readable_end, log.end, log.epoch_end) for tp, log in with_epochs.items()
         }

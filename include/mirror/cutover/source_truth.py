@@ -20,9 +20,9 @@ from mirror.cutover.wave_ends import Records, SourceLog
 from mirror.errors import MirrorError, SourceTruncated
 from mirror.errors.next_step import of_the_flow
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.list_offsets import epoch_ends
 from mirror.kafka.model import LogOffsets
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.ranges import unconfirmed
 
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""
@@ -66,13 +66,16 @@ def look_at_source(move: Move) -> SourceLook:
 
 
 def departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
-    """The partitions whose log is another one in front of a mark: where the mark's leader epoch ends now."""
-    newer: dict[TopicPartition, tuple[int, int]] = {}
+    """The partitions whose log is another one in front of a mark: where the mark's leader epoch ends now. Raises SourceUnreadable if a
+    leader does not say."""
+    newer: dict[TopicPartition, int] = {}
     for tp, (epoch, _) in marks.items():
         log = logs[tp].log if tp in logs else None
         if epoch is not None and log is not None and log.leader_epoch is not None and log.leader_epoch > epoch:
-            newer[tp] = (epoch, log.end)
-    ends = epoch_ends(move.flow.client("source", "consumer"), newer, _EPOCH_SECONDS) if newer else {}
+            newer[tp] = epoch
+    ends = move.sides.source.epoch_ends(newer, _EPOCH_SECONDS) if newer else {}
+    for tp in sorted(newer.keys() - ends.keys()):
+        raise unconfirmed(tp, marks[tp][1], newer[tp])
     return {tp: end for tp, end in ends.items() if end < marks[tp][1]}
 
 

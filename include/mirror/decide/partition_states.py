@@ -17,7 +17,7 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.ranges import SourceOffsets
-from mirror.plan.source_partitions import source_partitions, with_epoch_ends
+from mirror.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
 from mirror.plan.target_errors import remote_errors
 
 
@@ -38,8 +38,8 @@ def partition_states(
             raise unreadable
     led = [TopicPartition(name, p.number) for topic in topics.values() for p in topic.partitions if p.leader is not None]
     offsets = source_partitions(source, topics, [tp for tp in led if tp in partitions], flow.reads_committed, refused)
-    offsets = with_epoch_ends(flow, offsets, records)
     _raise_first(refused)
+    offsets = confirmed(with_epoch_ends(source, offsets, records), records)
     remote = topic_selection(flow).remote(name)
     states = _remote_states(target, remote, [PartitionState(tp, records.get(tp), offsets.get(tp), remote) for tp in partitions])
     return _with_unexplained(flow, target, states, decisions) if request.decision == ACCEPT_RECORDS else states

@@ -4,6 +4,7 @@ What is only asked goes over connections of our own first (`cluster_connections`
 needed, does what they have no clean answer to, and all that changes anything.
 """
 
+import operator
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
 from mirror.kafka.cluster_connections import ClusterConnections, OffsetQuestion
 from mirror.kafka.list_offsets import list_offsets
 from mirror.kafka.model import ConfigEntry, End, LogOffsets, NewTopic, Topic
+from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
 
@@ -36,6 +38,7 @@ Result = TypeVar("Result")
 _PARTITIONS_A_REQUEST = 2_000
 """Kafka's controller refuses a request that makes more than 10,000 records of its own (POLICY_VIOLATION): topics, their configs and
 partitions together."""
+_EPOCH_POLL_SECONDS = 0.2
 _SERVER_SECONDS = 5.0
 """How long one server may take: most clusters that are asked server by server have a broker that does not answer."""
 
@@ -291,6 +294,26 @@ class Cluster:
             first = threads.map(partial(self._by_admin, errors=errors), missing[:-1], questions[:-1])
         more = [*first, self._by_admin(missing[-1], questions[-1], errors)]
         return [answer | added for answer, added in zip(answers, more, strict=True)]
+
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, int]:
+        """Where a leader epoch ends in the log of each partition as it is now (KIP-101, KIP-320). A replica that becomes leader without
+        every record goes on with records of its own in a newer epoch, so there the log may depart from what was read of it before:
+
+            read in epoch 4    ──────────────┼── gone ──┤
+            the log now        ── epoch 4 ───┼──── epoch 5 ──────
+                                             └─ the end of epoch 4
+
+        0 where the leader knows nothing of the epoch. Absent is a partition whose leader gave no answer for so many seconds: whether its
+        log was cut off, nobody can tell. librdkafka's client has no such question.
+        """
+        ends: dict[TopicPartition, int] = {}
+
+        def unanswered() -> set[TopicPartition]:
+            ends.update(self.connections.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}) or {})
+            return epochs.keys() - ends.keys()
+
+        until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
+        return ends
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""

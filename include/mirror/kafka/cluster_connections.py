@@ -37,6 +37,10 @@ _SOURCES = {
     8: "GROUP_CONFIG",
 }
 """Where a config's value is from, by the broker's number, in the words of librdkafka's client."""
+_EPOCHS_OLDEST, _EPOCHS_NEWEST = 3, 4
+"""Versions of OffsetForLeaderEpoch; the older one is of Kafka 2.3."""
+_CONSUMER = -1
+"""As which replica a consumer asks."""
 _FETCH_BYTES = 8 * 1024 * 1024
 _FETCH_WAIT_MS = 10
 
@@ -94,6 +98,10 @@ class ClusterConnections:
         """What each question asks for, of those partitions whose leaders answer it; asked in this order, all at once."""
         wanted = list(partitions)
         return self._clean("offsets", lambda: self._offsets(wanted, questions)) if wanted else [{} for _ in questions]
+
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int] | None:
+        """Where a leader epoch ends in the log of each partition, of those whose leaders answer; see `Cluster.epoch_ends`."""
+        return self._clean("ends of leader epochs", lambda: self._epoch_ends(epochs)) if epochs else {}
 
     def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord] | None:
         """The committed records in `[start, end)` of each partition, in order within each."""
@@ -228,6 +236,30 @@ class ClusterConnections:
             while connection.in_flight:
                 connection.receive()
         return [self._led(answer) for answer in listed]
+
+    def _epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        from kafka.protocol.consumer import OffsetForLeaderEpochRequest as Request
+
+        ends = {}
+        for node, leaders in self._by_node(epochs).items():
+            connection = self._opened().to(node)
+            topics: dict[str, list[Any]] = {}
+            for tp, current in leaders.items():
+                topics.setdefault(tp.topic, []).append(
+                    Request.OffsetForLeaderTopic.OffsetForLeaderPartition(
+                        partition=tp.partition, current_leader_epoch=current, leader_epoch=epochs[tp]
+                    )
+                )
+            asked = [Request.OffsetForLeaderTopic(topic=name, partitions=partitions) for name, partitions in topics.items()]
+            version = self._version(connection, Request.API_KEY, _EPOCHS_OLDEST, _EPOCHS_NEWEST)
+            answer = connection.ask(Request(version=version, replica_id=_CONSUMER, topics=asked))
+            for topic in answer.topics:
+                for told in topic.partitions:
+                    if told.error_code:
+                        self._described.pop(topic.topic, None)  # another broker leads by now
+                    else:
+                        ends[TopicPartition(topic.topic, told.partition)] = max(0, told.end_offset)
+        return ends
 
     def _led(self, listed: Mapping[TopicPartition, ListedOffset]) -> dict[TopicPartition, End]:
         ends = {}

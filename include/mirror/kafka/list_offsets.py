@@ -1,29 +1,16 @@
-"""Listing offsets of partitions (ListOffsets), with patience for leaders that are just moving.
+"""Listing offsets of partitions (ListOffsets), with patience for leaders that are just moving."""
 
-Where a log departs from what was read of it in an older leader epoch (KIP-101, KIP-320).
-
-A replica that becomes leader without having every record goes on with records of its own under a newer leader epoch. The end of the older
-epoch in the log as it is now is then the first offset whose record may be another one:
-
-    read in epoch 4    ──────────────┼── gone ──┤
-    the log now        ── epoch 4 ───┼──── epoch 5 ──────
-                                     └─ the end of epoch 4
-"""
-
-import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import OFFSET_INVALID, Consumer, IsolationLevel, KafkaError
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirror.kafka.admin import MISSING, Admin
-from mirror.kafka.client_errors import ClientErrors, Errors, kafka_error, settings_with
-from mirror.kafka.consumer_settings import reader_settings
-from mirror.kafka.lifecycle import close
+from mirror.kafka.client_errors import Errors, kafka_error
 from mirror.kafka.model import End
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
@@ -39,9 +26,6 @@ _LEADER_MOVES = {
 }
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """How long to wait before asking again, in seconds; a partition whose leader is still moving then counts as without one."""
-
-# The client has no request for it: it compares positions with the leader by itself and tells the answer in the words of its error.
-_EPOCH_END = re.compile(r"truncation detected at .*?broker end offset is (\d+)")
 
 
 def list_offsets(
@@ -109,37 +93,3 @@ def _ask(
 def _code(answer: "Future[Any]") -> int | None:
     error = kafka_error(answer.exception(0))
     return None if error is None else error.code()
-
-
-def epoch_end(error: KafkaError) -> int | None:
-    """The end of the position's leader epoch, if a consumer's error says that it lies in front of the position."""
-    match = _EPOCH_END.search(error.str())
-    return int(match.group(1)) if match else None
-
-
-def epoch_ends(settings: Mapping[str, Any], epochs: Mapping[TopicPartition, tuple[int, int]], seconds: float) -> dict[TopicPartition, int]:
-    """The ends of leader epochs in the logs of one cluster. `epochs` are an epoch and the log's end for each partition.
-
-    A partition is absent if its epoch reaches to the log's end, or if its leader did not answer in time. No record is fetched: the consumer
-    is placed at the log's end and only lets the leader look at its position.
-    """
-    if not epochs:
-        return {}
-    waiting, ends = set(epochs), dict[TopicPartition, int]()
-    deadline = time.monotonic() + seconds
-    unheard = ClientErrors("", settings)  # nobody asks for them: a leader that does not answer is absent
-    consumer = Consumer(settings_with({**reader_settings(settings, committed=False), "auto.offset.reset": "error"}, unheard))
-    try:
-        consumer.assign([ClientTopicPartition(*tp, end, leader_epoch=epoch) for tp, (epoch, end) in epochs.items()])
-        while waiting and time.monotonic() < deadline:
-            for event in consumer.consume(len(epochs), 0.02):
-                tp = TopicPartition(event.topic() or "", -1 if event.partition() is None else int(event.partition() or 0))
-                error = event.error()
-                end = epoch_end(error) if error is not None else None
-                if end is not None:
-                    ends[tp] = end
-                if error is None or end is not None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-                    waiting.discard(tp)
-    finally:
-        close(consumer)
-    return ends

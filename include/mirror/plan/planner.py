@@ -71,7 +71,7 @@ class Planning:
         wanted = [tp for tp in self._not_paused([*chosen.partitions, *waiting]) if lane_of(*tp, lanes) not in self._view.unreadable]
         partitions = source_partitions(self._source, chosen.topics, wanted, self._flow.reads_committed, refused)
         copied = {tp: partition for tp, partition in partitions.items() if tp not in waiting}
-        self.source_offsets = with_epoch_ends(self._flow, copied, self._view.records)
+        self.source_offsets = with_epoch_ends(self._source, copied, self._view.records)
         self._choose(self.source_offsets | {tp: partition for tp, partition in partitions.items() if tp in waiting}, waiting, refused)
         self._report_open_transactions(self.source_offsets, refused)
         self.errors.extend(error.report() for error in refused.values())
@@ -178,7 +178,7 @@ class Planning:
             return
         if record.watermark != noted.watermark:
             # What was asked for is where the old watermark's epoch ends.
-            partition = replace(partition, epoch_end=None)
+            partition = replace(partition, epoch_end=None, is_unconfirmed=False)
         skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
         chosen = next_range(partition, record, skip, self.now, interval)
         if applied and not isinstance(chosen, ErrorReport):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mirror.config.catalogue.per_topic import StartPosition
-from mirror.errors import ErrorReport, Remedy, SourceGap, SourceRecreated, SourceTruncated
+from mirror.errors import ErrorReport, MirrorError, Remedy, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
 from mirror.formats.ledger import Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import still_lost
@@ -33,6 +33,8 @@ class SourceOffsets:
     """The leader epoch when the end was asked for."""
     epoch_end: int | None = None
     """Where the leader epoch of the ledger's watermark ends in the log as it is now, if newer epochs follow."""
+    is_unconfirmed: bool = False
+    """Whether newer epochs follow, and the leader did not say where that one ends: the log may have been cut off below the watermark."""
 
     def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
         """A range of this partition."""
@@ -72,13 +74,25 @@ def next_range(
         end = max(partition.readable_end, partition.log_start)
         return partition.range(partition.log_start, end, GAP, skip_to=partition.log_start)
     if watermark >= partition.readable_end:
-        return None
+        return unconfirmed(tp, watermark, record.leader_epoch).report() if partition.is_unconfirmed else None
     blocked = record.blocked
     if blocked is not None and blocked.offset == watermark:
         # A time that is still to come is of a host whose clock is ahead, or ours is behind: it postpones nothing.
         waits = timedelta() <= now - (blocked.tried or record.writer.time) < pause(blocked, interval)
         return still_blocked(tp, blocked) if waits else partition.range(watermark, partition.readable_end, BLOCKED)
     return partition.range(watermark, partition.readable_end, BEHIND)
+
+
+def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorError:
+    """The error of a partition of which nobody can tell whether its log was cut off in front of an offset."""
+    return SourceUnreadable(
+        f"{tp}@{offset}: the partition has another leader on the source, which does not say where leader epoch {epoch} ends in its log. So "
+        "it is not known whether the log was cut off in front of this offset. Nothing was done with the partition.",
+        topic=tp.topic,
+        partition=tp.partition,
+        offset=offset,
+        next="Look at the partition's leader on the source if this lasts; it is asked again each time.",
+    )
 
 
 def pause(blocked: Blocked, interval: timedelta) -> timedelta:

@@ -12,12 +12,11 @@ from mirror.config.catalogue.per_topic import StartPosition
 from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.list_offsets import epoch_ends
 from mirror.kafka.model import Topic
 from mirror.kafka.open_transactions import holders
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets
+from mirror.plan.ranges import SourceOffsets, unconfirmed
 from mirror.plan.target_checks import missing
 from mirror.policy import TopicSelection
 from mirror.sync.topic_diff import TopicChange
@@ -110,20 +109,33 @@ def source_partitions(
 
 
 def with_epoch_ends(
-    flow: Flow,
+    source: Cluster,
     partitions: Mapping[TopicPartition, SourceOffsets],
     records: Mapping[TopicPartition, LedgerRecord],
     seconds: float = _EPOCH_SECONDS,
 ) -> dict[TopicPartition, SourceOffsets]:
     """The partitions, those with a new leader epoch since their last copy with the end of the old one. That alone tells of a truncated log
-    that has grown again. One whose leader does not answer within so many seconds is looked at again by the lane that copies it."""
+    that has grown again. One whose leader does not answer within so many seconds is unconfirmed; the lane that copies it asks again."""
     epochs = {
-        tp: (epoch, partition.end)
+        tp: epoch
         for tp, partition in partitions.items()
         if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
     }
-    ends = epoch_ends(flow.client("source", "consumer"), epochs, seconds)
-    return {tp: replace(partition, epoch_end=ends.get(tp)) for tp, partition in partitions.items()}
+    ends = source.epoch_ends(epochs, seconds)
+    return {
+        tp: replace(partition, epoch_end=ends.get(tp), is_unconfirmed=tp in epochs and tp not in ends)
+        for tp, partition in partitions.items()
+    }
+
+
+def confirmed(
+    partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
+) -> dict[TopicPartition, SourceOffsets]:
+    """The partitions, for whoever goes by where they depart from what was copied. Raises SourceUnreadable if that is not known of one."""
+    for tp, partition in partitions.items():
+        if partition.is_unconfirmed:
+            raise unconfirmed(tp, records[tp].watermark, records[tp].leader_epoch)
+    return dict(partitions)
 
 
 def _epoch(record: LedgerRecord | None) -> int | None:

@@ -13,7 +13,7 @@ from mirror.cutover.source_truth import copied_from_another_log, look_at_source,
 from mirror.cutover.steps import FENCE
 from mirror.cutover.wave import WaveTopics
 from mirror.cutover.wave_ends import SourceLog
-from mirror.errors import ClusterUnreachable
+from mirror.errors import ClusterUnreachable, SourceUnreadable
 from mirror.kafka.model import LogOffsets, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -45,6 +45,9 @@ class Source:
     def __init__(self, **servers):
         self.servers = servers
 
+    def epoch_ends(self, epochs, _seconds):
+        return dict.fromkeys(epochs, 1_000)
+
     def ask_each_server(self, ask):
         told = {name: ask(server) for name, server in self.servers.items() if isinstance(server, Server)}
         return told, {name: server for name, server in self.servers.items() if name not in told}
@@ -57,9 +60,13 @@ def at_once(monkeypatch):
 
 @pytest.fixture
 def ended(monkeypatch):
-    """Where leader epochs end, by partition; an epoch that is not here reaches to the log's end."""
+    """Where leader epochs end, by partition; None of a leader that does not say. One that is not here has all records."""
     ends = {}
-    monkeypatch.setattr(source_truth, "epoch_ends", lambda _settings, epochs, _seconds: {tp: ends[tp] for tp in epochs if tp in ends})
+
+    def told(_source, epochs, _seconds):
+        return {tp: end for tp in epochs if (end := ends.get(tp, 1_000)) is not None}
+
+    monkeypatch.setattr(Source, "epoch_ends", told)
     return ends
 
 
@@ -163,3 +170,12 @@ def test_a_copy_of_records_that_the_source_lost_is_named_though_both_end_alike(e
     assert (finding.code, finding.topic, finding.partition) == ("SourceTruncated", "stock", 0)
     assert list(copied_from_another_log(here, {STOCK: log(50, 3)}, known)) == [], "the epoch is still that of the copy"
     assert list(copied_from_another_log(here, {STOCK: SourceLog("id", None)}, known)) == []
+
+
+def test_a_leader_that_does_not_say_whether_its_log_is_the_copied_one_stops_the_wave(ended):
+    ended[STOCK] = None
+    with pytest.raises(SourceUnreadable, match="stock-0@50") as unknown:
+        list(copied_from_another_log(move(), {STOCK: log(50, 5)}, {STOCK: ledger_record(watermark=50, leader_epoch=3)}))
+    assert unknown.value.retriable
+    with pytest.raises(SourceUnreadable):
+        still_fenced(move(a=Server(50, 5)), fenced(50, 3))

@@ -84,6 +84,14 @@ def test_a_truncated_log_is_noticed_when_no_work_is_owed():
     assert chosen(found=replace(FOUND, epoch_end=45), record=replace(RECORD, watermark=100)).code == "SourceTruncated"
 
 
+def test_a_leader_that_does_not_say_where_the_old_epoch_ends_leaves_nothing_in_order():
+    """Where there is work its lane asks, with its first fetch."""
+    found = replace(FOUND, leader_epoch=7, is_unconfirmed=True)
+    assert chosen(found=found).reason == "behind"
+    error = chosen(found=found, record=replace(RECORD, watermark=FOUND.end))
+    assert (error.code, error.offset, error.retriable) == ("SourceUnreadable", FOUND.end, True)
+
+
 def test_a_leader_that_changed_and_lost_nothing_is_no_truncation():
     assert chosen(found=replace(FOUND, leader_epoch=7, epoch_end=50)).reason == "behind"
 

@@ -16,7 +16,6 @@ from mirror.formats.message_headers import UNREADABLE_HEADERS, Headers, read_hea
 from mirror.kafka.client_errors import ClientErrors, concerns_reading, settings_with, to_mirror_error
 from mirror.kafka.consumer_settings import FETCH_BYTES, QUEUE_KILOBYTES, FetchProgress, bulk_settings
 from mirror.kafka.lifecycle import close
-from mirror.kafka.list_offsets import epoch_end
 from mirror.offsets.partition import TopicPartition
 
 _RECORDS_AT_A_TIME = 2_000
@@ -41,7 +40,7 @@ class SourceConsumer:
     """
 
     def __init__(self, task: LaneTask) -> None:
-        self._seconds = task.request_seconds
+        self._task, self._seconds = task, task.request_seconds
         self._complaints = ClientErrors(task.source, task.clients.source_consumer)
         self._throttled_until = 0.0
         self._progress = FetchProgress()
@@ -185,7 +184,7 @@ class SourceConsumer:
     def _failure(self, error: KafkaError, in_flight: InFlightPartition | None) -> MirrorError:
         tp = in_flight.work.source if in_flight else None
         if tp and in_flight and error.code() in (KafkaError._LOG_TRUNCATION, KafkaError._AUTO_OFFSET_RESET):
-            diverged = epoch_end(error)
+            diverged = self._departs(in_flight.work)
             if diverged is not None and diverged < in_flight.work.start:
                 return SourceTruncated(tp.topic, tp.partition, in_flight.work.start, in_flight.work.end, diverged)
             return SourceUnreadable(
@@ -203,6 +202,15 @@ class SourceConsumer:
             topic=tp.topic if tp else None,
             operation="READ",
         )
+
+    def _departs(self, work: PartitionAssignment) -> int | None:
+        """Where the log departs from what was copied of it; None: nobody says. The client tells it in the words of its error alone."""
+        from mirror.kafka.cluster import Cluster  # it brings packages that whoever opens the engines looks for by itself
+
+        if work.leader_epoch is None:
+            return None
+        with Cluster(self._task.source, self._task.clients.source_admin, self._seconds) as source:
+            return source.epoch_ends({work.source: work.leader_epoch}, self._seconds).get(work.source)
 
 
 def _start(work: PartitionAssignment) -> ClientTopicPartition:

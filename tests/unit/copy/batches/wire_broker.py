@@ -11,7 +11,14 @@ import uuid
 from collections import defaultdict, deque
 from contextlib import suppress
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -327,6 +334,19 @@ class WireBroker:
             topics.append(kind(name=topic.name, partitions=partitions))
         return ListOffsetsResponse(throttle_time_ms=0, topics=topics)
 
+    def _epoch_ends(self, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+        kind = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+        topics = []
+        for topic in request.topics:
+            partitions = []
+            for asked in topic.partitions:
+                tp = TopicPartition(topic.topic, asked.partition)
+                code = self._refused(request, tp) or (FENCED_LEADER_EPOCH if asked.current_leader_epoch < self.logs[tp].epoch else 0)
+                epoch, end = (-1, -1) if code else self.logs[tp].epoch_end(asked.leader_epoch)
+                partitions.append(kind.EpochEndOffset(error_code=code, partition=tp.partition, leader_epoch=epoch, end_offset=end))
+            topics.append(kind(topic=topic.topic, partitions=partitions))
+        return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
+
     def _fetched(self, asked: object, log: Log, code: int, records: bytes, isolation: int) -> object:
         kind = FetchResponse.FetchableTopicResponse.PartitionData
         went = log.diverging(asked.fetch_offset, asked.last_fetched_epoch) if asked.last_fetched_epoch >= 0 else None
@@ -354,6 +374,7 @@ class WireBroker:
         ProduceRequest: _produce,
         FetchRequest: _fetch,
         ListOffsetsRequest: _offsets,
+        OffsetForLeaderEpochRequest: _epoch_ends,
     }
 
 

@@ -1,6 +1,6 @@
 """What the tests' broker speaks: its requests, their versions in two releases of Kafka, error codes."""
 
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
@@ -21,6 +21,7 @@ REQUESTS = {
         EndTxnRequest,
         FetchRequest,
         ListOffsetsRequest,
+        OffsetForLeaderEpochRequest,
     )
 }
 KAFKA_4_3 = {
@@ -33,6 +34,7 @@ KAFKA_4_3 = {
     EndTxnRequest: 5,
     FetchRequest: 17,
     ListOffsetsRequest: 11,
+    OffsetForLeaderEpochRequest: 4,
 }
 KAFKA_2_8 = {
     ApiVersionsRequest: 3,
@@ -44,5 +46,6 @@ KAFKA_2_8 = {
     EndTxnRequest: 3,
     FetchRequest: 12,
     ListOffsetsRequest: 6,
+    OffsetForLeaderEpochRequest: 4,
 }
 """The highest version of each request."""
