@@ -31,7 +31,7 @@ from mirror.errors import (
     TransactionTooSlow,
     UnexpectedOffset,
 )
-from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, servers
+from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
 from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
@@ -198,6 +198,7 @@ class LaneCopy:
         unacknowledged = isinstance(error, TransactionTooSlow) and not error.written
         if isinstance(error, OF_ANOTHER_BROKER) or unacknowledged or self._turn:
             self._turn += 1
+            connect_anew()
         if isinstance(error, (UnexpectedOffset, StaleAnswer)):
             self._misled += 1
             error = error.counted(self._misled) if isinstance(error, UnexpectedOffset) else error

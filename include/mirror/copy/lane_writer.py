@@ -13,7 +13,7 @@ from mirror.errors import DeadlineExceeded
 from mirror.formats.lane_note import note, note_key
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.formats.ledger_codec import encode, encode_key
-from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER
+from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import LogEnd, not_readable
 from mirror.kafka.ledger import Ledger
@@ -45,6 +45,7 @@ def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -
             if attempt.committing:
                 raise
             failure = error
+            connect_anew()
         time.sleep(min(0.25 * 2**turn, 2.0))
     raise failure
 

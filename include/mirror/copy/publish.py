@@ -12,7 +12,7 @@ from mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
 from mirror.decisions.apply import is_applied
 from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
 from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.bootstrap_servers import beginning_at
+from mirror.kafka.bootstrap_servers import beginning_at, connect_anew
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger, LedgerView
 from mirror.offsets.partition import TopicPartition
@@ -151,6 +151,7 @@ def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], led
         if doubt is None:
             break
         time.sleep(min(0.25 * 2**turn, 2.0))
+        connect_anew()
         with Cluster(flow.target, beginning_at(flow.client("target", "admin"), turn), target.timeout) as other:
             try:
                 settings = beginning_at(flow.client("target", "consumer"), turn)

@@ -6,6 +6,7 @@ never asks it.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LedgerHidden, MirrorError, StaleAnswer, UnexpectedOffset
@@ -29,6 +30,15 @@ def beginning_at(settings: Mapping[str, Any], turn: int) -> dict[str, Any]:
     return {**settings, _SERVERS: addresses[turn % len(addresses)]} if turn and addresses else dict(settings)
 
 
+def connect_anew() -> None:
+    """Closes the connections that this process keeps: before another broker is asked. One address may lead to several brokers, and a
+    connection that leads to the one that told what is not so would be asked again and again."""
+    with suppress(ModuleNotFoundError):  # without kafka-python there are none
+        from mirror.kafka.idle_connections import IDLE
+
+        IDLE.close()
+
+
 def asking_on(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Result]) -> Result:
     """What `ask` gives with these client settings. What one broker told another one may never reach, so after DeadlineExceeded or
     StaleAnswer it looks again with each bootstrap server alone, until one gives it all. Raises the first error if none does."""
@@ -36,6 +46,7 @@ def asking_on(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Re
         return ask(settings)
     except (DeadlineExceeded, StaleAnswer) as late:
         first = late
+        connect_anew()
     number = len(servers(settings))
     for turn in range(1, number + 1 if number > 1 else 1):
         try:

@@ -20,7 +20,7 @@ from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.admin import Admin, config_entry_of, topic_id_of, topic_of
-from mirror.kafka.bootstrap_servers import beginning_at, servers
+from mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
 from mirror.kafka.client_errors import Errors, collect_refusal
 from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
@@ -97,6 +97,8 @@ class Cluster:
         names = servers(self.settings)
         if len(names) < _SEVERAL:
             return {name: ask(self) for name in names}, {}
+
+        connect_anew()
 
         def one(turn: int) -> Result | MirrorError:
             try:

@@ -1,8 +1,10 @@
 """What a lane asks of a cluster's admin and hands to its target, for the worlds in memory that the lane's tests are made of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from mirror.errors import MirrorError
+from mirror.kafka.bootstrap_servers import servers
 from mirror.kafka.model import ConfigEntry, LogOffsets, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
@@ -17,6 +19,7 @@ class QuietCluster:
 
     def __init__(self, alias: str, settings: Mapping[str, object], timeout: float) -> None:
         self.alias = alias
+        self.settings = settings
         self.server = str(settings.get("bootstrap.servers", ""))
 
     def __enter__(self) -> "QuietCluster":
@@ -24,6 +27,17 @@ class QuietCluster:
 
     def __exit__(self, *raised: object) -> None:
         pass
+
+    def ask_each_server(self, ask: Callable[["QuietCluster"], Any]) -> tuple[dict[str, Any], dict[str, MirrorError]]:
+        """As `Cluster` has it."""
+        answers: dict[str, Any] = {}
+        silent: dict[str, MirrorError] = {}
+        for server in servers(self.settings):
+            try:
+                answers[server] = ask(type(self)(self.alias, {**self.settings, "bootstrap.servers": server}, 1.0))
+            except MirrorError as error:
+                silent[server] = error
+        return answers, silent
 
     def topic_id(self, name: str) -> str:
         """The id that a topic has."""

@@ -8,7 +8,10 @@ from mirror.config.resolved_flow import ClientSettings
 from mirror.copy.engine import LaneEngines
 from mirror.copy.lane import LaneCopy
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TransactionTooSlow
+from mirror.kafka.broker_pool import BrokerPool
+from mirror.kafka.idle_connections import IDLE, login_of
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.conftest import LEDGER, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.copy.happenings import raising
 
@@ -56,6 +59,25 @@ def test_a_ledger_that_stays_stale_ends_the_lane_with_an_error_that_mends_itself
     assert (error.code, error.topic, error.partition, error.retriable) == ("UnexpectedOffset", LEDGER, 0, True)
     assert "4 times" in error.message
     assert world.log.count("commit") == 1
+
+
+def test_an_attempt_that_was_misled_leaves_the_next_one_no_connection_to_whoever_did_it(copy, world, known):
+    known("orders", 7)
+    broker, kept = WireBroker(), []
+
+    def another_was_written(_engine):
+        if world.engines == 1:
+            world.ends.update({REMOTE: 9})
+            pool = BrokerPool("west", broker.settings, 2.0)
+            kept.append(pool.some())
+            pool.release()
+        else:
+            kept.append(IDLE.take(("127.0.0.1", broker.port), login_of(broker.settings), 2.0))
+
+    world.happenings["copy"] = another_was_written
+    assert copy().errors == ()
+    broker.close()
+    assert (len(kept), kept[1]) == (2, None)
 
 
 def test_a_remote_partition_that_goes_on_elsewhere_than_was_told_is_read_again(copy, world, known):

@@ -1,0 +1,76 @@
+"""Copies to a target of which one broker of three is cut off from its cluster, and not from us; all three are named in bootstrap.servers.
+
+Whoever is told something false by it asks another broker next: no connection that this process has kept may lead there again.
+"""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mirror.copy.verdict import DONE
+from mirror.kafka.bootstrap_servers import beginning_at, servers
+from mirror.kafka.cluster import Cluster
+from mirror.offsets.partition import TopicPartition
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+from tests.faults.deposed_leader import Site, new_site
+from tests.faults.injections_brokers import PROPERTIES, SEPARABLE
+
+KEPT, MORE, COPIES = 50, 30, 3
+
+
+@pytest.fixture(scope="module")
+def south(services_directory: Path) -> Iterator[KafkaCluster]:
+    """Three brokers of which one can be cut off."""
+    target = KafkaCluster(services_directory / "beside-deposed", "south", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
+    try:
+        target.start()
+        yield target
+    finally:
+        target.discard()
+
+
+@pytest.fixture(params=["auto", pytest.param("records", marks=pytest.mark.faults), pytest.param("batches", marks=pytest.mark.faults)])
+def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    extra = {"source->target.mirror.engine": request.param, "target.bootstrap.servers": south.proxied_bootstrap}
+    with new_site(east.bootstrap, south, oracle, tmp_path, extra) as made:
+        made.produce(KEPT, seed=1)
+        assert made.mirroring.copy().state == DONE
+        yield made
+
+
+class Misleading(random.Random):
+    """As long as it misleads, every new connection ends at the deposed leader, whomever it is meant for: a name of several addresses."""
+
+    misleads = True
+
+    def random(self) -> float:
+        return 0.0 if self.misleads else 1.0
+
+
+def copies(site: Site) -> None:
+    for number in range(COPIES):
+        site.produce(MORE, seed=2 + number)
+        judged = site.mirroring.copy()
+        assert judged.state == DONE, str(judged)
+        assert site.exact() == KEPT + MORE * (1 + number)
+
+
+def test_copies_beside_a_broker_that_is_cut_off_end_green(site: Site) -> None:
+    site.fault.lead()
+    site.fault.inject()
+    copies(site)
+
+
+def test_connections_that_were_kept_lead_no_later_attempt_to_the_deposed_leader(site: Site) -> None:
+    chance = Misleading()
+    site.cut()
+    site.fault.reached_alone(0.5, chance)
+    settings, remote = site.flow.client("target", "admin"), TopicPartition(site.remote, 0)
+    for turn in range(1, 1 + len(servers(settings))):
+        with Cluster("south", beginning_at(settings, turn)) as misled:
+            assert remote in misled.offsets([remote], "latest")
+    chance.misleads = False
+    copies(site)
