@@ -250,15 +250,15 @@ class ClusterConnections:
                         partition=tp.partition, current_leader_epoch=current, leader_epoch=epochs[tp]
                     )
                 )
-            asked = [Request.OffsetForLeaderTopic(topic=name, partitions=partitions) for name, partitions in topics.items()]
+            questions = [Request.OffsetForLeaderTopic(topic=name, partitions=partitions) for name, partitions in topics.items()]
             version = self._version(connection, Request.API_KEY, _EPOCHS_OLDEST, _EPOCHS_NEWEST)
-            answer = connection.ask(Request(version=version, replica_id=_CONSUMER, topics=asked))
+            answer = connection.ask(Request(version=version, replica_id=_CONSUMER, topics=questions))
             for topic in answer.topics:
-                for told in topic.partitions:
-                    if told.error_code:
+                for partition in topic.partitions:
+                    if partition.error_code:
                         self._described.pop(topic.topic, None)  # another broker leads by now
                     else:
-                        ends[TopicPartition(topic.topic, told.partition)] = max(0, told.end_offset)
+                        ends[TopicPartition(topic.topic, partition.partition)] = max(0, partition.end_offset)
         return ends
 
     def _led(self, listed: Mapping[TopicPartition, ListedOffset]) -> dict[TopicPartition, End]:
