@@ -24,7 +24,16 @@ ADAPTERS = {
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
-    *("acl_fence.py", "audit_gate.py", "catch_up.py", "close_flow.py", "copy_pass.py", "failover_groups.py", "failover_open.py"),
+    *(
+        "acl_fence.py",
+        "after_open.py",
+        "audit_gate.py",
+        "catch_up.py",
+        "close_flow.py",
+        "copy_pass.py",
+        "failover_groups.py",
+        "failover_open.py",
+    ),
     *("failover_denials.py", "failover_preflight.py", "failover_survey.py", "fence.py", "fence_watch.py", "group_placement.py"),
     *(
         "group_survey.py",

@@ -75,6 +75,7 @@ def report_task(flow_name: str) -> Any:
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """The report as a document."""
+        from mirror.cutover.after_open import written_since_open
         from mirror.cutover.report import WaveReport
         from mirror.cutover.run import stored_waves
         from mirror.cutover.wave_record import OPENED
@@ -91,7 +92,7 @@ def report_task(flow_name: str) -> Any:
                     f"{flow_name}: the control topic has no wave {name} of these topics and groups, so no step of it began. {_look_at(red)}"
                 )
             notes = {group: note.facts for group, note in stored.groups.get(name, {}).items()}
-            report = WaveReport(flow_name, record, notes)
+            report = WaveReport(flow_name, record, notes, written_since_open(flow, stored, name))
             log.info("\n%s", report.markdown())
             value = to_xcom(report.as_document(), {"wave": name, "state": record.state})
         if record.state != OPENED or red:

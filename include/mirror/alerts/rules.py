@@ -42,7 +42,10 @@ _CREATE = NextStep(
 )
 
 LOSS = frozenset(
-    {"SourceGap", "SourceTruncated", "SourceRecreated", "TargetLostRecords", "TargetRecreated", "LedgerMissing", "LedgerDamaged"}
+    {
+        *("SourceGap", "SourceTruncated", "SourceRecreated", "TargetLostRecords", "TargetRecreated", "LedgerMissing", "LedgerDamaged"),
+        "WrittenOnSource",
+    }
 )
 """Errors after which records are, or may be, missing."""
 

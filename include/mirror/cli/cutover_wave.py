@@ -36,7 +36,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     stored = stored_waves(flow)
     wave, steps = _asked(flow, options, stored)
     result = run_wave(flow, wave, steps, options.until, options.step)
-    report = _report_of(flow, result.record) if result.record.state == OPENED and not options.dry_run else None
+    name = result.record.name
+    report = _report_of(flow, stored_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
     if report is not None and options.output is not None:
         _write(report, options.output)
     document = {**_run_document(flow, result), "report": None if report is None else report.as_document()}
@@ -62,27 +63,28 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def status(flow: Flow, options: argparse.Namespace) -> Answer:
     """Lists the flow's waves, or says of one how each step ended."""
+    from mirror.cutover.after_open import written_since_open
     from mirror.cutover.run import stored_wave, stored_waves
 
     stored = stored_waves(flow)
     waves = [stored_wave(stored, options.wave)] if options.wave is not None else [*stored.waves.values()]
     waves.sort(key=lambda record: record.began)
     documents = [_wave_document(flow, record) for record in waves]
+    written = written_since_open(flow, stored, options.wave)
     if not waves:
         return Answer(DONE, {"waves": []}, (), "No wave was begun.")
     pieces: list[Piece] = [*table(_WAVES_HEAD, [_wave_row(record) for record in waves])]
     for record in waves:
         if options.wave is not None or record.state not in (OPENED, ROLLED_BACK):
             pieces += _wave_pieces(flow, record)
-    return Answer(DONE, {"waves": documents}, (), pieces)
+    return Answer(FAILED if written else DONE, {"waves": documents}, written, pieces)
 
 
 def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
-    from mirror.cutover.run import stored_wave, stored_waves
+    from mirror.cutover.run import stored_waves
 
-    stored = stored_waves(flow)
-    made = WaveReport(flow.name, stored_wave(stored, options.wave), _groups(stored, options.wave))
+    made = _report_of(flow, stored_waves(flow), options.wave)
     if options.output is None:
         return Answer(DONE, made.as_document(), (), made.markdown().rstrip("\n"))
     _write(made, options.output)
@@ -208,10 +210,12 @@ def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
 # ---------------------------------------------------------------- the report
 
 
-def _report_of(flow: Flow, record: WaveRecord) -> WaveReport:
-    from mirror.cutover.run import stored_waves
+def _report_of(flow: Flow, stored: "StoredWaves", name: str) -> WaveReport:
+    from mirror.cutover.after_open import written_since_open
+    from mirror.cutover.run import stored_wave
 
-    return WaveReport(flow.name, record, _groups(stored_waves(flow), record.name))
+    record = stored_wave(stored, name)
+    return WaveReport(flow.name, record, _groups(stored, name), written_since_open(flow, stored, name))
 
 
 def _groups(stored: "StoredWaves", name: str) -> dict[str, Any]:

@@ -48,6 +48,7 @@ from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.run import plan_without_work
 from mirror.plan.target_checks import RemotePartition, window
+from mirror.status.left_on_source import written_since_moved
 from mirror.sync.flow_clusters import control_of
 
 SOURCE_LOST = "the source is lost: nothing flows back until the wave is moved back"
@@ -97,6 +98,7 @@ class _Opening:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]))
         acl_lines = (*self._lift(), *take_back_opposite_fence(flow, target, earlier))
+        self._look_behind(closed)
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
         return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
 
@@ -235,6 +237,13 @@ class _Opening:
             return ()
         self.findings += [replace(finding, kind=WARNING) for finding in outcome.findings]
         return outcome.lines
+
+    def _look_behind(self, closed: Records) -> None:
+        """Names what came between the look and the marks: the source took it, and nobody copies it. The wave is open by now, and whoever
+        looks at the flow sees it from now on."""
+        if not self._is_failover:
+            written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
+            self.findings += [of_error(error, WARNING) for error in written]
 
     def _decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""

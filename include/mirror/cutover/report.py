@@ -2,7 +2,8 @@
 
 Of a wave whose source is lost it says what may be missing, and what groups read again.
 
-It is made of the wave's record alone, so it can be had as long as the control topic is there. Times are milliseconds UTC.
+It is made of the wave's record, and of what the source shows now, so it can be had as long as the control topic is there. Times are
+milliseconds UTC.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from mirror.cutover.steps import (
     REREAD,
 )
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, StepNote, WaveRecord
+from mirror.errors import ErrorReport
 from mirror.errors.next_step import own
 from mirror.formats.fields import moment_text
 from mirror.sync.groups.group_move import AFTER, BEFORE
@@ -57,6 +59,8 @@ class WaveReport:
     record: WaveRecord
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What was noted of each group."""
+    written: tuple[ErrorReport, ...] = ()
+    """Records that stand on the source and that nobody copies, since the wave opened; or why nobody knows."""
 
     @property
     def write_pause(self) -> int | None:
@@ -129,6 +133,7 @@ class WaveReport:
             "may_be_missing": _missing_document(self.missing),
             "positions": [vars(position) for position in self.positions],
             "groups_known_at": {group: time_text(time) for group, time in self.checkpoint_times.items()},
+            "written_on_source": [error.as_dict() for error in self.written],
             "undo": list(self.undo),
         }
 
@@ -149,6 +154,8 @@ class WaveReport:
         yield from ("", "## Steps", "", "| step | state | who | began | seconds |", "|---|---|---|---|---|")
         for step in record.order:
             yield _step_row(step, record.steps.get(step))
+        if self.written:
+            yield from ("", "## Written on the source since", "", *(f"- {_text(str(error))}" for error in self.written))
         if self.missing is not None:
             yield from missing_page(self.missing, MAX_ROWS)
         yield from self._positions_page()

@@ -1,7 +1,7 @@
 """Errors of what is shared with MirrorMaker 2: its checkpoints, a flow that is taken over from it, or handed back to it."""
 
 from mirror.errors.base import MirrorError, Runbook
-from mirror.errors.next_step import of_the_flow
+from mirror.errors.next_step import Command, of_the_flow
 
 
 class CheckpointsMissing(MirrorError):
@@ -170,6 +170,36 @@ class TopicMoved(MirrorError):
             partition=partition,
             next="The next plan leaves the topic out. What producers write to it on the source after the move is copied by nobody.",
         )
+
+
+class WrittenOnSource(MirrorError):
+    """Said of records on the source that nobody copies: their topic moved to the target before the copy had them."""
+
+    runbook = Runbook(
+        "A cutover moved the topic to the target, and records were written to it on the source afterwards, or while the wave opened.",
+        "The named records stand on the source alone; nothing on the target is wrong.",
+        "Stop who writes there. Read the records by partition and offset, and produce on the target what is wanted of them. Then delete "
+        "them on the source with `kafka-delete-records.sh` up to the end of the range: the error ends with that.",
+        more="`status` compares the source with what was copied for as long as the topic is moved.",
+    )
+
+    def __init__(self, topic: str, partition: int, start: int, end: int) -> None:
+        super().__init__(
+            f"{topic}-{partition} was written on the source since the topic moved to the target: [{start}, {end}). Nobody copies these "
+            "records.",
+            topic=topic,
+            partition=partition,
+            offset=start,
+            next=(
+                "Stop who writes there, and read them: ",
+                Command(
+                    f"kafka-console-consumer.sh --topic {topic} --partition {partition} --offset {start} --isolation-level read_committed"
+                ),
+                f". Produce on the target what is wanted of them, then delete them on the source up to {end} (kafka-delete-records.sh).",
+            ),
+        )
+        self.start = start
+        self.end = end
 
 
 class MovedTopicsNotExcluded(MirrorError):

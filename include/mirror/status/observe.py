@@ -25,6 +25,7 @@ from mirror.plan.ranges import SourceOffsets
 from mirror.plan.run import survey
 from mirror.plan.source_partitions import source_partitions
 from mirror.plan.target_errors import remote_errors
+from mirror.status.left_on_source import written_since_moved
 from mirror.status.status import Observation, Status, status_of
 from mirror.sync.flow_clusters import clusters, ledger_of
 from mirror.sync.topics import discover
@@ -144,6 +145,8 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
     )
     decided = {planned.topic_partition: "; ".join(map(str, planned.decisions)) for planned in context.plan.ranges if planned.decisions}
     remotes = remote_errors(flow, target, context.source.keys() - decided.keys(), records)
+    moved = {*context.decisions.moved_topics, *(tp.topic for tp, record in context.ledger.records.items() if record.moved is not None)}
+    written = written_since_moved(flow, source, context.ledger.records, moved)
     of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in context.ledger.unreadable.items()}
     errors = [error for error in context.plan.errors if error not in of_lanes.values()]
     ids = {flow.source: context.plan.source_cluster_id, flow.target: context.plan.target_cluster_id}
@@ -155,7 +158,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
         ledger=records,
         comparable=True,
         unreadable=of_lanes,
-        errors=tuple(dict.fromkeys([*errors, *remotes, *(error.report() for error in refused.values())])),
+        errors=tuple(dict.fromkeys([*errors, *remotes, *written, *(error.report() for error in refused.values())])),
         notices=context.plan.notices,
         idle=context.idle,
         starts=starts,

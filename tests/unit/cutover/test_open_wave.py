@@ -17,12 +17,14 @@ from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.steps import DONE, FAILOVER, PLANNED, STOPPED, StepOptions
 from mirror.cutover.wave import WaveTopics
 from mirror.decisions.in_force import Decisions
+from mirror.errors import WrittenOnSource
 from mirror.formats.control import MOVED, RETURNED
 from mirror.formats.ledger import Writer
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import LogOffsets, Partition, Topic
 from mirror.offsets.map import runs_of
 from mirror.offsets.partition import TopicPartition
+from mirror.status.left_on_source import unexplained
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)
@@ -157,6 +159,15 @@ class World:
             if (at := next((place for place in range(start, end) if log[place] is not None), None)) is not None
         }
 
+    def _written_since_moved(self, flow, source, records, topics):
+        """By what `left_on_source` judges, over the logs in memory."""
+        assert topics == ("orders",)
+        part = unexplained(
+            records[TP], self.flows[flow.target].records.get(TP), source.topics(topics)["orders"], source.log_offsets([TP])[TP]
+        )
+        first = self._first_visible(flow.source, {TP: part} if part else {})
+        return [WrittenOnSource(*TP, message.offset(), len(source.log)).report() for message in first.values()]
+
     def _control(self, flow, _target):
         def write_next(decisions):
             self.writing()
@@ -185,6 +196,7 @@ class World:
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
             patch.multiple(open_wave, **both, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
             patch.multiple(way_back, **both),
+            patch.object(open_wave, "written_since_moved", self._written_since_moved),
         ):
             yield
 
@@ -274,6 +286,23 @@ def test_a_dry_run_writes_nothing():
     outcome = world.open("east", dry_run=True)
     assert outcome.state == DONE
     assert outcome.lines[0] == "1 topics with 1 partitions would be moved to west; east->west copies no more of them."
+
+
+def test_what_is_written_between_the_look_and_the_marks_is_named_by_the_step_itself():
+    world = World()
+    world.produce("east", 5)
+    world.copy("east")
+    mark = world._write_lane
+
+    def late(*marked):
+        world.produce("east", 2)
+        return mark(*marked)
+
+    world._write_lane = late
+    outcome = world.open("east")
+    assert outcome.state == DONE
+    assert [(finding.kind, finding.code) for finding in outcome.findings] == [("warning", "WrittenOnSource")]
+    assert "orders-0 was written on the source since the topic moved to the target: [6, 12)" in outcome.findings[0].message
 
 
 def test_a_copy_that_goes_on_while_the_wave_is_opened_stops_it():
