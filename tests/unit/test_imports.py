@@ -34,7 +34,15 @@ CUTOVER_ADAPTERS = {
         "failover_groups.py",
         "failover_open.py",
     ),
-    *("failover_denials.py", "failover_preflight.py", "failover_survey.py", "fence.py", "fence_watch.py", "group_placement.py"),
+    *(
+        "failover_denials.py",
+        "failover_logs.py",
+        "failover_preflight.py",
+        "failover_survey.py",
+        "fence.py",
+        "fence_watch.py",
+        "group_placement.py",
+    ),
     *(
         "group_survey.py",
         "last_copy.py",

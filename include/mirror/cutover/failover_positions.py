@@ -1,12 +1,18 @@
 """Where a consumer group goes on when its source is lost: its newest checkpoint, made better by what the ledger knows now. Pure.
 
 The source cannot be asked any more, so a group stood where its newest checkpoint says (the checkpoint holds the source's offset too). What
-the group read after that it reads again. The position is never late: a checkpoint of the same generation and the offset map both lie at the
-first record that the group has not read, or in front of it, so the later one of the two is taken.
+the group read after that it reads again. The position is never late. Two answers lie at the first record that the group has not read, or
+in front of it, and the later one of them is taken:
+
+- the checkpoint's own position, while the target's log is the one that it was made for;
+- what the offset map says of its source offset, while the source's log is the one that the group had read.
+
+A topic that was created anew is another log, and so is what a newer leader may have cut off. Where neither answer holds, the group begins
+at the beginning.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mirror.cutover.findings import Finding, information, some, stop, warning
@@ -20,14 +26,17 @@ from mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, SourceS
 COMMITTED = "committed"
 """Of a group that stands further on on the target than anything that is known of it on the source: it stays there."""
 
+_BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that are gone, so it begins anew")
+
 
 @dataclass(frozen=True)
 class TargetLog:
-    """A partition of the target as it is now: its topic's id, log start and end."""
+    """A partition of the target as it is now: its topic's id, log start and end, and its leader epoch."""
 
     topic_id: str
     start: int
     end: int
+    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,8 @@ class FailoverPosition:
         return f"{self.remote}@{self.target}: {again}, for {place}"
 
     def _again(self) -> str:
-        return f"{self.kind}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
+        reason = f" ({self.reason})" if self.reason and self.kind == EARLY else ""
+        return f"{self.kind}{reason}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,8 @@ class FailoverFacts:
     records: Mapping[TopicPartition, LedgerRecord]
     logs: Mapping[TopicPartition, TargetLog]
     committed: Mapping[tuple[str, TopicPartition], int]
+    shared_ends: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    """Up to where the remote log is still the one of the leader epoch that the group's checkpoint notes; absent: nobody knows."""
 
 
 def failover_positions(checkpoints: StoredCheckpoints, facts: FailoverFacts) -> tuple[FailoverPosition, ...]:
@@ -95,35 +107,70 @@ def _position(stored: StoredCheckpoint, source: TopicPartition | None, facts: Fa
     if log is None:
         return replace(position, reason="the target has no such partition, or no leader for it")
     record = facts.records.get(source) if source is not None else None
-    answer = _of_checkpoint(stored) if record is None else best_answer(stored, record, log.topic_id)
+    shared_end = facts.shared_ends.get((checkpoint.group, remote))
+    answer = (
+        _of_checkpoint(stored, own_position(stored, log, shared_end)) if record is None else best_answer(stored, record, log, shared_end)
+    )
     if answer.target is None:
         return replace(position, reason=answer.reason)
     return _within(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log)
 
 
-def _of_checkpoint(stored: StoredCheckpoint) -> TranslatedOffset:
+def _of_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffset:
     """Without a ledger record the checkpoint stands alone: of a topic that the source had from the target, or MirrorMaker 2's."""
-    is_exact = stored.place == EXACT_PLACE
-    return TranslatedOffset(EXACT if is_exact else EARLY, stored.checkpoint.downstream, reread=0 if is_exact else None)
+    if own is None:
+        return _BEGINNING
+    is_exact = stored.place == EXACT_PLACE and own == stored.checkpoint.downstream
+    return TranslatedOffset(EXACT if is_exact else EARLY, own, reread=0 if is_exact else None)
 
 
-def best_answer(stored: StoredCheckpoint, record: LedgerRecord, target_topic_id: str) -> TranslatedOffset:
-    """The later one of the checkpoint's position and of what the ledger says of its source offset now: neither is late. What MirrorMaker 2
-    wrote, and what was written in another generation, does not count."""
+def own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int | None) -> int | None:
+    """The checkpoint's own position, if the target's log is the one that it was made for; None if it is another, or nobody knows.
+
+    It is not late, whatever became of the source: what the group had not read then stands at it or after it, and all that was copied since
+    stands further on. Where the target lost records since, others took their places, so it ends at `shared_end`.
+    """
+    if stored.logs is None:
+        return stored.checkpoint.downstream
+    if stored.logs.target.topic_id != log.topic_id or shared_end is None:
+        return None
+    return min(stored.checkpoint.downstream, shared_end)
+
+
+def best_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, shared_end: int | None) -> TranslatedOffset:
+    """The later one of the checkpoint's own position and of what the ledger says of its source offset now, of those that cannot be late.
+
+    The ledger's answer cannot be while all that was copied is of the log that the group had read: of the same topic, and of no newer leader
+    epoch, in which the source may have been cut off. `shared_end`: up to where the target's log is still that of the checkpoint's epoch.
+    """
     checkpoint = stored.checkpoint
     state = SourceState(record.source_topic_id, max(checkpoint.upstream, record.watermark))
-    answer = translate(checkpoint.upstream, record, state, target_topic_id)
-    if answer.target is None or answer.kind == INCOMPLETE or stored.generation != generation(record):
+    answer = translate(checkpoint.upstream, record, state, log.topic_id)
+    if answer.target is None:
         return answer
-    if answer.at_most is not None and checkpoint.downstream > answer.at_most:
-        return answer
-    if checkpoint.downstream < answer.target:
+    own = own_position(stored, log, shared_end)
+    if stored.logs is None:
+        return _of_mirrormaker(checkpoint.downstream, answer, record)
+    is_same_source = stored.logs.source.is_of(record.source_topic_id, record.leader_epoch)
+    if own is None:
+        return answer if is_same_source else _BEGINNING
+    is_older = stored.generation != generation(record)
+    if not is_same_source and (is_older or own < answer.target):
+        return TranslatedOffset(EARLY, own)
+    is_too_far = answer.at_most is not None and own > answer.at_most
+    if is_older or is_too_far or own < answer.target or answer.kind == INCOMPLETE:
         return answer
     if stored.place == EXACT_PLACE:
-        return replace(answer, kind=EXACT, target=checkpoint.downstream, reread=0)
-    saved = checkpoint.downstream - answer.target
-    reread = None if answer.reread is None else max(answer.reread - saved, 0)
-    return replace(answer, target=checkpoint.downstream, reread=reread)
+        return replace(answer, kind=EXACT, target=own, reread=0)
+    return replace(answer, target=own, reread=None if answer.reread is None else max(answer.reread - own + answer.target, 0))
+
+
+def _of_mirrormaker(downstream: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
+    """MirrorMaker 2 does not say of which logs its checkpoint is. It is of those that the ledger began with, until a person decides."""
+    if record.decided is not None:
+        return _BEGINNING
+    assert answer.target is not None
+    return answer if answer.target <= downstream else TranslatedOffset(EARLY, downstream)
 
 
 def _within(position: FailoverPosition, log: TargetLog) -> FailoverPosition:

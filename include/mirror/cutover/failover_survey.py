@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
 from mirror.cutover.failover_denials import survey_denials
+from mirror.cutover.failover_logs import find_shared_ends
 from mirror.cutover.failover_positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
 from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
 from mirror.cutover.groups import STOP_MEMBERS
@@ -86,10 +87,14 @@ class _TargetSurvey:
         names = self._group_names(stored, remotes)
         chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._goes_along(key[1], remotes, records)}
         logs = self._logs({remote for _, remote in chosen})
-        positions = failover_positions(chosen, FailoverFacts(wave_records, logs, self._committed(names)))
-        missing = missing_records(wave_records, _sightings(stored, remotes))
+        shared = find_shared_ends(target, chosen, logs, context.request_seconds)
+        positions = failover_positions(chosen, FailoverFacts(wave_records, logs, self._committed(names), shared.ends))
+        missing = missing_records(wave_records, _sightings(stored, remotes, wave_records))
         last_beat = self._last_beat()
         self._findings += position_findings(positions, flow.target)
+        if shared.silent:
+            said = f"Leaders on {flow.target} did not say whether their logs are those of the groups' checkpoints: {some(shared.silent)}."
+            self._findings.append(stop("remote-log-unknown", said, "Look at the brokers, and ask again."))
         self._findings += missing_findings(missing, last_beat)
         self._findings += self._group_findings(stored, names, records, topics)
         self._findings += self._denials({*topics.names, *(remote.topic for remote in remotes)})
@@ -124,7 +129,8 @@ class _TargetSurvey:
     def _logs(self, remotes: Collection[TopicPartition]) -> dict[TopicPartition, TargetLog]:
         topics = self._target.topics({remote.topic for remote in remotes}, self._refused)
         logs = self._target.log_offsets([remote for remote in remotes if remote.topic in topics], self._refused)
-        return {tp: TargetLog(topics[tp.topic].id, log.start, log.end) for tp, log in logs.items() if min(log.start, log.end) >= 0}
+        readable = {tp: log for tp, log in logs.items() if min(log.start, log.end) >= 0}
+        return {tp: TargetLog(topics[tp.topic].id, log.start, log.end, log.leader_epoch) for tp, log in readable.items()}
 
     def _committed(self, names: Collection[str]) -> dict[tuple[str, TopicPartition], int]:
         committed = self._groups.committed(names, self._refused)
@@ -166,11 +172,13 @@ class _TargetSurvey:
         return max((path.time for path in paths if len(path.path) > 2), default=None)
 
 
-def _sightings(stored: StoredCheckpoints, remotes: Mapping[TopicPartition, TopicPartition]) -> dict[TopicPartition, list[EndSighting]]:
-    """How far groups had read each partition, as their checkpoints say."""
+def _sightings(
+    stored: StoredCheckpoints, remotes: Mapping[TopicPartition, TopicPartition], records: Mapping[TopicPartition, LedgerRecord]
+) -> dict[TopicPartition, list[EndSighting]]:
+    """How far groups had read each partition, as those of their checkpoints say that are not of a topic that is gone."""
     sightings: dict[TopicPartition, list[EndSighting]] = {}
     for (group, remote), checkpoint in stored.items():
-        if remote in remotes:
+        if remote in remotes and (checkpoint.logs is None or checkpoint.logs.source.topic_id == records[remotes[remote]].source_topic_id):
             time = None if checkpoint.time is None else datetime.fromtimestamp(checkpoint.time / 1000, UTC)
             sighting = EndSighting(checkpoint.checkpoint.upstream, time, f"the checkpoint of the group {group}")
             sightings.setdefault(remotes[remote], []).append(sighting)

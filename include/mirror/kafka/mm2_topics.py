@@ -2,12 +2,13 @@
 
 As MirrorMaker 2 reads them: partition 0 alone, from its beginning to its end as of now, uncommitted records included.
 
-The checkpoints topic: MirrorMaker 2's records, and beside each of ours, as headers, the generation that it was made in and what is known
-of its place.
+The checkpoints topic: MirrorMaker 2's records, and beside each of ours, as headers, the generation that it was made in, what is known of
+its place, and of which logs its two offsets are.
 
 Key and value are MirrorMaker 2's byte for byte; its readers do not look at headers.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -23,7 +24,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.reader import BoundedReader
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
-from mirror.translation.group_rules import Candidate, StoredCheckpoint, key_of
+from mirror.translation.group_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, key_of
 from mirror.translation.offset_sync_store import SyncPair
 
 READ_SECONDS = 60.0
@@ -34,6 +35,8 @@ Decode = Callable[[bytes | None, bytes | None], Record]
 
 GENERATION = "mirror.generation"
 PLACE = "mirror.place"
+LOGS = "mirror.logs"
+"""JSON, `[[topic id, leader epoch], [topic id, leader epoch]]`: of the source and of the target."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,8 @@ def read_stored(
         headers = headers_or_none(message)
         kind, time = message.timestamp()
         stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else int(time)
-        checkpoints[key_of(read)] = StoredCheckpoint(read, _header(headers, GENERATION), _header(headers, PLACE) or "", stamp)
+        generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""
+        checkpoints[key_of(read)] = StoredCheckpoint(read, generation, place, stamp, _logs(_header(headers, LOGS)))
     return checkpoints, damaged
 
 
@@ -167,7 +171,8 @@ def write_checkpoints(alias: str, settings: Mapping[str, Any], topic: str, due: 
 
 
 def _outgoing(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
-    notes = {GENERATION: candidate.generation, PLACE: candidate.place}
+    logs = json.dumps(candidate.logs, separators=(",", ":")) if candidate.logs else ""
+    notes = {GENERATION: candidate.generation, PLACE: candidate.place, LOGS: logs}
     headers = [(name, text.encode()) for name, text in notes.items() if text and candidate.generation]
     return Outgoing(topic, candidate.checkpoint.key, candidate.checkpoint.value, time_ms, headers=tuple(headers))
 
@@ -175,3 +180,12 @@ def _outgoing(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
 def _header(headers: Any, wanted: str) -> str | None:
     values = [value for name, value in headers or () if name == wanted]
     return bytes(values[-1]).decode("ascii", "replace") if values and values[-1] is not None else None
+
+
+def _logs(text: str | None) -> SeenLogs | None:
+    """What the header says; None where there is none, or it is damaged: then nobody knows of which logs the checkpoint is."""
+    try:
+        (source_id, source_epoch), (target_id, target_epoch) = json.loads(text or "null")
+    except (TypeError, ValueError):
+        return None
+    return SeenLogs(SeenLog(source_id, source_epoch), SeenLog(target_id, target_epoch))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mirror.formats.ledger import LedgerRecord, loss_note
 from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.holes import EXACT_PLACE, UNPLACED
 from mirror.offsets.partition import TopicPartition
@@ -14,15 +15,36 @@ from mirror.offsets.partition import TopicPartition
 Positions = Mapping[TopicPartition, int]
 
 
+class SeenLog(NamedTuple):
+    """Which log an offset belongs to: the id of its topic, and the leader epoch in force when it was looked at (None: not told)."""
+
+    topic_id: str
+    leader_epoch: int | None
+
+    def is_of(self, topic_id: str, leader_epoch: int | None) -> bool:
+        """Whether a later look, in `leader_epoch`, saw the same log: no leader without its newest records took over in between."""
+        if self.topic_id != topic_id or self.leader_epoch is None or leader_epoch is None:
+            return False
+        return leader_epoch <= self.leader_epoch
+
+
+class SeenLogs(NamedTuple):
+    """The logs of a checkpoint's two offsets."""
+
+    source: SeenLog
+    target: SeenLog
+
+
 class StoredCheckpoint(NamedTuple):
-    """A checkpoint with the generation that it was made in (None: nobody says, as with MirrorMaker 2's own), and what is noted of its
-    place (`offsets.holes`)."""
+    """A checkpoint with the generation that it was made in (None: nobody says, as with MirrorMaker 2's own), what is noted of its place
+    (`offsets.holes`), and of which logs it is (None as with the generation)."""
 
     checkpoint: Checkpoint
     generation: str | None
     place: str = ""
     time: int | None = None
     """When the group was looked at (Unix milliseconds); None: not told."""
+    logs: SeenLogs | None = None
 
 
 class Candidate(NamedTuple):
@@ -33,6 +55,12 @@ class Candidate(NamedTuple):
     generation: str | None = None
     at_most: int | None = None
     place: str = ""
+    logs: SeenLogs | None = None
+
+
+def target_epoch(record: LedgerRecord, end: int, leader_epoch: int | None) -> int | None:
+    """The leader epoch that a checkpoint notes of its remote partition, which ends at `end`; None where that has lost records of ours."""
+    return leader_epoch if record.target_next <= end and loss_note(record) is None else None
 
 
 StoredCheckpoints = Mapping[tuple[str, TopicPartition], StoredCheckpoint]

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.cutover.failover_positions import COMMITTED, FailoverFacts, TargetLog, failover_positions, position_findings
+from mirror.formats.ledger import Decided
 from mirror.formats.mm2 import Checkpoint
 from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
-from mirror.translation.group_rules import StoredCheckpoint
+from mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
 from mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, generation
 from tests.unit.ledger_records import ledger_record
 
@@ -21,15 +22,23 @@ RECORD = ledger_record(watermark=100, target_next=90, offset_map=OffsetMap((Run(
 """Source offsets [40, 60) became the target's [40, 50); which of them, the map has forgotten."""
 LOG = TargetLog("target-topic-id", 0, 90)
 AT_MS = 1_795_249_872_000
+AT = datetime.fromtimestamp(AT_MS / 1000, UTC)
 
 
-def stored(upstream, downstream, place="", record=RECORD):
-    return StoredCheckpoint(Checkpoint("billing", *REMOTE, upstream, downstream, "note"), generation(record), place, AT_MS)
+SEEN = SeenLogs(SeenLog("source-topic-id", 0), SeenLog("target-topic-id", 0))
 
 
-def position(checkpoint, record=RECORD, log=LOG, committed=None):
+def stored(upstream, downstream, place="", record=RECORD, logs=SEEN):
+    return StoredCheckpoint(Checkpoint("billing", *REMOTE, upstream, downstream, "note"), generation(record), place, AT_MS, logs)
+
+
+def position(checkpoint, record=RECORD, log=LOG, committed=None, shared_end=1000):
+    key = ("billing", REMOTE)
     facts = FailoverFacts(
-        {ORDERS: record} if record else {}, {REMOTE: log} if log else {}, {("billing", REMOTE): committed} if committed is not None else {}
+        {ORDERS: record} if record else {},
+        {REMOTE: log} if log else {},
+        {key: committed} if committed is not None else {},
+        {key: shared_end} if shared_end is not None else {},
     )
     (answer,) = failover_positions({("billing", REMOTE): checkpoint}, facts)
     return answer
@@ -59,8 +68,35 @@ def test_the_later_one_of_checkpoint_and_ledger_counts(upstream, downstream, pla
 
 def test_a_checkpoint_of_another_generation_does_not_count_and_neither_does_one_behind_every_right_place():
     assert answer(stored(50, 45)._replace(generation="another")) == (EARLY, 40, 10)
-    assert answer(stored(50, 45)._replace(generation=None)) == (EARLY, 40, 10), "MirrorMaker 2's own"
+    assert answer(stored(50, 45, logs=None)._replace(generation=None)) == (EARLY, 40, 10), "MirrorMaker 2's own"
     assert answer(stored(50, 70)) == (EARLY, 40, 10)
+
+
+def test_the_ledger_does_not_answer_for_a_log_that_is_no_more():
+    another = SEEN._replace(source=SeenLog("of the topic before", 0))
+    assert answer(stored(100, 70, logs=another)._replace(generation="another")) == (EARLY, 70, None)
+    newer = replace(RECORD, leader_epoch=1)
+    assert answer(stored(120, 80, record=newer), record=newer) == (EARLY, 80, None), "what it had read ahead of the copy may be cut off"
+    assert answer(stored(100, 90, record=newer), record=newer) == (EXACT, 90, 0), "all that it had read was copied by then"
+
+
+def test_a_checkpoint_does_not_answer_beyond_what_the_target_kept_of_its_log():
+    another = SEEN._replace(source=SeenLog("of the topic before", 0))
+    assert answer(stored(100, 70, logs=another)._replace(generation="another"), shared_end=65) == (EARLY, 65, None)
+    for checkpoint, shared_end in (
+        (stored(100, 70, logs=another), None),
+        (stored(100, 70, logs=another._replace(target=SeenLog("x", 0))), 70),
+    ):
+        found = position(checkpoint, shared_end=shared_end)
+        assert (found.kind, found.target, found.reread) == (EARLY, 0, None)
+        assert "its checkpoint is of logs that are gone" in str(found)
+    assert answer(stored(100, 70), shared_end=None) == (EXACT, 90, 0), "the source's log is the same, so the ledger answers"
+
+
+def test_a_checkpoint_of_mirrormaker_2_holds_until_a_person_decides():
+    theirs = stored(100, 70, logs=None)._replace(generation=None)
+    assert answer(theirs) == (EARLY, 70, None)
+    assert answer(theirs, record=replace(RECORD, decided=Decided("restart", "ana", AT, "seen"))) == (EARLY, 0, None)
 
 
 @given(st.integers(0, 100), st.integers(0, 10))
@@ -78,6 +114,9 @@ def test_a_position_is_never_behind_the_first_record_that_the_group_has_not_read
 def test_without_a_ledger_record_the_checkpoint_stands_alone():
     assert answer(stored(50, 45, EXACT_PLACE), record=None) == (EXACT, 45, 0)
     assert answer(stored(50, 45), record=None) == (EARLY, 45, None)
+    assert answer(stored(50, 45, EXACT_PLACE), record=None, shared_end=30) == (EARLY, 30, None), "its log was cut off there"
+    assert answer(stored(50, 45, EXACT_PLACE), record=None, log=replace(LOG, topic_id="another")) == (EARLY, 0, None)
+    assert answer(stored(50, 45, logs=None), record=None) == (EARLY, 45, None), "MirrorMaker 2's own"
 
 
 def test_a_position_lies_within_the_targets_log():
@@ -101,7 +140,7 @@ def test_a_partition_that_is_gone_or_was_created_anew_has_no_answer():
 
 def test_the_time_of_the_checkpoint_is_the_time_of_what_is_known():
     found = position(stored(20, 20))
-    assert (found.offset, found.time, found.metadata) == (20, datetime.fromtimestamp(AT_MS / 1000, UTC), "note")
+    assert (found.offset, found.time, found.metadata) == (20, AT, "note")
 
 
 def test_findings_say_what_is_read_again_what_is_missing_and_until_when_the_group_is_known():

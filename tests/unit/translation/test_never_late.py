@@ -42,6 +42,10 @@ events = st.one_of(
     st.tuples(st.just("lose"), st.integers(1, 30), st.integers(0, 3), st.sampled_from([0, 0, 0, 4, 40])),
     st.tuples(st.just("expire_target"), small),
     st.tuples(st.just("backfill"), small, small),
+    st.tuples(st.just("cut_source"), st.integers(0, 150)),
+    st.tuples(st.just("create_source_anew"), small),
+    st.tuples(st.just("create_remote_anew"), st.integers(0, 150)),
+    st.tuples(st.just("elect")),
 )
 lives = st.lists(events, min_size=5, max_size=60)
 
@@ -86,12 +90,14 @@ def test_whatever_happened_a_translation_is_never_late(start, size, events):
 
 def assert_never_late(life):
     """Of every offset of the source, and of every position of the target."""
+    if life.waits:
+        return
     held, ever = life.held(), life.ever()
     newest = {source: max(positions) for source, positions in held.items()}
     live = {source for position, source in life.copies if position not in life.history}
     only_history = ever.keys() - live
     for group in range(life.source_end + 1):
-        found = translate(group, life.record, SourceState(SOURCE_ID, life.source_end), TARGET_ID)
+        found = translate(group, life.record, SourceState(life.source_id, life.source_end), life.target_id)
         assert found.kind != NONE
         unread = [source for source in newest if source >= group]
         late = [source for source in unread if newest[source] < found.target]
@@ -124,7 +130,7 @@ def assert_never_late_backwards(life):
             places.setdefault(source, []).append(position)
     never_copied = [source for source in life.sources if source >= life.record.watermark and source not in places]
     for position in range(life.head, life.record.target_next + 1):
-        found = translate_back(position, life.record, SourceState(TARGET_ID, life.end), SOURCE_ID)
+        found = translate_back(position, life.record, SourceState(life.target_id, life.end), life.source_id)
         if found.kind == NONE:
             continue
         unread = [source for source, positions in places.items() if min(positions) >= position] + never_copied

@@ -2,23 +2,26 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
 from mirror.formats.columns import columns
 from mirror.formats.mm2 import Checkpoint
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
 from mirror.kafka.mm2_topics import read_stored, write_checkpoints
+from mirror.kafka.model import End
 from mirror.offsets.holes import EXACT_PLACE
+from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext, group_clusters
 from mirror.sync.groups.find import with_offsets
 from mirror.sync.groups.hole_reader import OVER_BUDGET
 from mirror.sync.groups.place_cache import KnownPlaces
-from mirror.sync.groups.translate import GroupOffset, translate_groups
+from mirror.sync.groups.translate import GroupOffset, Offsets, translate_groups
 from mirror.sync.step import StepResult
-from mirror.translation.group_rules import Candidate, due
+from mirror.translation.group_rules import Candidate, SeenLogs, due, target_epoch
 from mirror.translation.translate import BY_MAP, EXACT, NONE
 
 _SHOWN = 20
@@ -60,8 +63,9 @@ def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -
         began = int(time.time() * 1000)
         selected = with_offsets(groups, names, context.selection.topic_filter)
         stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)
+        ends = _remote_ends(context, target, selected.offsets)
         translated = translate_groups(context, selected.offsets, source, target, KnownPlaces(lambda: stored))
-        candidates, refused = _candidates(translated.offsets)
+        candidates, refused = _candidates(translated.offsets, ends)
         new = due(candidates, stored)
         if not dry_run:
             ensure_internal_topic(target, context.checkpoints_topic, context.checkpoints_replication_factor, BY_THE_HOUR)
@@ -101,7 +105,25 @@ def unanswered_columns(offsets: Sequence[GroupOffset]) -> dict[str, list[Any]]:
     return columns(("group", "topic", "partition", "offset", "reason"), rows)
 
 
-def _candidates(offsets: Iterable[GroupOffset]) -> tuple[list[Candidate], list[MirrorError]]:
+def _remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) -> dict[TopicPartition, End]:
+    """The ends of the remote partitions, with their leader epochs. Asked for before the ledger is read: no position in it is of an older
+    log."""
+    selection = context.selection
+    topics = {tp.topic for of_group in offsets.values() for tp in of_group}
+    remote = {topic: selection.remote(topic) for topic in topics if selection.should_replicate(topic)}
+    wanted = {TopicPartition(remote[topic], number) for of_group in offsets.values() for topic, number in of_group if topic in remote}
+    return target.ends(wanted, {})
+
+
+def _noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) -> SeenLogs | None:
+    end = ends.get(offset.remote)
+    if offset.logs is None or offset.record is None:
+        return offset.logs
+    epoch = None if end is None else target_epoch(offset.record, end.offset, end.leader_epoch)
+    return offset.logs._replace(target=offset.logs.target._replace(leader_epoch=epoch))
+
+
+def _candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[Candidate], list[MirrorError]]:
     candidates: list[Candidate] = []
     refused: list[MirrorError] = []
     for offset in offsets:
@@ -117,7 +139,7 @@ def _candidates(offsets: Iterable[GroupOffset]) -> tuple[list[Candidate], list[M
         else:
             answer = offset.translated
             place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
-            candidates.append(Candidate(checkpoint, offset.generation, answer.at_most, place))
+            candidates.append(Candidate(checkpoint, offset.generation, answer.at_most, place, _noted_logs(offset, ends)))
     return candidates, refused
 
 

@@ -15,7 +15,7 @@ from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.exact_offsets import EarlyOffset, count_early
 from mirror.sync.groups.hole_reader import HoleCounter, PartitionHole
 from mirror.sync.groups.place_cache import KnownPlaces
-from mirror.translation.group_rules import StoredCheckpoints
+from mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoints
 from mirror.translation.offset_sync_store import OffsetSyncStore
 from mirror.translation.translate import EARLY, SourceState, Sync, TranslatedOffset, generation, no_answer, translate, translate_back
 
@@ -30,8 +30,8 @@ _NO_LEADER = "the partition has no leader on the source"
 
 @dataclass(frozen=True)
 class GroupOffset:
-    """One group's position in one partition, on both sides. `remote` is the partition on the target; `generation` is None where nothing but
-    MirrorMaker 2's offset syncs is known."""
+    """One group's position in one partition, on both sides. `remote` is the partition on the target; `generation` and `logs` are None where
+    nothing but MirrorMaker 2's offset syncs is known. `record`: the ledger's, of this direction; None for a reader of a mirror."""
 
     group: str
     source: TopicPartition
@@ -39,6 +39,8 @@ class GroupOffset:
     remote: TopicPartition
     translated: TranslatedOffset
     generation: str | None
+    logs: SeenLogs | None = None
+    record: LedgerRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,11 @@ class _Sides:
             side, epoch = self._source_partition(tp), committed.leader_epoch
             sync = self._sync(tp) if _asks_syncs(committed.offset, record) else None
             answer = translate(committed.offset, record, side, self._target_ids.get(remote), leader_epoch=epoch, sync=sync)
-        return GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), answer, generation(record) if record else None)
+        offset = GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), answer, None)
+        if record is None:
+            return offset
+        logs = SeenLogs(SeenLog(record.source_topic_id, self._leader_epoch(tp)), SeenLog(record.target_topic_id, None))
+        return replace(offset, generation=generation(record), logs=logs, record=record)
 
     def with_counted(self, translated: tuple[GroupOffset, ...], known_places: KnownPlaces) -> tuple[GroupOffset, ...]:
         """Returns the same answers, exact where counting could place them."""
@@ -182,7 +188,15 @@ class _Sides:
         else:
             ids = self._target_ids.get(upstream.topic)
             answer = translate_back(committed.offset, record, self._source_partition(tp), ids, leader_epoch=committed.leader_epoch)
-        return GroupOffset(group, tp, committed, upstream, answer, generation(record) if record else None)
+        offset = GroupOffset(group, tp, committed, upstream, answer, None)
+        if record is None:
+            return offset
+        logs = SeenLogs(SeenLog(record.target_topic_id, self._leader_epoch(tp)), SeenLog(record.source_topic_id, record.leader_epoch))
+        return replace(offset, generation=generation(record), logs=logs)
+
+    def _leader_epoch(self, tp: TopicPartition) -> int | None:
+        end = self._ends.get(tp)
+        return None if end is None else end.leader_epoch
 
     def _source_partition(self, tp: TopicPartition) -> SourceState | None:
         end = self._ends.get(tp)
