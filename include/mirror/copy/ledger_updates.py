@@ -64,12 +64,12 @@ def after(record: LedgerRecord, progress: PartitionProgress, leader_epoch: int |
 def with_source_end(record: LedgerRecord, planned: Range, time: datetime | None) -> LedgerRecord:
     """The record with where the source ended when its range was planned, at `time`; None: the plan does not say when.
 
-    A plan that was copied late knows less than one that was copied before it.
+    The larger end stays, whatever their times: a plan may be copied late, and the clock of a host may be ahead.
     """
-    noted = record.source_end
-    if time is None or (noted is not None and noted.time > time):
+    noted, end = record.source_end, planned.end if planned.log_end is None else planned.log_end
+    if time is None or (noted is not None and noted.offset > end):
         return record
-    return replace(record, source_end=SourceEnd(planned.end if planned.log_end is None else planned.log_end, time))
+    return replace(record, source_end=SourceEnd(end, time))
 
 
 def stuck(

@@ -88,6 +88,7 @@ def _restarted(record: LedgerRecord, decision: Decision, now: PartitionFacts, re
         blocked=None,
         older=_older(record, decision) if same else None,
         handed_back=None,
+        source_end=None,
     )
     return caught_up(changed)
 

@@ -4,15 +4,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mirror.copy.engine import PartitionProgress
 from mirror.copy.ledger_updates import after, over_gap, stuck, with_source_end
+from mirror.decisions.apply import PartitionFacts, acted_on
 from mirror.errors import ErrorReport
 from mirror.formats.ledger import Blocked, LastRecord, SourceEnd
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
+from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -80,3 +84,30 @@ def test_a_plan_that_was_copied_late_does_not_take_newer_knowledge_back():
     planned = Range("orders", 0, "source-topic-id", 100, 110, "behind")
     assert with_source_end(noted, planned, NOW - timedelta(seconds=1)) == noted
     assert with_source_end(noted, planned, None) == noted
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(-3600, 3600), st.booleans()), min_size=1, max_size=12))
+def test_what_is_known_to_be_missing_does_not_shrink_by_the_order_of_clocks(plans):
+    """Each plan sees so many records more, by a clock that is so many seconds off; some are copied one plan late."""
+    record, end, seen, late = RECORD, 100, [], []
+    for number, (grown, off, is_late) in enumerate(plans):
+        end += grown
+        planned = Range("orders", 0, "source-topic-id", 100, end, "behind"), NOW + timedelta(minutes=number, seconds=off)
+        copied = [*([] if is_late else [planned]), *late]
+        late = [planned] if is_late else []
+        for each, time in copied:
+            seen.append((each.end, time))
+            before, record = record, with_source_end(record, each, time)
+            assert before.source_end is None or record.source_end.offset >= before.source_end.offset
+    if seen:
+        assert record.source_end.offset == max(reached for reached, _ in seen)
+        assert (record.source_end.offset, record.source_end.time) in seen
+
+
+def test_the_end_of_a_topic_that_is_no_more_is_forgotten_by_the_restart():
+    noted = replace(RECORD, watermark=100, source_end=SourceEnd(5000, NOW))
+    standing = PartitionFacts("another-id", 0, noted.target_topic, noted.target_topic_id, 0)
+    changed, applied = acted_on(noted, [decision("restart", watermark=100, offset=0, source_topic_id="another-id")], standing)
+    assert applied
+    planned = Range("orders", 0, "another-id", 0, 30, "behind")
+    assert with_source_end(changed, planned, NOW + timedelta(minutes=1)).source_end == SourceEnd(30, NOW + timedelta(minutes=1))
