@@ -9,7 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBS = ROOT / "libs"
-_OLDER_POM = Path(__file__).with_name("kafka-3.9.xml")
 ARCHIVE = ROOT / ".run" / "kafka" / "classes.jsa"
 """The classes that a broker loads, as the JVM maps them; made by tools/tune_kafka.py. Without it everything starts, later."""
 
@@ -46,9 +45,9 @@ def java() -> str:
     return f"{home}/bin/java" if home else "java"
 
 
-def older_jars() -> Path:
-    """The jars of a broker of Kafka 3.9, which Maven fetches the first time (46 MB)."""
-    return fetched("kafka-3.9", "-f", str(_OLDER_POM), "dependency:copy-dependencies")
+def older_jars(release: str = "3.9") -> Path:
+    """The jars of a broker of Kafka 3.9 or 3.0, which Maven fetches the first time (46 MB)."""
+    return fetched(f"kafka-{release}", "-f", str(Path(__file__).with_name(f"kafka-{release}.xml")), "dependency:copy-dependencies")
 
 
 def fetched(name: str, *goal: str) -> Path:

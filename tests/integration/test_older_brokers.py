@@ -6,7 +6,12 @@ from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
 from mirror.copy.run import lane_tasks
 from mirror.errors import Overtaken
+from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.run import plan
+from mirror.status.observe import status
+from mirror.sync.topic_configs import step as topic_configs_step
+from mirror.sync.topics import step
 from services.java import older_jars
 from services.kafka import KafkaCluster
 from tests.faults.copy_process import CopyProcess
@@ -130,3 +135,42 @@ def test_a_cluster_of_today_takes_batches_at_an_older_level_of_transactions(east
     produced(mirroring, topic)
     assert mirroring.copy().state == "done"
     mirroring.assert_mirrored(topic)
+
+
+@pytest.fixture(scope="module")
+def oldest(services_directory):
+    """A broker of Kafka 3.0 in KRaft, which does what it is only to check (KAFKA-13324, KAFKA-13861)."""
+    cluster = KafkaCluster(services_directory / "oldest", "oldest", jars=older_jars("3.0"))
+    with running(cluster):
+        yield cluster
+
+
+def test_what_only_looks_creates_and_extends_nothing_on_a_broker_of_3_0(oldest, east, make_pair, make_mirroring):
+    mirroring = make_mirroring(make_pair(east, oldest))
+    orders, bills = mirroring.pair.topic("orders"), mirroring.pair.topic("bills")
+    for topic in (orders, bills):
+        mirroring.oracle.create_topic(mirroring.source, topic, 1, {"retention.ms": "7200000"})
+    mirroring.oracle.create_topic(mirroring.target, mirroring.pair.remote(bills), 1)
+    mirroring.oracle.create_partitions(mirroring.source, bills, 3)
+    flow = mirroring.flow
+
+    planned = plan(flow, dry_run=True)
+    status(flow)
+    dry = step(flow, dry_run=True)
+    changed = topic_configs_step(flow, dry_run=True)
+
+    with Cluster("target", flow.client("target", "admin"), 30) as target:
+        assert not target.only_checks
+        assert target.configs([mirroring.pair.remote(bills)])[mirroring.pair.remote(bills)]["retention.ms"].value != "7200000"
+        there = {name: len(topic.partitions) for name, topic in target.topics().items() if mirroring.pair.mark in name}
+    assert there == {mirroring.pair.remote(bills): 1}
+    assert dry.result["created"] == {mirroring.pair.remote(orders): 1}
+    assert dry.result["extended"] == {mirroring.pair.remote(bills): 3}
+    assert planned.errors == () and any("were not asked" in notice for notice in dry.lines)
+    assert changed.totals["changed"] == 1
+
+
+def test_brokers_of_later_releases_are_asked_to_check(older, east):
+    for bootstrap in (older.bootstrap, east.bootstrap):
+        with Cluster("any", {"bootstrap.servers": bootstrap}, 30) as cluster:
+            assert cluster.only_checks

@@ -51,6 +51,7 @@ _OLDEST = (
     (EndTxnRequest, 3),
 )
 """The requests that are needed, in the versions of Kafka 2.8."""
+_METADATA_VERSION, _LEADER_AND_ISR = "metadata.version", 4
 
 Answered = Callable[[Any], None]
 Decode = Callable[[memoryview], Any]
@@ -95,6 +96,12 @@ class BrokerConnection:
     def version(self, key: int, highest: int) -> int:
         """The version of a request to speak: the highest that the broker takes, and at most this one."""
         return min(highest, self._versions[key])
+
+    @property
+    def only_checks(self) -> bool:
+        """Whether its cluster only checks a request that says so. In KRaft before Kafka 3.3 (KAFKA-13324, KAFKA-13861) it creates and
+        extends topics all the same. Those after have a level of metadata.version, and brokers beside ZooKeeper take LeaderAndIsr."""
+        return _METADATA_VERSION in self.features or _LEADER_AND_ISR in self._versions
 
     @property
     def in_flight(self) -> int:

@@ -66,6 +66,7 @@ class Cluster:
         self._opening = threading.Lock()
         self._cluster_id: str | None = None
         self._listing: TopicListing | None = None
+        self._only_checks: bool | None = None
 
     def __enter__(self) -> "Cluster":
         return self
@@ -208,8 +209,18 @@ class Cluster:
                 configs[resource.name] = {name: config_entry_of(entry) for name, entry in described.items()}
         return configs
 
+    @property
+    def only_checks(self) -> bool:
+        """Whether it is known that the brokers only check a request that says so (`dry_run`). Others are not sent one."""
+        if self._only_checks is None:
+            self._only_checks = self.connections.only_checks()
+        return bool(self._only_checks)
+
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
-        """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request."""
+        """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request, if it
+        is known that they do; else nothing is asked, and nothing goes wrong."""
+        if dry_run and not self.only_checks:
+            return {topic.name: None for topic in topics}
 
         def create(portion: Sequence[NewTopic]) -> dict[str, MirrorError | None]:
             new = [ClientNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.configs)) for t in portion]
@@ -222,6 +233,8 @@ class Cluster:
 
     def create_partitions(self, counts: Mapping[str, int], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Raises topics to the given partition counts; answer and `dry_run` as in `create_topics`."""
+        if dry_run and not self.only_checks:
+            return dict.fromkeys(counts)
 
         def extend(portion: Sequence[tuple[str, int]]) -> dict[str, MirrorError | None]:
             new = [NewPartitions(name, count) for name, count in portion]
@@ -237,6 +250,8 @@ class Cluster:
 
         Answer and `dry_run` as in `create_topics`.
         """
+        if dry_run and not self.only_checks:
+            return dict.fromkeys(changes)
         resources = [
             ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[_alteration(*entry) for entry in sorted(entries.items())])
             for topic, entries in sorted(changes.items())

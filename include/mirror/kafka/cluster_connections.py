@@ -82,6 +82,10 @@ class ClusterConnections:
         """The cluster's own id."""
         return self._clean("the cluster's id", lambda: self._metadata([]).cluster_id or None)
 
+    def only_checks(self) -> bool | None:
+        """Whether the brokers only check a request that says so."""
+        return self._clean("the brokers' versions", lambda: self._opened().some().only_checks)
+
     def open_ahead(self) -> None:
         """Begins to connect, and comes back at once: the first question has to wait for the rest alone."""
         threading.Thread(target=self._clean, args=("a connection", lambda: self._opened().some()), name="connecting", daemon=True).start()

@@ -21,7 +21,7 @@ from mirror.plan.source_partitions import Eligible, eligible, offsets_by_time, o
 from mirror.plan.target_checks import limits_text
 from mirror.policy import IdleMembers, TopicSelection
 from mirror.policy.idle_members import idle_members
-from mirror.sync.topics import refresh_topics, refusals
+from mirror.sync.topics import UNCHECKED, refresh_topics, refusals
 
 
 class Planning:
@@ -84,6 +84,8 @@ class Planning:
         if enabled and not self._view.records and not self._view.unreadable:
             refreshed = refresh_topics(self._flow, self._source, self._target, self._dry_run)
             by_topic = {error.topic or "": error for error in refreshed.errors}
+            if refreshed.unchecked:
+                self.notices.append(UNCHECKED.format(refreshed.unchecked))
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
         chosen = eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)

@@ -43,6 +43,13 @@ _ASKED_AT_ONCE = 200
 """Thousands of new partitions are as many logs for the brokers to open: a busy one took 4 ms for each, and showed none before its turn."""
 
 
+UNCHECKED = (
+    "The brokers of '{}' were not asked whether they would take this: of their release it is not known that they only check a request that "
+    "says so, and some create what they are to check."
+)
+"""What is said of a dry run beside brokers before Kafka 3.3 in KRaft, or whose release is not known."""
+
+
 @dataclass(frozen=True)
 class SourceTopics:
     """The selected topics by name, the names of all that the source shows us, and what it refuses to tell of single topics."""
@@ -82,6 +89,8 @@ class RefreshTopicsResult:
     errors: tuple[ErrorReport, ...]
     idle: IdleMembers | None = None
     """The members of `topics` that take no topic."""
+    unchecked: str = ""
+    """The alias of the target, where a dry run did not ask its brokers: they would have done what they are asked to check."""
 
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
@@ -145,6 +154,7 @@ class _Refresh:
             unchanged=tuple(sorted((*changes.unchanged, *caught_up))),
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
             idle=source_topics.idle,
+            unchecked=self._target.alias if self._dry_run and (created or extended) and not self._target.only_checks else "",
         )
 
     def refusals(self, changes: Sequence[TopicChange], there: Container[str]) -> dict[str, ErrorReport]:
@@ -250,6 +260,8 @@ def _lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
         yield f"{name}: {verb}extended to {_partitions(count)}"
     for name in done.deleted_at_source:
         yield f"{name}: its topic no longer exists on the source; it stays as it is"
+    if done.unchecked:
+        yield UNCHECKED.format(done.unchecked)
     if done.idle is not None:
         yield str(done.idle)
     if not done.created and not done.extended and not (done.idle and done.idle.is_whole_list):

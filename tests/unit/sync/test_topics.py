@@ -30,6 +30,7 @@ class MemoryCluster:
         self.made_by_others: dict[str, int] = {}
         self.writes = 0
         self.unled_for = 0
+        self.only_checks = True
 
     def led(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         self.unled_for -= 1
@@ -254,3 +255,13 @@ def test_a_refresh_of_a_flow_that_takes_nothing_has_nothing_to_do_and_says_so(
     assert (done.is_idle, done.result["idle"], done.errors) == (True, [topics], ())
     [line] = done.lines
     assert ("No topic of east is taken" if is_amiss else "the first one that comes is taken") in line
+
+
+def test_a_dry_run_beside_brokers_that_would_create_what_they_are_to_check_says_that_nobody_asked_them(
+    flow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = MemoryCluster("east", orders=1), MemoryCluster("west")
+    target.only_checks = False
+    monkeypatch.setattr(module, "clusters", lambda _: nullcontext((source, target)))
+    assert "brokers of 'west' were not asked" in module.step(flow(), dry_run=True).lines[-1]
+    assert not any("were not asked" in line for line in module.step(flow()).lines)
