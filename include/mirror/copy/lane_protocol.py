@@ -41,7 +41,16 @@ from mirror.copy.ledger_updates import after, stuck, went_back, with_source_end
 from mirror.copy.model import BATCHES, LaneTask
 from mirror.copy.next_transaction import waiting
 from mirror.copy.remote_partitions import TargetView
-from mirror.errors import ErrorReport, MirrorError, RecordNotCarried, RecordRefused, SourceRecreated, TargetLostRecords, TargetRecreated
+from mirror.errors import (
+    BatchNotUnpacked,
+    ErrorReport,
+    MirrorError,
+    RecordNotCarried,
+    RecordRefused,
+    SourceRecreated,
+    TargetLostRecords,
+    TargetRecreated,
+)
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_codec import encode, encode_key
 from mirror.formats.skips import Skipped
@@ -263,7 +272,8 @@ class Attempt:
     def _stick(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
         self._stuck[tp] = report = error.report()
         limits = self._view.limits_text(self._task.remote_topics[tp.topic])
-        self._records[tp] = stuck(self._records[tp], offset, report, datetime.now(UTC), planned=self._task.planned, limits=limits)
+        end = error.end if isinstance(error, BatchNotUnpacked) else None
+        self._records[tp] = stuck(self._records[tp], offset, report, datetime.now(UTC), planned=self._task.planned, limits=limits, end=end)
         self._unwritten.add(tp)
 
     def _check_identities(self) -> None:

@@ -73,13 +73,20 @@ def with_source_end(record: LedgerRecord, planned: Range, time: datetime | None)
 
 
 def stuck(
-    record: LedgerRecord, offset: int, error: ErrorReport, now: datetime, *, planned: datetime | None = None, limits: str = ""
+    record: LedgerRecord,
+    offset: int,
+    error: ErrorReport,
+    now: datetime,
+    *,
+    planned: datetime | None = None,
+    limits: str = "",
+    end: int | None = None,
 ) -> LedgerRecord:
-    """The record with a note that the partition is stuck at `offset`: at which error, and under which `limits` of the remote topic; since
-    when, if it was stuck there before. `planned`: when the run was planned that found it so."""
+    """The record with a note that the partition is stuck at `offset`, up to `end` if a whole batch holds it up: at which error, and under
+    which `limits` of the remote topic; since when, if it was stuck there before. `planned`: when the run was planned that found it so."""
     before = record.blocked if record.blocked and record.blocked.offset == offset else None
     since, tries = (before.since, before.tries) if before else (now, 0)
-    return replace(record, blocked=Blocked(offset, error.code, error.message, since, tries + 1, planned, limits))
+    return replace(record, blocked=Blocked(offset, error.code, error.message, since, tries + 1, planned, limits, end))
 
 
 def went_back(record: LedgerRecord, remote: str, progress: PartitionProgress) -> MirrorError | None:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from mirror.config.resolved_flow import ResolvedFlow
 from mirror.errors import ErrorReport
+from mirror.formats.compression import LARGEST_UNPACKED
 from mirror.formats.control import Decision
 from mirror.kafka.bootstrap_servers import beginning_at
 from mirror.plan.model import Range
@@ -61,6 +62,8 @@ class LaneTask(ResolvedFlow):
     """Whether the ranges are history, and `remote_topics` the topics that it goes to."""
     engine: str = RECORDS
     """What the lane carries: records, or batches wherever it can, or where they are worth it (mirror.engine)."""
+    unpacked_max_bytes: int = LARGEST_UNPACKED
+    """How many bytes the records of a batch that is opened may have."""
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
     round: int = 1

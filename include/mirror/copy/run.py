@@ -159,6 +159,7 @@ class _Common:
             history=bool(self._plan.into),
             in_time_order=self._plan.in_time_order,
             engine=flow.value("mirror.engine"),
+            unpacked_max_bytes=flow.value("mirror.unpacked.batch.max.bytes"),
         )
 
     def _may_hold_others(self, topic: str) -> bool:

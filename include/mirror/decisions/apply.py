@@ -196,7 +196,8 @@ def _skip_record(record: LedgerRecord, decision: Decision, now: PartitionFacts) 
     if record.source_topic_id != now.source_topic_id or loss_note(record) is not None:
         return None
     what = f"record skipped ({record.blocked.code})"
-    return passed_over(record, record.watermark + 1, decision.told_as(what), now.leader_epoch)
+    end = max(record.watermark + 1, record.blocked.end or 0)
+    return passed_over(record, end, decision.told_as(what), now.leader_epoch)
 
 
 def _accept_records(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from mirror.errors.base import TOPIC, ErrorReport, MirrorError, Runbook
 from mirror.errors.next_step import Remedy, own, the_plan
 
+_LARGEST = "mirror.unpacked.batch.max.bytes"
+"""How many bytes the records of a batch may have, unpacked."""
+
 
 class RecordNotCarried(MirrorError):
     """Raised when the client cannot carry a record unchanged, such as a header key that is not UTF-8 or a timestamp of 0."""
@@ -31,6 +34,41 @@ class RecordNotCarried(MirrorError):
     def reason(self) -> str:
         """Why it was passed over, in the ledger's words."""
         return f"{self.code}: {self.detail}"
+
+
+class BatchNotUnpacked(RecordNotCarried):
+    """Raised when a compressed batch of the source unpacks to more bytes than it may, or cannot be unpacked at all.
+
+    `end` is the offset after the batch; None where the client does not say it.
+    """
+
+    runbook = Runbook(
+        "A compressed batch of the source unpacks to more bytes than `mirror.unpacked.batch.max.bytes`, or its bytes are spoilt. A few "
+        "kilobytes may unpack to gigabytes: whoever may produce may write such a batch.",
+        "No. Its partition stops in front of the batch; the others go on.",
+        "If its producer is to be trusted, raise `mirror.unpacked.batch.max.bytes`, for which each lane needs the memory. Or skip the "
+        "batch: the copy goes on after it, and the ledger keeps that. Where `mirror.engine=records` is set, set `auto` first.",
+        (Remedy("skip-record", TOPIC),),
+    )
+
+    def __init__(self, topic: str, partition: int, offset: int, end: int | None, detail: str) -> None:
+        size = f"the {end - offset} offsets [{offset}, {end}) of this batch" if end is not None else "this batch"
+        way = (
+            f"If its producer is to be trusted, raise {_LARGEST}. To go on without {size}, and have that recorded: "
+            if end is not None
+            else f"Set mirror.engine=auto, which opens a batch of up to {_LARGEST}, or looks where it ends. To go on without its "
+            "first record, and have that recorded: "
+        )
+        MirrorError.__init__(
+            self,
+            f"{topic}-{partition}@{offset}: a batch cannot be unpacked: {detail}. The partition stays at {offset}; the others go on.",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            next=(way, Remedy("skip-record", topic, partition)),
+        )
+        self.detail = detail
+        self.end = end
 
 
 class RecordRefused(MirrorError):

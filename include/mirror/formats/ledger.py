@@ -31,7 +31,8 @@ class Blocked:
     """The record at which a partition is stuck: its offset, the error's code and message, since when, and how often it was tried.
 
     `tried` is when the run was planned that tried it last, None where that was not noted: a pause is counted from plan to plan, for the
-    clock of a host that copies may be another. `limits` are those of the remote topic when it was tried last ('': not noted).
+    clock of a host that copies may be another. `limits` are those of the remote topic when it was tried last ('': not noted). `end`: where
+    a batch ends that blocks the partition as a whole, None for a single record.
     """
 
     offset: int
@@ -41,6 +42,7 @@ class Blocked:
     tries: int
     tried: datetime | None = None
     limits: str = ""
+    end: int | None = None
 
 
 @dataclass(frozen=True)

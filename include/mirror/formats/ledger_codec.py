@@ -224,6 +224,8 @@ def _blocked_document(stuck: Blocked) -> dict[str, Any]:
         document["tried"] = moment_text(stuck.tried)
     if stuck.limits:
         document["limits"] = stuck.limits
+    if stuck.end is not None:
+        document["end"] = stuck.end
     return document
 
 
@@ -243,6 +245,7 @@ def _blocked(fields: dict[str, Any]) -> Blocked:
         count(fields, "tries"),
         tried=moment(fields, "tried") if "tried" in fields else None,
         limits=string(fields, "limits") if "limits" in fields else "",
+        end=count(fields, "end") if "end" in fields else None,
     )
 
 

@@ -18,3 +18,12 @@ def until(check: Callable[[], Result], seconds: float, every: float, enough: Cal
         if enough(result) or time.monotonic() > deadline:
             return result
         time.sleep(every)
+
+
+LONGEST_THROTTLE_SECONDS = 60.0
+"""A broker's quota holds a client back for seconds. A broker that says more is not waited for any longer than this."""
+
+
+def throttle_seconds(milliseconds: int) -> float:
+    """For how long to take a broker at its word that its quota holds us back (KIP-219)."""
+    return min(max(0.0, milliseconds / 1000), LONGEST_THROTTLE_SECONDS)

@@ -78,6 +78,11 @@ def test_an_accepted_gap_ends_where_the_log_starts_when_it_is_acted_on():
     assert changed.skipped[-1] == Skipped(100, 130, "gap accepted by ana@ops at 2026-11-21T08:00:00.000Z: seen")
 
 
+def test_a_skipped_batch_goes_as_a_whole():
+    changed = acted(decision("skip-record"), replace(RECORD, blocked=Blocked(100, "BatchNotUnpacked", "too large", DECIDED_AT, 3, end=140)))
+    assert (changed.watermark, changed.blocked, changed.skipped[-1].start, changed.skipped[-1].end) == (140, None, 100, 140)
+
+
 def test_a_skipped_record_is_one_and_says_why():
     changed = acted(decision("skip-record"), replace(RECORD, blocked=Blocked(100, "RecordRefused", "too large", DECIDED_AT, 3)))
     assert (changed.watermark, changed.blocked) == (101, None)

@@ -70,7 +70,8 @@ records = st.builds(
     history=st.lists(st.tuples(offsets, offsets), max_size=5).map(tuple),
     records=offsets,
     bytes=offsets,
-    blocked=st.none() | st.builds(Blocked, offsets, codes, st.text(), times, st.integers(0, 1000), st.none() | times, st.text()),
+    blocked=st.none()
+    | st.builds(Blocked, offsets, codes, st.text(), times, st.integers(0, 1000), st.none() | times, st.text(), st.none() | offsets),
     decided=st.none() | st.builds(Decided, st.text(), st.text(), times, st.text()),
     last=st.none() | st.builds(LastRecord, offsets, offsets, offsets),
     older=st.none() | st.builds(OlderCopies, offsets, offsets, offsets, offsets, st.none() | older_maps),

@@ -91,6 +91,14 @@ MIRROR = (
         between(1),
     ),
     Property(
+        "mirror.unpacked.batch.max.bytes",
+        "LONG",
+        67108864,
+        "How many bytes the records of a compressed batch may have, unpacked, when it must be opened; a larger one stops its partition.",
+        GROUP,
+        between(1_048_576, 1_073_741_824),
+    ),
+    Property(
         "mirror.transaction.timeout.ms",
         "INT",
         60000,

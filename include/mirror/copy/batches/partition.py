@@ -4,8 +4,10 @@ import time
 from collections import deque
 
 from mirror.copy.engine import PartitionAssignment, PartitionProgress, Reencoding
+from mirror.errors import BatchNotUnpacked
 from mirror.formats.ledger import LastRecord
 from mirror.formats.record_batch import RecordBatch
+from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 
@@ -36,6 +38,9 @@ class InFlightBatches:
         self.records = 0
         self.bytes = 0
         self.reencoding: Reencoding | None = None
+        self.poison: BatchNotUnpacked | None = None
+        """The batch at `next_offset` that cannot be opened."""
+        self.skipped: list[Skipped] = []
         self.stopped = work.start >= work.end
         self._max_timestamp = -1
         self._read = 0.0
@@ -58,6 +63,15 @@ class InFlightBatches:
         """Takes no more in this transaction."""
         self.stopped = True
         self.reencoding = reencoding
+
+    def hold_up(self, error: BatchNotUnpacked, end: int, leader_epoch: int) -> None:
+        """A batch up to `end` cannot be opened: with errors.tolerance=all it is passed over, else nothing more is taken."""
+        if self.work.skip_refused:
+            self.skipped.append(Skipped(self.next_offset, min(end, self.work.end), error.reason))
+            self.pass_over(end, leader_epoch)
+        else:
+            self.poison = error
+            self.stop()
 
     def next_batch(self) -> RecordBatch:
         """The next batch that waits, which is sent now."""
@@ -94,7 +108,7 @@ class InFlightBatches:
 
     def moved(self) -> bool:
         """Whether this transaction changed or found anything for the partition."""
-        return self.next_offset > self.work.start or self.reencoding is not None
+        return self.next_offset > self.work.start or self.reencoding is not None or self.poison is not None
 
     def progress(self) -> PartitionProgress:
         """What the transaction did to this partition."""
@@ -106,6 +120,8 @@ class InFlightBatches:
             records=self.records,
             bytes=self.bytes,
             target_next=self.runs[-1].target + self.runs[-1].length if self.runs else None,
+            poison=self.poison,
+            skipped=tuple(self.skipped),
             last=self._last(),
             reencoding=self.reencoding,
         )

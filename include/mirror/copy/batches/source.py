@@ -13,12 +13,14 @@ import kafka.errors as errors
 from mirror.copy.batches.partition import InFlightBatches
 from mirror.copy.engine import BatchSample, PartitionAssignment, Reencoding
 from mirror.copy.model import LaneTask
-from mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
+from mirror.errors import AuthorizationRefused, BatchNotUnpacked, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
 from mirror.formats.batch_parts import parts_of
+from mirror.formats.compression import UnpacksTooLarge
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_pool import BrokerPool, name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
+from mirror.kafka.polling import throttle_seconds
 from mirror.offsets.partition import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ class BatchSource:
         """How much is fetched at a time."""
         self.pool = BrokerPool(task.source, settings, task.request_seconds)
         """The connections to the source."""
+        self._largest = task.unpacked_max_bytes
         self._fetched: dict[TopicPartition, FetchedPartition] = {}
         self._in_flight: dict[TopicPartition, InFlightBatches] = {}
         self.heard_at = 0.0
@@ -135,7 +138,7 @@ class BatchSource:
         if answer.error_code:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
-            self.heard_at = max(self.heard_at, time.monotonic() + answer.throttle_time_ms / 1000)
+            self.heard_at = max(self.heard_at, time.monotonic() + throttle_seconds(answer.throttle_time_ms))
         for data in answer.partitions:
             tp = TopicPartition(data.topic, data.partition)
             fetched = questions[tp]
@@ -162,12 +165,23 @@ class BatchSource:
         before = in_flight.bytes
         if is_copied:
             reencoding = _reencoding(batch, in_flight)
-            parts = [batch] if reencoding is None else _parts(batch, in_flight, reencoding)
-            if parts is None:
-                in_flight.stop(reencoding)
+            until = None if reencoding is None else reencoding.until
+            if reencoding is not None and until is None:
+                in_flight.stop(reencoding)  # the other engine's work
                 return 0
             if not batch.is_intact:
                 raise _unreadable(work.source, batch.base_offset, "the checksum of a batch is not that of its bytes")
+            try:
+                parts = [batch] if until is None else _parts(batch, in_flight, until, self._largest)
+            except UnpacksTooLarge as large:
+                error = BatchNotUnpacked(*work.source, in_flight.next_offset, batch.next_offset, f"{large}")
+                in_flight.hold_up(error, batch.next_offset, batch.leader_epoch)
+                if in_flight.stopped:
+                    return 0
+                parts = []
+            if parts is None:
+                in_flight.stop(reencoding)
+                return 0
             for part in parts:
                 in_flight.take(part)
         in_flight.pass_over(batch.next_offset, batch.leader_epoch)
@@ -215,14 +229,14 @@ def _reencoding(batch: RecordBatch, in_flight: InFlightBatches) -> Reencoding | 
     return None
 
 
-def _parts(batch: RecordBatch, in_flight: InFlightBatches, reencoding: Reencoding) -> list[RecordBatch] | None:
-    """A batch that is opened for its records inside the range; None: that is the other engine's work. To open one costs far more than to
-    hand it on, so it is done for single batches alone."""
-    if reencoding.until is None:
-        return None
+def _parts(batch: RecordBatch, in_flight: InFlightBatches, until: int, largest: int) -> list[RecordBatch] | None:
+    """A batch that is opened for its records in front of `until`; None: that is the other engine's work. To open one costs far more than to
+    hand it on, so it is done for single batches alone. Raises UnpacksTooLarge for one of more than `largest` bytes."""
     limit = in_flight.work.limits.max_message_bytes
     try:
-        parts = parts_of(batch, in_flight.next_offset, reencoding.until, limit)
+        parts = parts_of(batch, in_flight.next_offset, until, limit, largest)
+    except UnpacksTooLarge:
+        raise
     except ValueError as closed:
         log.debug("%s@%d: %s", in_flight.work.source, batch.base_offset, closed)
         return None

@@ -11,11 +11,12 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 from mirror.copy.confluent.partition import InFlightPartition, poison_of, unreadable_headers
 from mirror.copy.engine import PartitionAssignment, PoisonRecord
 from mirror.copy.model import LaneTask
-from mirror.errors import MirrorError, RecordNotCarried, SourceRepeated, SourceTruncated, SourceUnreadable
+from mirror.errors import BatchNotUnpacked, MirrorError, RecordNotCarried, SourceRepeated, SourceTruncated, SourceUnreadable
 from mirror.formats.message_headers import UNREADABLE_HEADERS, Headers, read_headers
 from mirror.kafka.client_errors import ClientErrors, concerns_reading, settings_with, to_mirror_error
 from mirror.kafka.consumer_settings import FETCH_BYTES, QUEUE_KILOBYTES, FetchProgress, bulk_settings
 from mirror.kafka.lifecycle import close
+from mirror.kafka.polling import throttle_seconds
 from mirror.offsets.partition import TopicPartition
 
 _RECORDS_AT_A_TIME = 2_000
@@ -112,7 +113,7 @@ class SourceConsumer:
             self._positions.update(dict.fromkeys(partitions, -1))
 
     def _throttled(self, event: ThrottleEvent) -> None:
-        self._throttled_until = max(self._throttled_until, time.monotonic() + event.throttle_time)
+        self._throttled_until = max(self._throttled_until, time.monotonic() + throttle_seconds(round(event.throttle_time * 1000)))
 
     def _hand_over(self, messages: list[Message], target: RecordSink, max_bytes: int) -> None:
         self._pending = []
@@ -177,6 +178,11 @@ class SourceConsumer:
             # early after a leader change.
             if in_flight is not None and not in_flight.stopped and (message.offset() or 0) >= in_flight.work.end:
                 self._stop(in_flight, in_flight.work.end)
+            return
+        if error.code() == KafkaError._BAD_COMPRESSION and in_flight is not None:
+            if not in_flight.stopped:
+                offset = max(in_flight.next_offset, message.offset() or 0)
+                self._stop(in_flight, offset, BatchNotUnpacked(*in_flight.work.source, offset, None, error.str().rstrip(".")))
             return
         if concerns_reading(error):
             raise self._failure(error, in_flight)

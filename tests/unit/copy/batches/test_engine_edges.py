@@ -84,7 +84,7 @@ def test_where_only_batches_carry_a_record_each_one_that_can_be_handed_on_is(eng
     log.append(batch_of([b"good"]))
     holes = batch_of([b"hole"] * 3)
     holes[57:61] = (2).to_bytes(4, "big")
-    log.append(holes)
+    log.append(sealed(holes))
     (moved,) = engine.copy([replace(work(0, 4, compression="zstd"), batch_by_batch=True)], LIMITS)
     assert (moved.next_offset, moved.reencoding.until) == (1, 4)  # it is not what it says
     assert payloads(west.log(*REMOTE)) == payloads(log)[:1]
