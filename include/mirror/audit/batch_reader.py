@@ -18,6 +18,7 @@ from mirror.errors import DeadlineExceeded, MirrorError
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for, has_moved
 from mirror.kafka.broker_pool import BrokerPool, Leader, name_of, receive
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
+from mirror.kafka.polling import throttle_seconds
 from mirror.offsets.partition import TopicPartition
 
 RANGES_AT_ONCE = 32
@@ -62,7 +63,7 @@ class BatchFetcher:
         if answer.error_code:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
-            self.heard_at = max(self.heard_at, time.monotonic() + answer.throttle_time_ms / 1000)
+            self.heard_at = max(self.heard_at, time.monotonic() + throttle_seconds(answer.throttle_time_ms))
         for data in answer.partitions:
             tp = TopicPartition(data.topic, data.partition)
             self._take(tp, questions[tp], data)

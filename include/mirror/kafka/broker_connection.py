@@ -23,6 +23,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from mirror.kafka.polling import throttle_seconds
 from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.send_buffer import SendBuffer
 
@@ -38,7 +39,18 @@ _SASL = 1
 _CONNECT_SECONDS = 10.0
 """So long a host may take at most to accept a connection, as with Java's clients; of one that is gone the system hears nothing."""
 _LARGEST_ANSWER = 1 << 30
+_LARGEST_BEFORE_LOGIN = 1 << 20
+"""Whoever answers on a port says how long an answer is; before the login nobody knows who that is."""
+_STEP_BYTES = 1 << 20
+"""Memory for an answer is taken in such steps, as its bytes come."""
 _READ_BYTES = 16 * 1024
+_LEAST_BYTES_PER_SECOND = 16 * 1024
+"""What of an answer has come buys it time at this rate: a slow network is waited for, and one byte a second is not."""
+_TLS = (b"\x15\x03", b"\x16\x03")
+"""How an alert and a handshake of TLS begin."""
+_SCRAM = "SCRAM-"
+_FEWEST_ITERATIONS = 4096
+"""Of SCRAM, as Java's clients want it: with fewer, a stranger who was told the client's answer finds the password the sooner."""
 _SESSION_SHARE = 0.8
 """A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
 _OLDEST = (
@@ -72,7 +84,8 @@ class BrokerConnection:
         self.bytes_in_flight = 0
         """Of how many bytes the requests are that are not answered yet."""
         self._ahead = b""
-        """What was read behind the last answer."""
+        """What was read after the last answer."""
+        self._largest = _LARGEST_BEFORE_LOGIN
         self._unsent = SendBuffer()
         self.renew_at = float("inf")
         """When (time.monotonic) to open another connection in place of this one: its login ends soon."""
@@ -82,13 +95,14 @@ class BrokerConnection:
         try:
             answer = self.ask(ApiVersionsRequest(version=_API_VERSIONS, client_software_name="mirror", client_software_version="1"))
             _raise_for(answer.error_code)
-            self._versions: dict[int, int] = {api.api_key: api.max_version for api in answer.api_keys}
+            self._versions: dict[int, int] = {api.api_key: api.max_version for api in answer.api_keys or ()}
             self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
             """The levels of the cluster's features."""
             if any(self._versions.get(request.API_KEY, -1) < oldest for request, oldest in _OLDEST):
                 raise errors.UnsupportedVersionError
             if "sasl_mechanism" in settings:
                 self._log_in(settings)
+            self._largest = _LARGEST_ANSWER
         except BaseException:
             self.close()
             raise
@@ -184,7 +198,7 @@ class BrokerConnection:
             self.close()
             raise errors.CorrelationIdError(f"the answer to another request than {number}")
         decoded = decode(frame)
-        self._heard(getattr(decoded, "throttle_time_ms", 0) / 1000)
+        self._heard(throttle_seconds(getattr(decoded, "throttle_time_ms", 0)))
         answered(decoded)
 
     def _heard(self, throttle: float) -> None:
@@ -200,21 +214,27 @@ class BrokerConnection:
 
     def _frame(self) -> memoryview:
         """The next answer behind its size. What comes with it in the same read is kept."""
+        started = time.monotonic()
         while len(self._ahead) < _SIZE.size:
-            self._ahead += self._open(self._patiently(self._socket.recv, _READ_BYTES))
+            self._ahead += self._open(self._patiently(self._socket.recv, _READ_BYTES, started))
         (size,) = _SIZE.unpack_from(self._ahead)
-        if not _SIZE.size <= size <= _LARGEST_ANSWER or not self._waiting:
+        if not _SIZE.size <= size <= self._largest or not self._waiting:
+            self.close()
+            if self._ahead.startswith(_TLS):
+                raise errors.KafkaProtocolError("this looks like TLS: the port wants security.protocol=SSL or SASL_SSL")
             raise errors.KafkaProtocolError(f"an answer of {size} bytes that nobody waits for")
         end = _SIZE.size + size
         if len(self._ahead) >= end:
             frame, self._ahead = self._ahead[_SIZE.size : end], self._ahead[end:]
             return memoryview(frame)
-        view = memoryview(bytearray(size))
-        at = len(self._ahead) - _SIZE.size
-        view[:at], self._ahead = self._ahead[_SIZE.size :], b""
+        answer, self._ahead = bytearray(self._ahead[_SIZE.size :]), b""
+        at = len(answer)
         while at < size:
-            at += self._open(self._patiently(self._socket.recv_into, view[at:]))
-        return view
+            if at == len(answer):
+                answer += bytes(min(_STEP_BYTES, size - at))
+            with memoryview(answer) as view:
+                at += self._open(self._patiently(self._socket.recv_into, view[at:], started + at / _LEAST_BYTES_PER_SECOND))
+        return memoryview(answer)
 
     @staticmethod
     def _open(received: Any) -> Any:
@@ -222,8 +242,9 @@ class BrokerConnection:
             raise ConnectionResetError("the broker closed the connection")
         return received
 
-    def _patiently(self, call: Callable[[Any], Any], argument: Any) -> Any:
-        """What a reading call on the socket gives. Python would look before each call whether the socket is ready, which it mostly is."""
+    def _patiently(self, call: Callable[[Any], Any], argument: Any, since: float) -> Any:
+        """What a reading call on the socket gives, within an answer's time from `since` on. Python would look before each call whether the
+        socket is ready, which it mostly is."""
         while True:
             try:
                 return call(argument)
@@ -232,22 +253,22 @@ class BrokerConnection:
                 writes = self.has_unsent or isinstance(wanting, ssl.SSLWantWriteError)
                 wait = select.poll()  # select() takes no file descriptor from 1024 on
                 wait.register(self, select.POLLIN | select.POLLOUT if writes else select.POLLIN)
-                throttle = max(0.0, self.silent_since - time.monotonic())
-                if not wait.poll((self.seconds + throttle) * 1000):
+                rest = max(since, self.silent_since) + self.seconds - time.monotonic()
+                if rest <= 0 or not wait.poll(rest * 1000):
                     raise TimeoutError("no answer came in time") from wanting
 
     def _log_in(self, settings: Mapping[str, Any]) -> None:
         wanted = settings["sasl_mechanism"]
         shaken = self.ask(SaslHandshakeRequest(version=_SASL, mechanism=wanted))
         if shaken.error_code:
-            raise errors.UnsupportedSaslMechanismError(f"the broker takes {', '.join(shaken.mechanisms)}, and not {wanted}")
+            raise errors.UnsupportedSaslMechanismError(f"the broker takes {', '.join(shaken.mechanisms or ())}, and not {wanted}")
         mechanism = get_sasl_mechanism(wanted)(host=self.address[0], **settings)
         lifetime = 0
         while not mechanism.is_done():
             answer = self.ask(SaslAuthenticateRequest(version=_SASL, auth_bytes=mechanism.auth_bytes()))
             if answer.error_code:
                 raise errors.SaslAuthenticationFailedError(answer.error_message or "the broker does not say why")
-            mechanism.receive(answer.auth_bytes)
+            _take_challenge(mechanism, wanted, answer.auth_bytes)
             lifetime = answer.session_lifetime_ms
         if not mechanism.is_authenticated():
             raise errors.SaslAuthenticationFailedError(f"the login by {wanted} came to no end")
@@ -268,19 +289,43 @@ def _connected(address: tuple[str, int], settings: Mapping[str, Any], seconds: f
         raise
 
 
+def _take_challenge(mechanism: Any, name: str, challenge: bytes) -> None:
+    """Hands what a broker says in a login to kafka-python's mechanism. Whatever that makes of it is an error of the protocol."""
+    try:
+        if name.startswith(_SCRAM):
+            for field in bytes(challenge).split(b","):
+                if field.startswith(b"i=") and int(field[2:]) < _FEWEST_ITERATIONS:
+                    raise ValueError(f"it wants {int(field[2:])} iterations, and {_FEWEST_ITERATIONS} is the least")
+        mechanism.receive(challenge)
+    except (OSError, errors.KafkaError):
+        raise
+    except Exception as failure:
+        raise errors.KafkaProtocolError(f"the broker's side of the login by {name} is refused: {failure}") from failure
+
+
+def _read_by(decode: Decode, body: memoryview) -> Any:
+    """A decoder's result. Whatever it stumbles over is an error of the protocol: a broker chooses the bytes."""
+    try:
+        return decode(body)
+    except errors.KafkaError:
+        raise
+    except Exception as failure:
+        raise errors.KafkaProtocolError(f"an answer cannot be read: {failure}") from failure
+
+
 def _by_schema(answer: Any, frame: memoryview) -> Any:
-    head = io.BytesIO(frame[:_LARGEST_HEADER])
-    answer.parse_header(head)
-    return answer.decode(frame[head.tell() :])
+    def decode(body: memoryview) -> Any:
+        head = io.BytesIO(body[:_LARGEST_HEADER])
+        answer.parse_header(head)
+        return answer.decode(body[head.tell() :])
+
+    return _read_by(decode, frame)
 
 
 def _flexible(decode: Decode, frame: memoryview) -> Any:
-    if frame[_SIZE.size]:
+    if len(frame) <= _SIZE.size or frame[_SIZE.size]:
         raise errors.KafkaProtocolError("an answer has tags in its header, and none are defined")
-    try:
-        return decode(frame[_SIZE.size + 1 :])
-    except (struct.error, IndexError, UnicodeDecodeError) as failure:
-        raise errors.KafkaProtocolError(f"an answer cannot be read: {failure}") from failure
+    return _read_by(decode, frame[_SIZE.size + 1 :])
 
 
 def _raise_for(code: int) -> None:

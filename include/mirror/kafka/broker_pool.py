@@ -200,7 +200,10 @@ class BrokerPool:
             coordinator = connection.ask(FindCoordinatorRequest(version=version, key_type=_OF_TRANSACTIONS, key=transactional_id))
         else:
             request = FindCoordinatorRequest(version=version, key_type=_OF_TRANSACTIONS, coordinator_keys=[transactional_id])
-            (coordinator,) = connection.ask(request).coordinators
+            coordinators: list[Any] = list(connection.ask(request).coordinators or ())
+            if len(coordinators) != 1:
+                raise errors.KafkaProtocolError(f"{len(coordinators)} coordinators of one transactional id")
+            (coordinator,) = coordinators
         _raise_for(coordinator.error_code)
         self._brokers[coordinator.node_id] = (coordinator.host, coordinator.port)
         self.to(coordinator.node_id)
@@ -226,11 +229,8 @@ def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None) -> M
     answers: list[Metadata] = []
     connection.queue_parts(METADATA, version, [body], partial(metadata, version=version), answers.append)
     connection.flush()
-    try:
-        while not answers:
-            connection.receive()
-    except ValueError as failure:
-        raise errors.KafkaProtocolError(f"{failure}") from failure
+    while not answers:
+        connection.receive()
     return answers[0]
 
 

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from mirror.errors import MirrorError
 from mirror.formats.batch_records import StoredRecord
 from mirror.kafka import cluster_answers as answers
 from mirror.kafka.cluster_answers import DescribedTopic, ListedOffset, Metadata
@@ -123,15 +122,12 @@ class ClusterConnections:
             if self._failures >= _MOST_FAILURES:
                 return None
             try:
-                from kafka.errors import KafkaError
+                return ask()
             except ModuleNotFoundError:
                 self._failures = _MOST_FAILURES
-                return None
-            try:
-                return ask()
             except NotClean as why:
                 log.debug("Cluster '%s': %s are asked for by librdkafka: %s", self._alias, what, why)
-            except (MirrorError, KafkaError, OSError, ValueError, LookupError) as failure:
+            except Exception as failure:  # noqa: BLE001 — whatever a broker answered, librdkafka's client asks again
                 self._failures += 1
                 self._close()
                 log.debug("Cluster '%s': %s are asked for by librdkafka, for %s: %s", self._alias, what, type(failure).__name__, failure)

@@ -78,8 +78,11 @@ def produced(body: memoryview, version: int) -> Produced:
     except (IndexError, struct.error) as failure:
         raise ValueError(f"an acknowledgement is cut off: {failure}") from failure
     except _SomethingElse:
-        answer = ProduceResponse.decode(body, version=version)
-        return Produced(answer.throttle_time_ms, list(_acknowledgements(answer)))
+        try:
+            answer = ProduceResponse.decode(body, version=version)
+            return Produced(answer.throttle_time_ms, list(_acknowledgements(answer)))
+        except Exception as failure:
+            raise ValueError(f"an acknowledgement cannot be read: {failure}") from failure
 
 
 class _SomethingElse(Exception):
