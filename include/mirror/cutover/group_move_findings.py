@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror.cutover.findings import Finding, some, stop, warning
-from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
+from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings, unstable_group
 from mirror.errors.next_step import Command, Part, of_the_flow
 from mirror.kafka.model import GroupMember
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
-_OTHERWISE = {"group-active", "group-further-on-target", "group-ahead-of-copy", "group-without-checkpoints"}
+_OTHERWISE = {"group-active", "group-unstable", "group-further-on-target", "group-ahead-of-copy", "group-without-checkpoints"}
 """What the preflight says of groups and this step says in another way, or not at all."""
 _AGAIN: Part = "Then run the wave again."
 
@@ -42,8 +42,10 @@ def stops_of_groups(wave_groups: WaveGroups, logs: GroupLogs, source: str, targe
 
 
 def active_groups(groups: Iterable[WaveGroup], source: str) -> Iterator[Finding]:
-    """A stop for each group that still has members on the source."""
+    """A stop for each group that still has members on the source, or whose positions an open transaction still moves."""
     for group in groups:
+        if group.unstable:
+            yield unstable_group(group)
         if group.members:
             yield active_group(group.name, group.members, source)
 

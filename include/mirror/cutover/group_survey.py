@@ -1,6 +1,6 @@
 """Asks both clusters about the consumer groups of a wave: positions, their translation, members."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from mirror.errors import ErrorReport, MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import GroupDescription, describe_groups
 from mirror.kafka.groups import Group, Groups
-from mirror.kafka.model import Committed
+from mirror.kafka.model import Committed, GroupMember
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.translate import GroupOffset, translate_groups
@@ -20,7 +20,7 @@ from mirror.sync.groups.translate import GroupOffset, translate_groups
 if TYPE_CHECKING:
     from mirror.config import Flow
 
-_OTHER_KINDS = ("share", "streams")
+_SHARE = "share"
 _NOBODY = GroupDescription()
 
 Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
@@ -53,13 +53,15 @@ def survey_groups(
     source. Raises what concerns a cluster as a whole."""
     refused: dict[str, MirrorError] = {}
     listed = sides.source_groups.listed()
-    offsets = sides.source_groups.committed([name for name, group in listed.items() if group.has_offsets], refused)
+    offsets = sides.source_groups.committed([name for name, group in listed.items() if group.has_offsets or group.is_streams], refused)
     with_positions = {name: positions for name, positions in offsets.items() if any(tp.topic in topics for tp in positions)}
-    others = {name: group.type for name, group in listed.items() if group.type.lower() in _OTHER_KINDS}
-    taken, unmatched = matches(wave.groups, {*with_positions, *others}) if wave.groups else (frozenset(with_positions), ())
+    shares = {name for name, group in listed.items() if group.type.lower() == _SHARE}
+    everything = {*with_positions, *shares}
+    taken, unmatched = matches(wave.groups, everything) if wave.groups else (frozenset(everything), ())
     chosen = {name: positions for name, positions in with_positions.items() if name in taken}
     translated = translate_groups(context, _moved(chosen, topics, context), sides.source, sides.target)
     members = describe_groups(sides.source, [name for name in chosen if not listed[name].is_idle], refused)
+    unstable = unstable_positions(chosen, topics, sides, refused)
     namesakes = describe_groups(sides.target, chosen, refused)
     there = sides.target_groups.committed(chosen, refused)
     by_filter = group_filter(flow)
@@ -68,9 +70,11 @@ def survey_groups(
             name,
             _positions([offset for offset in translated.offsets if offset.group == name], there.get(name, {})),
             outside=_outside(chosen[name], topics, source_names, context),
-            members=members.get(name, _NOBODY).members,
+            members=members.get(name, _NOBODY).members or _undescribed(listed[name]),
+            unstable=unstable.get(name, ()),
+            is_streams=listed[name].is_streams,
             target_members=namesakes.get(name, _NOBODY).members,
-            has_checkpoints=by_filter.should_replicate(name),
+            has_checkpoints=by_filter.should_replicate(name) and not listed[name].is_streams,
             left_out=_left_out(chosen[name], source_names, context),
         )
         for name in sorted(chosen)
@@ -78,7 +82,22 @@ def survey_groups(
     rights = _rights(flow, namesakes)
     left_out = tuple(sorted(with_positions.keys() - taken))
     errors = (*translated.errors, *(error.report() for error in refused.values()))
-    return GroupSurvey(WaveGroups(groups, unmatched, _other_kinds(listed, others, taken), left_out), rights, errors)
+    return GroupSurvey(WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out), rights, errors)
+
+
+def unstable_positions(
+    offsets: Mapping[str, Collection[TopicPartition]],
+    topics: Collection[str],
+    sides: GroupClusters,
+    refused: MutableMapping[str, MirrorError],
+) -> dict[str, tuple[TopicPartition, ...]]:
+    """Where a transaction that is still open commits offsets of a group: in the wave's topics, and in partitions where it has a position.
+
+    Asked for behind the positions: what was committed between both shows when they are read once more.
+    """
+    described = sides.source.topics(topics) if offsets else {}
+    of_wave = {TopicPartition(name, partition.number) for name, topic in described.items() for partition in topic.partitions}
+    return sides.source_groups.unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
 
 
 def _moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:
@@ -118,8 +137,9 @@ def _positions(offsets: Iterable[GroupOffset], there: Mapping[TopicPartition, Co
     )
 
 
-def _other_kinds(listed: Mapping[str, Group], others: Collection[str], taken: Collection[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, listed[name].type) for name in sorted({*others} & {*taken}))
+def _undescribed(group: Group) -> tuple[GroupMember, ...]:
+    """Members of a streams group, which are not described one by one: that it has some its state says."""
+    return (GroupMember("members of a streams group", ""),) if group.is_streams and not group.is_idle else ()
 
 
 def _rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[LackingRight, ...]:

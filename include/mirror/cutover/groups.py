@@ -56,6 +56,10 @@ class WaveGroup:
     """Whether the flow's property `groups` takes it."""
     left_out: tuple[str, ...] = ()
     """Topics with positions of it that the source has from the target, and that the flow's property `topics` leaves out."""
+    unstable: tuple[TopicPartition, ...] = ()
+    """Where a transaction that is still open commits offsets for it."""
+    is_streams: bool = False
+    """Whether it is a group of Kafka Streams' own protocol."""
 
     @property
     def unanswered(self) -> tuple[WavePosition, ...]:
@@ -81,12 +85,12 @@ class WaveGroup:
 
 @dataclass(frozen=True)
 class WaveGroups:
-    """The groups of a wave, patterns that match none, groups that patterns name and that are of another kind, and groups with positions
-    on the wave's topics that `--groups` leaves out."""
+    """The groups of a wave, patterns that match none, the share groups of the source that `--groups` takes, and groups that it leaves out
+    though they have positions on the wave's topics."""
 
     groups: tuple[WaveGroup, ...] = ()
     unmatched: tuple[str, ...] = ()
-    other_kinds: tuple[tuple[str, str], ...] = ()
+    shares: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -95,9 +99,12 @@ def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterato
     for pattern in wave_groups.unmatched:
         said = f"--groups {pattern} matches no consumer group with a position in a topic of the wave."
         yield stop("pattern-matches-nothing", said, "Name groups as ", of_the_flow("refresh-groups"), " lists them.")
-    for name, kind in wave_groups.other_kinds:
-        said = f"{name} is a group of the kind '{kind}', whose positions cannot be translated."
-        yield warning("group-of-another-kind", said, "Move its application by hand.", group=name)
+    if wave_groups.shares:
+        said = (
+            f"Share groups of {source} have no positions that could be moved, and may read topics of the wave: {some(wave_groups.shares)}."
+        )
+        look = Command(f"kafka-share-groups.sh --bootstrap-server <source> --describe --group {wave_groups.shares[0]}")
+        yield warning("group-of-another-kind", said, "See which topics each of them reads: ", look, ". Move their applications by hand.")
     if wave_groups.left_out:
         names = some(wave_groups.left_out)
         said = f"--groups leaves out groups with positions in topics of the wave, which are not moved: {names}."
@@ -144,6 +151,8 @@ def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
     if group.members:
         said = f"{group.name}: it has {_people(group.members)} on {source}."
         yield warning("group-active", said, "Stop them behind the write fence, before its positions are moved.", group=group.name)
+    if group.unstable:
+        yield warning("group-unstable", _unstable(group), "It has to end before the positions are moved.", group=group.name)
     if group.target_members:
         said = f"{group.name}: it has {_people(group.target_members)} on {target}, so no position can be committed there."
         yield stop("group-active-on-target", said, STOP_MEMBERS, group=group.name)
@@ -164,10 +173,28 @@ def _topics(group: WaveGroup) -> Iterator[Finding]:
         )
         upstream = "Take them into topics: then it goes on in the topics that they are copies of. Or delete its positions there."
         yield stop("group-topic-left-out", said, upstream, group=group.name)
-    if not group.has_checkpoints:
+    if group.is_streams:
+        said = f"{group.name}: it is a streams group, for which no checkpoints are written; a failover would find no position."
+        state = "Take the internal topics of its application into the wave, if its state is to move with it."
+        yield warning("group-without-checkpoints", said, state, group=group.name)
+    elif not group.has_checkpoints:
         said = f"{group.name}: the flow's property groups leaves it out, so no checkpoints are written for it."
         step = "Take it into groups, and run ", of_the_flow("checkpoints"), "; a failover in between would find no position."
         yield warning("group-without-checkpoints", said, *step, group=group.name)
+
+
+def unstable_group(group: WaveGroup) -> Finding:
+    """A stop for a group for which an open transaction still commits offsets."""
+    step = (
+        "Let its producer commit or abort it; it ends by itself after its transaction.timeout.ms. Who holds it: ",
+        Command("kafka-transactions.sh --bootstrap-server <source> list"),
+        ". Then run the wave again.",
+    )
+    return stop("group-unstable", _unstable(group), *step, group=group.name)
+
+
+def _unstable(group: WaveGroup) -> str:
+    return f"{group.name}: a transaction that is still open commits offsets for it in {some(group.unstable)}."
 
 
 def _people(members: Sequence[GroupMember]) -> str:

@@ -8,8 +8,8 @@ from mirror.cutover.findings import STOP, Finding, in_order, of_error, some
 from mirror.cutover.flow_settings import right_findings
 from mirror.cutover.group_move_findings import GroupLogs, active_groups, read_on_source, stops_of_groups
 from mirror.cutover.group_placement import GroupAim, GroupPlacer, Placement
-from mirror.cutover.group_survey import GroupSurvey, survey_groups
-from mirror.cutover.groups import WaveGroup
+from mirror.cutover.group_survey import GroupSurvey, survey_groups, unstable_positions
+from mirror.cutover.groups import WaveGroup, unstable_group
 from mirror.cutover.move import Move
 from mirror.cutover.steps import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
@@ -80,7 +80,12 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
         if look.is_stopped or not look.active or remaining <= 0:
             return look
         names = [group.name for group in groups if group.members]
-        options.progress(f"Waiting for {some(names)} to have no members on {move.flow.source}.")
+        unstable = [group.name for group in groups if group.unstable]
+        if names:
+            options.progress(f"Waiting for {some(names)} to have no members on {move.flow.source}.")
+        if unstable:
+            options.progress(f"Waiting for transactions to end that commit offsets of {some(unstable)}.")
+        time.sleep(min(_PAUSE_SECONDS, remaining))
         _await_no_members(move, names, remaining)
 
 
@@ -114,8 +119,12 @@ def _aim(group: WaveGroup) -> GroupAim:
 
 
 def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
-    """A stop for each group that stands elsewhere on the source than where it was moved from."""
+    """A stop for each group that stands elsewhere on the source than where it was moved from, or soon may."""
     here = positions_on(move.sides.source_groups, aims)
+    refused: dict[str, MirrorError] = {}
+    unstable = unstable_positions(here, move.topics.names, move.sides, refused)
+    yield from (of_error(error.report()) for error in refused.values())
+    yield from (unstable_group(WaveGroup(name, (), unstable=places)) for name, places in unstable.items())
     for name, aim in aims.items():
         topics = {tp.topic for tp in aim.source}
         ours = [(tp, at.offset) for tp, at in sorted(here[name].items()) if tp.topic in topics]

@@ -25,7 +25,7 @@ from mirror.offsets.partition import TopicPartition
 _FIND_COORDINATOR = 4
 _SEVERAL_COORDINATORS = 4
 """From this version on (Kafka 3.0) a request asks for several."""
-_OF_TRANSACTIONS = 1
+_OF_GROUPS, _OF_TRANSACTIONS = 0, 1
 _PAUSE_SECONDS = 0.1
 _IDLE_SECONDS = 0.005
 _GATHERING_SECONDS, _MUCH_GATHERING_SECONDS = 0.001, 0.004
@@ -85,7 +85,11 @@ class BrokerPool:
 
     def coordinator(self, transactional_id: str) -> int:
         """The node id of the coordinator of a transactional id; it is connected."""
-        return self._patient("finding the coordinator of a transactional id", lambda: self._coordinator(transactional_id))
+        return self._patient("finding the coordinator of a transactional id", lambda: self._coordinator(transactional_id, _OF_TRANSACTIONS))
+
+    def group_coordinator(self, group: str) -> int:
+        """The node id of the coordinator of a group; it is connected."""
+        return self._patient("finding the coordinator of a group", lambda: self._coordinator(group, _OF_GROUPS))
 
     def guarded(self, step: str, call: Callable[[], Result]) -> Result:
         """What `call` gives. What a connection raises becomes an error of ours."""
@@ -193,16 +197,16 @@ class BrokerPool:
             self.to(node)
         return leaders
 
-    def _coordinator(self, transactional_id: str) -> int:
+    def _coordinator(self, key: str, kind: int) -> int:
         connection = self.some()
         version = connection.version(FindCoordinatorRequest.API_KEY, _FIND_COORDINATOR)
         if version < _SEVERAL_COORDINATORS:
-            coordinator = connection.ask(FindCoordinatorRequest(version=version, key_type=_OF_TRANSACTIONS, key=transactional_id))
+            coordinator = connection.ask(FindCoordinatorRequest(version=version, key_type=kind, key=key))
         else:
-            request = FindCoordinatorRequest(version=version, key_type=_OF_TRANSACTIONS, coordinator_keys=[transactional_id])
+            request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=[key])
             coordinators: list[Any] = list(connection.ask(request).coordinators or ())
             if len(coordinators) != 1:
-                raise errors.KafkaProtocolError(f"{len(coordinators)} coordinators of one transactional id")
+                raise errors.KafkaProtocolError(f"{len(coordinators)} coordinators of one transactional id or group")
             (coordinator,) = coordinators
         _raise_for(coordinator.error_code)
         self._brokers[coordinator.node_id] = (coordinator.host, coordinator.port)

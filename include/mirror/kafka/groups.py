@@ -25,6 +25,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.coordinator_faults import LOST_TRACK_NEXT
 from mirror.kafka.kafka_python import python_settings
 from mirror.kafka.model import Committed
+from mirror.kafka.unstable_offsets import unstable_offsets
 from mirror.offsets.partition import TopicPartition
 
 _PAUSE_SECONDS = 0.1
@@ -142,6 +143,12 @@ class Group:
         return self.type.lower() in ("", *_TYPES) and self.protocol in _PROTOCOLS
 
     @property
+    def is_streams(self) -> bool:
+        """Whether it is a group of Kafka Streams' own protocol (KIP-1071): it commits offsets as any other, and MirrorMaker 2 leaves it
+        out."""
+        return self.type.lower() == "streams"
+
+    @property
     def is_idle(self) -> bool:
         """Whether it has no members."""
         return self.state.lower() in _IDLE
@@ -152,6 +159,8 @@ class Groups:
 
     def __init__(self, cluster: Cluster, settings: Mapping[str, Any]) -> None:
         """`settings` are librdkafka's, of an admin client of that cluster."""
+        self._cluster = cluster
+        self._settings = settings
         self._admin = GroupAdmin(cluster, settings, _COMMITS_AT_ONCE)
 
     def __enter__(self) -> "Groups":
@@ -181,6 +190,11 @@ class Groups:
         for first in range(0, len(wanted), AT_ONCE):
             committed |= self._committed(wanted[first : first + AT_ONCE], errors)
         return committed
+
+    def unstable(self, partitions: Mapping[str, Collection[TopicPartition]], errors: Errors) -> dict[str, tuple[TopicPartition, ...]]:
+        """Those of the partitions for which a transaction that is still open commits offsets, by group, for groups that have some.
+        `errors` as in `committed`."""
+        return unstable_offsets(self._cluster, self._settings, partitions, errors)
 
     def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], errors: Errors) -> dict[str, dict[TopicPartition, str]]:
         """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).

@@ -10,7 +10,7 @@ from mirror.cutover.group_survey import GroupClusters, survey_groups
 from mirror.cutover.wave import Wave
 from mirror.kafka.group_members import GroupDescription
 from mirror.kafka.groups import Committed, Group
-from mirror.kafka.model import GroupMember
+from mirror.kafka.model import GroupMember, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import group_context
 from mirror.sync.groups.translate import GroupOffset, TranslatedGroups
@@ -22,20 +22,30 @@ OFFSETS = {
     "billing": {("orders", 0): 7, ("payments", 1): 3, ("west.orders", 0): 2, ("gone", 0): 1},
     "audit-team": {("payments", 0): 1},
     "old": {("orders", 1): 1},
+    "flows": {("invoices", 0): 4},
 }
-NAMES = ("orders", "payments", "west.orders")
+NAMES = ("orders", "payments", "invoices", "west.orders")
+TOPICS = {"orders": 2, "payments": 2, "invoices": 1}
 
 
 class SourceGroups:
-    """The groups of the source: OFFSETS, of which `old` is idle, and one share group."""
+    """The groups of the source: OFFSETS, of which `old` is idle and `flows` is of Kafka Streams, and one share group."""
+
+    def __init__(self):
+        self.unstable_of = {}
 
     def listed(self):
         groups = {name: Group(name, "classic", "consumer", "Empty" if name == "old" else "Stable") for name in OFFSETS}
-        return {**groups, "fair": Group("fair", "share", "share", "Stable")}
+        flows = Group("flows", "Streams", "streams", "Stable")
+        return {**groups, "fair": Group("fair", "share", "share", "Stable"), "flows": flows}
 
     def committed(self, names, _errors):
         assert "fair" not in names
         return {name: {TopicPartition(*tp): Committed(offset) for tp, offset in OFFSETS[name].items()} for name in names}
+
+    def unstable(self, partitions, _errors):
+        self.asked_for = partitions
+        return {name: self.unstable_of[name] for name in partitions if name in self.unstable_of}
 
 
 class TargetGroups:
@@ -68,18 +78,26 @@ def survey(tmp_path, monkeypatch):
     monkeypatch.setattr(group_survey, "translate_groups", translate)
     monkeypatch.setattr(group_survey, "describe_groups", describe)
 
-    def call(*topics, groups=()):
-        sides = GroupClusters(Answer(alias="east"), Answer(alias="west"), SourceGroups(), TargetGroups())
+    here = SourceGroups()
+
+    def topic(name):
+        return Topic(name, "id", tuple(Partition(number, 1, (1,), (1,)) for number in range(TOPICS[name])))
+
+    def call(*topics, groups=(), unstable=()):
+        here.unstable_of = dict(unstable)
+        east = Answer(alias="east", topics=lambda names: {name: topic(name) for name in names})
+        sides = GroupClusters(east, Answer(alias="west"), here, TargetGroups())
         found = survey_groups(flow, context, Wave(topics, groups), topics, NAMES, sides)
         return found, described
 
+    call.source_groups = here
     return call
 
 
-def test_all_groups_with_a_position_in_the_waves_topics_move_and_share_groups_nobody_named_are_no_matter(survey):
+def test_all_groups_with_a_position_in_the_waves_topics_move_and_share_groups_are_named(survey):
     found, described = survey("orders")
     assert [group.name for group in found.groups.groups] == ["billing", "old"]
-    assert (found.groups.unmatched, found.groups.left_out, found.groups.other_kinds) == ((), (), ())
+    assert (found.groups.unmatched, found.groups.left_out, found.groups.shares) == ((), (), ("fair",))
     assert described == {"east": ["billing"], "west": ["billing", "old"]}, "who is idle has no members"
 
 
@@ -105,4 +123,21 @@ def test_patterns_choose_groups_and_what_they_leave_out_and_match_for_nothing_is
     assert [group.name for group in found.groups.groups] == ["billing"]
     assert found.groups.left_out == ("old",)
     assert found.groups.unmatched == ("audit-team",), "it has no position in a topic of the wave"
-    assert found.groups.other_kinds == (("fair", "share"),)
+    assert found.groups.shares == ("fair",)
+
+
+def test_a_streams_group_moves_as_any_other_and_its_state_says_whether_it_has_members(survey, monkeypatch):
+    monkeypatch.setattr(group_survey, "describe_groups", lambda *_: {})  # brokers describe it by another request
+    (flows,) = survey("invoices")[0].groups.groups
+    assert (flows.name, flows.is_streams, flows.has_checkpoints) == ("flows", True, False)
+    assert [(each.topic, each.offset) for each in flows.positions] == [("invoices", 4)]
+    assert len(flows.members) == 1
+
+
+def test_where_a_transaction_commits_offsets_is_asked_for_the_whole_wave_and_told_of_each_group(survey):
+    places = (TopicPartition("orders", 1),)
+    billing, old = survey("orders", unstable={"billing": places})[0].groups.groups
+    assert (billing.unstable, old.unstable) == (places, ())
+    of_wave = {TopicPartition("orders", 0), TopicPartition("orders", 1)}
+    assert survey.source_groups.asked_for["old"] == of_wave, "of a first commit nothing else tells"
+    assert survey.source_groups.asked_for["billing"] > of_wave

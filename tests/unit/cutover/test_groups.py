@@ -88,7 +88,7 @@ def test_patterns_without_groups_stop_it_and_groups_that_they_leave_out_are_a_wa
         "groups-left-out",
         "--groups leaves out groups with positions in topics of the wave, which are not moved: old, older.",
     )
-    assert only(group(EXACTLY), other_kinds=(("fair", "share"),))[:2] == (WARNING, "group-of-another-kind")
+    assert only(group(EXACTLY), shares=("fair",))[:2] == (WARNING, "group-of-another-kind")
 
 
 def test_a_wave_without_groups_is_said_to_be_one():

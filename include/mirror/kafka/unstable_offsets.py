@@ -1,0 +1,87 @@
+"""Which offsets of groups a transaction that is still open commits (KIP-447).
+
+Until it ends, a group stands where it stood; once it is committed, further on. A consumer that reads committed records waits for that, and
+so does who moves a group. Brokers before Kafka 2.5 do not tell: then the group stands where they say.
+"""
+
+import time
+from collections.abc import Collection, Mapping, MutableMapping
+from typing import Any
+
+import kafka.errors as errors
+from kafka.protocol.consumer import OffsetFetchRequest
+
+from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.kafka.broker_pool import BrokerPool
+from mirror.kafka.cluster import Cluster
+from mirror.offsets.partition import TopicPartition
+
+_UNSTABLE = errors.UnstableOffsetCommitError.errno
+_OLDEST, _SEVERAL_GROUPS = 7, 8
+"""The first version of the request that asks for stable offsets, and the one that asks for several groups."""
+_PAUSE_SECONDS = 0.1
+
+
+def unstable_offsets(
+    cluster: Cluster,
+    settings: Mapping[str, Any],
+    groups: Mapping[str, Collection[TopicPartition]],
+    refused: MutableMapping[str, MirrorError],
+) -> dict[str, tuple[TopicPartition, ...]]:
+    """Those of the partitions for which an open transaction commits offsets, by group, for groups that have some. They are asked for by
+    name: of a first commit a coordinator tells nothing else. What fails for one group alone goes into `refused` by its name. `settings` are
+    librdkafka's, of an admin client; raises what the cluster answers."""
+    pool = BrokerPool(cluster.alias, settings, cluster.timeout)
+    unstable: dict[str, tuple[TopicPartition, ...]] = {}
+    try:
+        for group, wanted in sorted(groups.items()):
+            try:
+                partitions = _of_group(pool, group, wanted, time.monotonic() + cluster.timeout)
+            except AuthorizationRefused as error:
+                refused[group] = error
+                continue
+            if partitions:
+                unstable[group] = partitions
+    finally:
+        pool.release()
+    return unstable
+
+
+def _of_group(pool: BrokerPool, group: str, wanted: Collection[TopicPartition], deadline: float) -> tuple[TopicPartition, ...]:
+    """Asks the group's coordinator, and the next one while it moves."""
+    step = f"asking for the stable offsets of the group {group}"
+    while True:
+        answer = pool.guarded(step, lambda: _ask(pool, group, wanted))
+        failure = None if answer is None or not answer.error_code else errors.for_code(answer.error_code)
+        if failure is None or not failure.retriable or time.monotonic() + _PAUSE_SECONDS >= deadline:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    if failure is not None:
+        raise pool.refused(failure.errno, step, operation="DESCRIBE", what=f"the group {group}")
+    topics = () if answer is None else answer.topics
+    return tuple(
+        sorted(
+            TopicPartition(topic.name, partition.partition_index)
+            for topic in topics
+            for partition in topic.partitions
+            if partition.error_code == _UNSTABLE
+        )
+    )
+
+
+def _ask(pool: BrokerPool, group: str, wanted: Collection[TopicPartition]) -> Any:
+    """What the coordinator says of the group's offsets; None: it is too old to tell which are stable."""
+    connection = pool.to(pool.group_coordinator(group))
+    version = connection.version(OffsetFetchRequest.API_KEY, _SEVERAL_GROUPS)
+    if version < _OLDEST:
+        return None
+    numbers: dict[str, list[int]] = {}
+    for topic, partition in sorted(wanted):
+        numbers.setdefault(topic, []).append(partition)
+    if version < _SEVERAL_GROUPS:
+        topics = [OffsetFetchRequest.OffsetFetchRequestTopic(name=name, partition_indexes=of_topic) for name, of_topic in numbers.items()]
+        return connection.ask(OffsetFetchRequest(version=version, group_id=group, topics=topics, require_stable=True))
+    of_group = OffsetFetchRequest.OffsetFetchRequestGroup
+    named = [of_group.OffsetFetchRequestTopics(name=name, partition_indexes=of_topic) for name, of_topic in numbers.items()]
+    groups = [of_group(group_id=group, topics=named)]
+    return connection.ask(OffsetFetchRequest(version=version, groups=groups, require_stable=True)).groups[0]
