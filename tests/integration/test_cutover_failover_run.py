@@ -6,7 +6,11 @@ import socket
 import pytest
 
 from mirror.__main__ import main
-from mirror.cutover.steps import FAILOVER_STEPS
+from mirror.cutover.run import roll_back, run_wave
+from mirror.cutover.steps import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS, StepOptions
+from mirror.cutover.wave import Wave
+from mirror.cutover.wave_record import ROLLED_BACK
+from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import group_context
 from tests.integration.consumers import committed, set_offsets
@@ -47,3 +51,23 @@ def test_a_failover_runs_to_its_end_and_asks_the_dead_source_nothing(make_cluste
     assert [(step["step"], step["state"]) for step in report["steps"]] == [(step, "done") for step in FAILOVER_STEPS]
     assert {place["partition"]: place["after"] for place in report["positions"]} == {0: 7, 1: 11}
     assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, group).items()} == {0: 7, 1: 11}
+
+
+def test_a_failover_that_ran_twice_is_taken_back_whole(mirroring, oracle):
+    topic, group = mirroring.pair.topic("parcels"), f"sorting-{mirroring.pair.mark}"
+    oracle.create_topic(mirroring.source, topic, 3)
+    oracle.produce(mirroring.source, topic, 60, seed=4)
+    assert mirroring.copy().errors == ()
+    remote = mirroring.pair.remote(topic)
+    set_offsets(mirroring.target, group, {(remote, 2): 1}, "tried by hand")
+    before = committed(mirroring.target, group)
+    context = group_context(mirroring.flow)
+    options = StepOptions("twice", "ana", "declared lost", FAILOVER, dry_run=False)
+    for positions in ({(topic, 0): 3, (topic, 2): 4}, {(topic, 0): 9, (topic, 1): 5, (topic, 2): 8}):
+        set_offsets(mirroring.source, group, positions)
+        assert not emit(context, [group]).errors
+        run_wave(mirroring.flow, Wave((topic,)), options, until=MOVE_GROUPS)
+    run_wave(mirroring.flow, Wave((topic,)), options, only=MOVE_GROUPS)
+    assert committed(mirroring.target, group) == {TopicPartition(remote, number): at for number, at in ((0, 9), (1, 5), (2, 8))}
+    assert roll_back(mirroring.flow, options).record.state == ROLLED_BACK
+    assert committed(mirroring.target, group) == before

@@ -4,9 +4,11 @@ What it notes has the form of a planned wave's notes, so the same roll back puts
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from mirror.cutover.failover_positions import COMMITTED, FailoverPosition
 from mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
 from mirror.cutover.move import Move
@@ -16,7 +18,8 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.group_move import AFTER, BEFORE
+from mirror.sync.groups.group_commit import positions_on
+from mirror.sync.groups.group_move import AFTER, GroupMove, Positions, facts_of_move, move_from_facts, plan_move
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -26,14 +29,14 @@ GROUPS = "groups"
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Commits, after it noted what each group had on the target; what was noted first stays. Run again, it does what is left. Raises what
-    concerns the target as a whole."""
+    """Commits, after it noted what each group had on the target: once, however often it runs. Raises what concerns the target as a
+    whole."""
     flow, survey = move.flow, survey_failover(move.flow, move.wave)
     findings = [finding for finding in survey.findings if finding.kind != INFORMATION]
     lines = tuple(f"{position.group}: {position}" for position in survey.positions)
     commit = survey.to_commit()
     if not options.dry_run and not any(finding.kind == STOP for finding in findings):
-        _note(survey, commit, notes)
+        _note(flow, survey, notes)
         findings += _commit(flow, commit)
     return ended(MOVE_GROUPS, in_order(findings, flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
@@ -43,22 +46,48 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     return cast(StepOutcome, importlib.import_module(STEP_MODULES[MOVE_GROUPS]).rollback(move, notes, options))
 
 
-def _note(survey: FailoverSurvey, commit: Mapping[str, Mapping[TopicPartition, Committed]], notes: WaveNotes) -> None:
-    facts: dict[str, Mapping[str, Any]] = {}
-    for name, positions in commit.items():
-        if BEFORE in notes.of_group(name):
-            continue
-        moved = [position for position in survey.positions if position.group == name and position.remote in positions]
-        facts[name] = {
-            BEFORE: _by_topic({position.remote: position.committed for position in moved}),
-            AFTER: _by_topic({position.remote: position.target for position in moved}),
-            REREAD: _by_topic({position.remote: position.reread for position in moved if position.reread != 0}),
-            KNOWN_MS: min((int(position.time.timestamp() * 1000) for position in moved if position.time is not None), default=None),
-        }
-    if facts:
-        names = sorted({*notes.of_step(MOVE_GROUPS).get(GROUPS, ()), *facts})
+def _note(flow: "Flow", survey: FailoverSurvey, notes: WaveNotes) -> None:
+    names = sorted({position.group for position in survey.positions if position.target is not None})
+    settings = flow.client("target", "admin")
+    with Cluster(flow.target, settings, flow.request_seconds) as target, Groups(target, settings) as groups:
+        there = positions_on(groups, names)
+    facts = {name: note_of_group(name, survey.positions, there[name], notes.of_group(name)) for name in names}
+    changed = {name: of_group for name, of_group in facts.items() if of_group[AFTER] and of_group != notes.of_group(name)}
+    if changed:
+        names = sorted({*notes.of_step(MOVE_GROUPS).get(GROUPS, ()), *changed})
         notes.keep(MOVE_GROUPS, {**notes.of_step(MOVE_GROUPS), GROUPS: names})
-        notes.keep_groups(facts)
+        notes.keep_groups(changed)
+
+
+def note_of_group(name: str, positions: Iterable[FailoverPosition], there: Positions, before: Mapping[str, Any]) -> dict[str, Any]:
+    """What is noted of a group before it is put on these positions: what it has `there` on the target, all that the mirror commits or has
+    committed for it, and how good that is. `before`: what was noted of it.
+
+    Where somebody else moved it since, that is what it has; where that lies further on, it stays, and nothing is noted.
+    """
+    noted = _ours_alone(move_from_facts(before), there)
+    places = {
+        place.remote: place
+        for place in positions
+        if place.group == name
+        and place.target is not None
+        and (place.kind != COMMITTED or (noted and place.target in noted.ours(place.remote)))
+    }
+    wanted = {tp: Committed(place.target, place.metadata) for tp, place in places.items() if place.target is not None}
+    reread = _partitions(before.get(REREAD, {}))
+    reread = {tp: reread.get(tp, 0) if place.kind == COMMITTED else place.reread for tp, place in places.items()}
+    return {
+        **facts_of_move(plan_move(noted, there, wanted, {})),
+        REREAD: _by_topic({tp: count for tp, count in reread.items() if count != 0}),
+        KNOWN_MS: min((int(place.time.timestamp() * 1000) for place in places.values() if place.time is not None), default=None),
+    }
+
+
+def _ours_alone(noted: GroupMove | None, there: Positions) -> GroupMove | None:
+    if noted is None or noted.is_taken_back:
+        return None
+    foreign = noted.foreign(there)
+    return replace(noted, before={tp: committed for tp, committed in noted.before.items() if tp not in foreign})
 
 
 def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed]]) -> list[Finding]:
@@ -72,6 +101,10 @@ def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed
         stop("group-not-committed", f"{name}: not all positions could be committed on {flow.target}: {why}.", step, group=name)
         for name, why in sorted(reasons.items())
     ]
+
+
+def _partitions(topics: Mapping[str, Mapping[str, int | None]]) -> dict[TopicPartition, int | None]:
+    return {TopicPartition(topic, int(number)): count for topic, of_topic in topics.items() for number, count in of_topic.items()}
 
 
 def _by_topic(positions: Mapping[TopicPartition, int | None]) -> dict[str, dict[str, int | None]]:
