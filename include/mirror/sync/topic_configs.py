@@ -18,6 +18,7 @@ from mirror.sync.config_diff import (
     kept_overrides,
 )
 from mirror.sync.current_topics import current_selection
+from mirror.sync.exclude_advice import exclude_advice
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
 from mirror.sync.topic_diff import compare_topics
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
 # What a broker answers again and again, with what a person can do about it.
 _REFUSALS = {
-    "INVALID_CONFIG": "Put the named config into config.properties.exclude, or correct it on the source topic.",
-    "INVALID_REQUEST": "Put the named config into config.properties.exclude, or correct it on the source topic.",
     "POLICY_VIOLATION": "Change the named setting of the source topic, or the alter.config.policy of the target.",
 }
+
+_NOT_TAKEN = frozenset({"INVALID_CONFIG", "INVALID_REQUEST"})
+"""What it calls a config that it does not know, or not in this way."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ class _Sync:
                 remote.name,
                 f"With {MIN_INSYNC}={needed} nothing could be written to it, for it has {replicas} replica{'' if replicas == 1 else 's'}. "
                 "That entry was left as it is; the others are carried.",
-                f"Give the remote topic more replicas (kafka-reassign-partitions.sh) and raise replication.factor, or put {MIN_INSYNC} "
-                "into config.properties.exclude, where it is by default.",
+                "Give the remote topic more replicas (kafka-reassign-partitions.sh) and raise replication.factor. "
+                + exclude_advice(self._flow, [MIN_INSYNC], MIN_INSYNC),
             )
         return wanted
 
@@ -148,9 +150,10 @@ class _Sync:
             reason = error.reason if isinstance(error, KafkaFailure) else ""
             if error is None:
                 altered[name] = changed
-            elif reason in _REFUSALS:
+            elif reason in _NOT_TAKEN or reason in _REFUSALS:
                 detail = f"{error.message} None of its entries was changed."
-                self._errors[name] = RemoteConfigRefused(name, remote, detail, _REFUSALS[reason])
+                advice = _REFUSALS.get(reason) or exclude_advice(self._flow, entries[remote], error.message)
+                self._errors[name] = RemoteConfigRefused(name, remote, detail, advice)
             else:
                 self._errors[name] = error
         return altered

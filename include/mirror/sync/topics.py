@@ -3,7 +3,7 @@
 Which topics of the source a flow mirrors, as found now.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.policy import IdleMembers, TopicSelection
 from mirror.sync.config_diff import configs_to_create
 from mirror.sync.current_topics import current_selection
+from mirror.sync.exclude_advice import exclude_advice
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.step import StepResult
 from mirror.sync.topic_diff import TopicChange, compare_topics, orphans
@@ -30,7 +31,6 @@ _OVERTAKEN = {"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS"}
 # What a broker answers again and again, with what a person can do about it.
 _REFUSALS = {
     "INVALID_REPLICATION_FACTOR": "Set replication.factor to no more than the number of the target's brokers, or to -1 for their default.",
-    "INVALID_CONFIG": "Put the named config into config.properties.exclude, or correct it on the source topic.",
     "POLICY_VIOLATION": "Change the named setting of the source topic, or the create.topic.policy of the target.",
     "TOPIC_EXCEPTION": "Choose another remote name (replication.policy.*); Kafka takes '.' and '_' in names for the same.",
     "INVALID_REQUEST": "Create the remote topic by hand; the next run takes it as it is.",
@@ -136,6 +136,8 @@ class _Refresh:
         self._dry_run = dry_run
         self._selection = selection or current_selection(flow, target)
         self._errors: dict[str, MirrorError] = {}
+        self._carried: dict[str, Collection[str]] = {}
+        """The configs that each new remote topic is to get."""
 
     def run(self) -> RefreshTopicsResult:
         """Looks at both clusters, writes, and looks again where another run was faster."""
@@ -180,14 +182,13 @@ class _Refresh:
         self._errors |= refused
         config_filter = config_property_filter(self._flow)
         factor = self._flow.value("replication.factor")
-        return self._target.create_topics(
-            [
-                NewTopic(change.remote, change.partitions, factor, configs_to_create(configs[change.topic], config_filter))
-                for change in changes
-                if change.topic in configs
-            ],
-            self._dry_run,
-        )
+        new = [
+            NewTopic(change.remote, change.partitions, factor, configs_to_create(configs[change.topic], config_filter))
+            for change in changes
+            if change.topic in configs
+        ]
+        self._carried |= {topic.name: topic.configs.keys() for topic in new}
+        return self._target.create_topics(new, self._dry_run)
 
     def _extend(self, changes: Iterable[TopicChange]) -> dict[str, MirrorError | None]:
         return self._target.create_partitions({change.remote: change.partitions for change in changes}, self._dry_run)
@@ -207,8 +208,9 @@ class _Refresh:
                 created.append(change)
             elif reason in _OVERTAKEN:
                 overtaken[change] = error
-            elif reason in _REFUSALS:
-                self._errors[change.topic] = RemoteTopicRefused(change.topic, change.remote, error.message, _REFUSALS[reason])
+            elif reason == "INVALID_CONFIG" or reason in _REFUSALS:
+                advice = _REFUSALS.get(reason) or exclude_advice(self._flow, self._carried.get(change.remote, ()), error.message)
+                self._errors[change.topic] = RemoteTopicRefused(change.topic, change.remote, error.message, advice)
             else:
                 self._errors[change.topic] = error
         return created, overtaken
