@@ -240,23 +240,26 @@ class WayBackHandedBack(MirrorError):
 
 
 class RenamedTopicsHandedBack(MirrorError):
-    """Raised when a flow is to be handed back that gave topics other names: MirrorMaker 2 would go on under the old ones."""
+    """Raised when a flow is to be handed back that wrote topics under other names than MirrorMaker 2 would, which goes on under its own."""
 
     runbook = Runbook(
-        "A flow with topics that `mirror.rename` gave other names is to be handed back to MirrorMaker 2, which has nothing like it.",
+        "A flow is to be handed back to MirrorMaker 2 that wrote topics under other names than MirrorMaker 2 would: `mirror.rename` gives "
+        "them these names, or gave them, or the replication policy is another one since.",
         "No. MirrorMaker 2 was told nothing.",
         "Keep the mirror for these topics, in a flow of its own; hand back the others.",
         more="MirrorMaker 2 would go on in the middle, in other topics than those that consumers read.",
     )
 
-    def __init__(self, flow: str, topics: tuple[str, ...]) -> None:
-        some = ", ".join(topics[:3]) + (f" and {len(topics) - 3} more" if len(topics) > 3 else "")
+    def __init__(self, flow: str, topics: tuple[str, ...], remotes: tuple[str, ...]) -> None:
+        some = ", ".join(f"{topic} (in {remote})" for topic, remote in list(zip(topics, remotes, strict=False))[:3])
+        more = f" and {len(topics) - 3} more" if len(topics) > 3 else ""
         super().__init__(
-            f"{flow} gave topics other names on the target (mirror.rename): {some}. MirrorMaker 2 would go on with them in topics of the "
-            "old names. Nothing was handed back.",
+            f"{flow} wrote topics under other names than MirrorMaker 2 would: {some}{more}. MirrorMaker 2 would go on with them in the "
+            "middle, in topics of other names. Nothing was handed back.",
             next="Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude).",
         )
         self.topics = topics
+        self.remotes = remotes
 
 
 class CopyUnderWay(MirrorError):

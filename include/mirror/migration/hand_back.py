@@ -114,13 +114,14 @@ def require_excluded(flow: Flow, decisions: Decisions) -> None:
 
 
 def require_known_names(flow: Flow, records: Records) -> None:
-    """Raises RenamedTopicsHandedBack if the mirror gave a topic of the ledger another name: MirrorMaker 2 has no such rules."""
-    policy = replication_policy(flow)
-    if not isinstance(policy, RenamingPolicy):
-        return
-    renamed = tuple(sorted({tp.topic for tp in records if policy.is_renamed(flow.source, tp.topic)}))
-    if renamed:
-        raise RenamedTopicsHandedBack(flow.name, renamed)
+    """Raises RenamedTopicsHandedBack if the mirror wrote a topic that MirrorMaker 2 is to copy under another name than MirrorMaker 2 would:
+    it has no rules, and knows nothing of those that stood in the file before."""
+    selection, policy = topic_selection(flow), replication_policy(flow)
+    theirs = policy.without_rules if isinstance(policy, RenamingPolicy) else policy
+    remotes = {tp.topic: record.target_topic for tp, record in sorted(records.items()) if selection.takes(tp.topic)}
+    names = {topic: remote for topic, remote in remotes.items() if remote != theirs.format_remote_topic(flow.source, topic)}
+    if names:
+        raise RenamedTopicsHandedBack(flow.name, tuple(names), tuple(names.values()))
 
 
 def _waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:

@@ -44,10 +44,10 @@ class RenamingPolicy(ReplicationPolicy):
             self._remotes[alias, topic] = remote
         return self._remotes[alias, topic]
 
-    def is_renamed(self, alias: str, topic: str) -> bool:
-        """Whether a rule gives a topic of this cluster another name."""
-        renames = self._renames.get(alias)
-        return renames is not None and not self._keeps_its_name(topic) and renames.renamed(topic) != topic
+    @property
+    def without_rules(self) -> ReplicationPolicy:
+        """The policy by which topics would be called if there were no rules."""
+        return self._policy
 
     def topic_source(self, topic: str) -> str | None:
         """The policy's."""
@@ -102,6 +102,8 @@ class RenamingPolicy(ReplicationPolicy):
         return policy.is_heartbeats_topic(topic) or policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic)
 
     def _check(self, renames: Renames, topic: str, name: str, remote: str) -> None:
+        if not name:
+            raise RenameRefused(remote, "is empty behind the prefix by mirror.rename, and no policy reads such a name back")
         original = renames.original(name)
         if original is None:
             raise RenameRefused(remote, f"cannot be told back: by mirror.rename nobody knows that '{name}' was '{topic}'")

@@ -6,6 +6,7 @@ from mirror.config.policies import topic_selection
 from mirror.errors import RemoteNameUnusable, RenamedTopicsHandedBack
 from mirror.migration.hand_back import require_known_names
 from mirror.offsets.partition import TopicPartition
+from tests.unit.ledger_records import ledger_record
 
 HEAD = "clusters = east, west\neast.bootstrap.servers = h:1\nwest.bootstrap.servers = h:2\neast->west.enabled = true\n"
 KEPT = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
@@ -99,10 +100,23 @@ def test_with_remote_names_both_directions_may_rename(selections):
     assert both["east->west"].should_replicate("west.visits") is False, "it came from the target"
 
 
-def test_a_flow_that_renamed_topics_is_not_handed_back(flow):
-    require_known_names(flow("mirror.rename = (.+) -> x.$1"), {TopicPartition("heartbeats", 0): None})
-    renaming = flow("mirror.rename = clicks -> visits")
-    require_known_names(renaming, {TopicPartition("other", 0): None})
-    with pytest.raises(RenamedTopicsHandedBack, match="clicks") as raised:
-        require_known_names(renaming, {TopicPartition("clicks", 0): None, TopicPartition("other", 0): None})
+RULE = "mirror.rename = clicks -> visits\n"
+
+
+@pytest.mark.parametrize("settings", [RULE, "", "replication.policy.separator = -\n", "mirror.rename = clicks -> views\n"])
+def test_a_flow_that_wrote_a_topic_under_another_name_than_mirrormaker_is_not_handed_back(flow, settings):
+    ledger = {TopicPartition("clicks", 0): ledger_record(target_topic="east.visits")}
+    with pytest.raises(RenamedTopicsHandedBack, match=r"clicks \(in east\.visits\)") as raised:
+        require_known_names(flow(settings), ledger)
     assert raised.value.topics == ("clicks",)
+
+
+def test_names_that_mirrormaker_gives_too_are_handed_back_and_so_is_a_flow_without_the_others(flow):
+    alike = {
+        TopicPartition(topic, 0): ledger_record(target_topic=remote)
+        for topic, remote in (("heartbeats", "east.heartbeats"), ("other", "east.other"))
+    }
+    require_known_names(flow("mirror.rename = (.+) -> x.$1"), alike)
+    ledger = alike | {TopicPartition("clicks", 0): ledger_record(target_topic="east.visits")}
+    require_known_names(flow("topics.exclude = clicks"), ledger)
+    require_known_names(flow(RULE), {TopicPartition("clicks", 0): ledger_record(target_topic="east.clicks")})

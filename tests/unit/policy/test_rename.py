@@ -77,6 +77,8 @@ RULES = st.lists(
             "a -> b",
             "x(.) -> $1",
             "(a*)(b*) -> $2$1",
+            "a-(x*) -> $1",
+            "x([^.]*) -> $1",
         ]
     ),
     max_size=4,
@@ -105,6 +107,7 @@ def test_no_two_topics_come_to_one_name_and_each_is_told_back(rules, topics):
         (("orders -> heartbeats",), "orders", "one of the mirror's own"),
         (("orders -> mm2-offset-syncs.x.internal",), "orders", "one of the mirror's own"),
         (("north.(.+) -> hq.$1",), "north.orders", "which clusters the topic came through"),
+        (("v1-([^.]*) -> $1",), "v1-", "is empty behind the prefix"),
         (("(.+) -> west.$1",), "orders", "which clusters the topic came through"),
     ],
 )
