@@ -1,6 +1,6 @@
 """Both directions between two clusters, and the step `open` of a wave as a person would come to it: copied to the end, nobody writing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,11 @@ from mirror.cutover.move import move_of
 from mirror.cutover.open_wave import step
 from mirror.cutover.steps import StepOptions, StepOutcome
 from mirror.cutover.wave import Wave
+from mirror.cutover.wave_notes import write_behind
+from mirror.decisions.in_force import Decisions
+from mirror.formats.control import Decision
+from mirror.kafka.control import Control
+from mirror.sync.flow_clusters import control_of
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.integration.conftest import Mirroring
@@ -25,7 +30,14 @@ class Killed(BaseException):
 class Notes:
     """What the control topic keeps of a wave; `writes` counts all that was written, here and elsewhere."""
 
+    control: Control
     facts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Nobody takes a wave from a test."""
+
+    def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
+        write_behind(self.control, lambda: decisions(Decisions(self.control.read())))
 
     def of_step(self, step: str) -> Mapping[str, Any]:
         return self.facts.get(step, {})
@@ -44,10 +56,11 @@ class BothWays:
 
     def open(self, mirroring: Mirroring, *topics: str, dry_run: bool = False, anew: bool = True) -> StepOutcome:
         """Opens a wave of these topics; `anew` False: the same wave once more, with what was noted of it."""
-        notes = self.notes.setdefault(mirroring.flow.name, Notes()) if not anew else Notes()
-        self.notes[mirroring.flow.name] = notes
         options = StepOptions("wave-1", "a person", "a test", dry_run=dry_run)
         with move_of(mirroring.flow, Wave(topics)) as move:
+            control, noted = control_of(mirroring.flow, move.sides.target), self.notes.get(mirroring.flow.name)
+            notes = Notes(control, noted.facts if noted is not None and not anew else {})
+            self.notes[mirroring.flow.name] = notes
             return step(move, notes, options)
 
 

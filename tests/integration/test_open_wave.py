@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mirror.copy.run import copy_in_process
-from mirror.cutover import open_wave, way_back
+from mirror.cutover import ledger_marks, way_back
 from mirror.cutover.steps import DONE, STOPPED
 from mirror.decisions.in_force import Decisions
 from mirror.errors import MovedTopicsNotExcluded
@@ -121,7 +121,7 @@ def test_killed_between_any_two_writes_and_run_again_it_copies_every_record_once
 
         return run
 
-    monkeypatch.setattr(open_wave, "write_lane", dying(open_wave.write_lane))
+    monkeypatch.setattr(ledger_marks, "write_lane", dying(ledger_marks.write_lane))
     monkeypatch.setattr(way_back, "write_lane", dying(way_back.write_lane))
     monkeypatch.setattr(Control, "write_next", dying(Control.write_next))
     here, there = ways.there, ways.back

@@ -48,6 +48,7 @@ CUTOVER_ADAPTERS = {
         "last_copy.py",
         "move.py",
         "move_groups.py",
+        "ledger_marks.py",
         "open_wave.py",
         "opposite_fence.py",
         "preflight.py",

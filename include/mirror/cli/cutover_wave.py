@@ -21,7 +21,7 @@ from mirror.errors.next_step import own
 
 if TYPE_CHECKING:
     from mirror.cutover.run import WaveRun
-    from mirror.cutover.wave_notes import StoredWaves
+    from mirror.cutover.stored_waves import StoredWaves
 
 _STATES = {words.DONE: DONE, words.WAITING: WAITING, words.STOPPED: FAILED}
 _WAVES_HEAD = ("wave", "state", "mode", "next step", "began", "ended", "who")

@@ -3,7 +3,7 @@
 Whatever is going to be created is noted first. So an ACL that is noted may be missing, and one that the mirror set is never unknown.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mirror.cutover.fence_acls import (
@@ -20,6 +20,7 @@ from mirror.cutover.fence_acls import (
 )
 from mirror.cutover.findings import Finding
 from mirror.cutover.move import Move
+from mirror.cutover.ownership import Mended, owning
 from mirror.cutover.steps import FENCE, WaveNotes
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
@@ -56,22 +57,48 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     facts = {**facts, "acls": acl_facts(change.ours)}
     if facts != notes.of_step(FENCE):
         notes.keep(FENCE, facts)
-    if change.create:
-        _raise_first(create_acls(source, change.create))
-        _await(move, lambda there: set(change.create) <= there)
-    if change.remove:
-        _raise_first(delete_acls(source, change.remove))
-        _await(move, lambda there: not set(change.remove) & there)
+    changed = (*change.create, *change.remove)
+    if not changed:
+        return facts
+    with owning(notes, lambda: settle_acls(source, _admin(move), changed, notes.claims().acls)):
+        change_acls(source, _admin(move), change.create, change.remove)
     return {**facts, "acls": acl_facts(acl for acl in change.ours if acl not in change.remove)}
 
 
-def take_back(move: Move, noted: Facts) -> Acls:
+def take_back(move: Move, notes: WaveNotes) -> Acls:
     """Removes the ACLs that are noted, and gives them; one that is not there is none the worse for it. Raises what the source answers."""
-    acls = acls_of(noted)
+    source, acls = move.sides.source, acls_of(notes.of_step(FENCE))
     if acls:
-        _raise_first(delete_acls(move.sides.source, acls))
-        _await(move, lambda there: not set(acls) & there)
+        with owning(notes, lambda: settle_acls(source, _admin(move), acls, notes.claims().acls)):
+            change_acls(source, _admin(move), remove=acls)
     return acls
+
+
+def change_acls(cluster: Cluster, settings: Mapping[str, Any], create: Acls = (), remove: Acls = ()) -> None:
+    """Creates and removes, and waits until a broker shows it: the answer comes from the controller, which brokers follow. Raises what the
+    cluster answers to one of them. `settings`: of an admin client."""
+    for outcomes in (create_acls(cluster, create), delete_acls(cluster, remove)):
+        for error in outcomes.values():
+            if error is not None:
+                raise error
+
+    def is_shown() -> bool:
+        """Whether a broker does."""
+        there = topic_acls(cluster, settings) or frozenset()
+        return there.issuperset(create) and there.isdisjoint(remove)
+
+    if create or remove:
+        until(is_shown, _VISIBLE_WITHIN_SECONDS, every=0.05)
+
+
+def settle_acls(cluster: Cluster, settings: Mapping[str, Any], changed: Acls, claimed: Collection[Acl]) -> Mended:
+    """Of ACLs that a run changed whose wave is another's by now, creates those that some wave stands on, and removes the others. Raises
+    what the cluster answers."""
+    there = topic_acls(cluster, settings) or frozenset()
+    create = tuple(acl for acl in changed if acl in claimed and acl not in there)
+    remove = tuple(acl for acl in changed if acl not in claimed and acl in there)
+    change_acls(cluster, settings, create, remove)
+    return Mended(tuple(f"{acl.topic}: {acl} {done}" for acls, done in ((create, "created"), (remove, "removed")) for acl in acls))
 
 
 def plan_way_back(move: Move, noted: Facts, way_back: "Flow | None", principal: str | None) -> AclChange:
@@ -119,7 +146,7 @@ def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
     """The source's ACLs of topics, or why they cannot be changed."""
     source = move.sides.source
     try:
-        there = pattern_acls(source, move.flow.client("source", "admin"))
+        there = pattern_acls(source, _admin(move))
     except AuthorizationRefused:
         return no_right(source.alias, _RIGHT)
     if there is None:
@@ -127,14 +154,6 @@ def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
     return there if _RIGHT in cluster_operations(source) else no_right(source.alias, _RIGHT)
 
 
-def _await(move: Move, shows: Callable[[frozenset[Acl]], bool]) -> None:
-    """Waits until a broker shows it: the answer comes from the controller, which brokers follow."""
-    settings = move.flow.client("source", "admin")
-    until(lambda: shows(topic_acls(move.sides.source, settings) or frozenset()), _VISIBLE_WITHIN_SECONDS, every=0.05)
-
-
-def _raise_first(outcomes: Mapping[Acl, MirrorError | None]) -> None:
-    """Raises what went wrong with the first of the bindings that could not be changed."""
-    for error in outcomes.values():
-        if error is not None:
-            raise error
+def _admin(move: Move) -> Mapping[str, Any]:
+    settings: Mapping[str, Any] = move.flow.client("source", "admin")
+    return settings

@@ -17,6 +17,7 @@ from mirror.errors import NotClosed, named_with
 from mirror.formats.control import ADOPT_CLUSTER, CLOSED, REOPENED, Decision
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.control import Control
 from mirror.kafka.ledger import LedgerView
 from mirror.plan.checks import check_handed_back
 from mirror.plan.internal_topics import read_decisions, read_ledger
@@ -25,6 +26,7 @@ from mirror.sync.flow_clusters import control_of
 
 if TYPE_CHECKING:
     from mirror.config import Flow
+    from mirror.cutover.steps import WaveNotes
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,13 @@ class ClosingResult:
     lanes: tuple[int, ...]
 
 
-def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosingResult:
-    """Closes the flow: nothing is planned or copied until `reopen_flow`. Run again it goes on where it ended.
+def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False, notes: "WaveNotes | None" = None) -> ClosingResult:
+    """Closes the flow: nothing is planned or copied until `reopen_flow`. Run again it goes on where it ended. `notes`: of a wave that
+    closes it, as long as the wave is its run's own.
 
-    With `dry_run` nothing is written or fenced. Raises HandedBack, and what the target says.
+    With `dry_run` nothing is written or fenced. Raises HandedBack, WaveRunElsewhere, and what the target says.
     """
-    return _decide(flow, CLOSED, who, why, dry_run)
+    return _decide(flow, CLOSED, who, why, dry_run, notes)
 
 
 def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosingResult:
@@ -49,7 +52,7 @@ def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> Clos
     return _decide(flow, REOPENED, who, why, dry_run)
 
 
-def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool) -> ClosingResult:
+def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool, notes: "WaveNotes | None" = None) -> ClosingResult:
     check_readable(flow)
     with named_with(flow.name), Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
         control = control_of(flow, target)
@@ -66,9 +69,9 @@ def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool) -> Closi
         decided = Decided.of(decision)
         lanes = tuple(lane for lane in range(flow.value("mirror.lanes")) if _is_due(view.notes.get(lane), decided)) if ledger_id else ()
         if not dry_run:
-            if there is None:
-                control.write_next([decision])  # from now on nothing is planned, or everything is
-            _note(flow, view, decisions, (target.cluster_id(), ledger_id), lanes, decided)
+            if there is None:  # from now on nothing is planned, or everything is
+                decision = _written(control, decision, notes)
+            _note(flow, view, decisions, (target.cluster_id(), ledger_id), lanes, Decided.of(decision), notes)
     return ClosingResult(decision, there is not None, lanes)
 
 
@@ -80,13 +83,37 @@ def _is_due(note: LedgerRecord | None, decided: Decided) -> bool:
     return noted is None or (noted.decision, noted.when) != (decided.decision, decided.when)
 
 
+def _written(control: Control, decision: Decision, notes: "WaveNotes | None") -> Decision:
+    """Writes the decision, with notes only as long as the wave is theirs; gives it with its time."""
+    if notes is None:
+        control.write_next([decision])
+        return decision
+    written = [decision]
+
+    def later(decisions: Decisions) -> list[Decision]:
+        """Later than what was decided since it was read."""
+        written[0] = replace(decision, when=moment_after(decisions, (), decision.when))
+        return written
+
+    notes.decide(later)
+    return written[0]
+
+
 def _note(
-    flow: "Flow", view: LedgerView, decisions: Decisions, target_ids: tuple[str, str], lanes: tuple[int, ...], decided: Decided
+    flow: "Flow",
+    view: LedgerView,
+    decisions: Decisions,
+    target_ids: tuple[str, str],
+    lanes: tuple[int, ...],
+    decided: Decided,
+    notes: "WaveNotes | None",
 ) -> None:
     target_id, ledger_id = target_ids
     plan = plan_without_work(flow, _source_id(flow, view, decisions), target_id, ledger_id, decisions)
 
     def nothing(_records: Records, _writer: Writer) -> Records:
+        if notes is not None:
+            notes.check()
         return {}
 
     def one(lane: int) -> None:

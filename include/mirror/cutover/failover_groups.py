@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from mirror.cutover.failover_positions import COMMITTED, FailoverPosition
 from mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
+from mirror.cutover.group_placement import GroupPlacer
 from mirror.cutover.move import Move
+from mirror.cutover.ownership import owning
 from mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
@@ -37,7 +39,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     commit = survey.to_commit()
     if not options.dry_run and not any(finding.kind == STOP for finding in findings):
         _note(flow, survey, notes)
-        findings += _commit(flow, commit)
+        findings += _commit(flow, commit, notes, options.wave)
     return ended(MOVE_GROUPS, in_order(findings, flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
@@ -90,9 +92,13 @@ def _ours_alone(noted: GroupMove | None, there: Positions) -> GroupMove | None:
     return replace(noted, before={tp: committed for tp, committed in noted.before.items() if tp not in foreign})
 
 
-def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed]]) -> list[Finding]:
+def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed]], notes: WaveNotes, wave: str) -> list[Finding]:
     settings, errors = flow.client("target", "admin"), dict[str, MirrorError]()
-    with Cluster(flow.target, settings, flow.request_seconds) as target, Groups(target, settings) as groups:
+    with (
+        Cluster(flow.target, settings, flow.request_seconds) as target,
+        Groups(target, settings) as groups,
+        owning(notes, lambda: GroupPlacer(target, groups, notes, wave).put_back(commit)),
+    ):
         refused = groups.commit(commit, errors)
     reasons = {name: ", ".join(f"{tp} ({why})" for tp, why in of_group.items()) for name, of_group in refused.items() if of_group}
     reasons |= {name: error.message for name, error in errors.items()}

@@ -9,11 +9,12 @@ from mirror.cutover.failover_survey import survey_failover
 from mirror.cutover.missing_document import MISSING, missing_document
 from mirror.cutover.move import Move
 from mirror.cutover.steps import OPEN, PREFLIGHT, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.formats.control import CLOSED
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Closes the flow, all of it: who lost a source lost it for every topic. Raises what the target says."""
-    closing = close_flow(move.flow, options.who, options.reason, options.dry_run)
+    closing = close_flow(move.flow, options.who, options.reason, options.dry_run, notes)
     verb = "would be" if options.dry_run else "is"
     missing = survey_failover(move.flow, move.wave).missing
     if not options.dry_run:
@@ -24,4 +25,9 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         f"{move.flow.name} {verb} closed, in {len(closing.lanes)} lanes as of now: {closing.decision}.",
         f"At most {records:,} records of {len(lacking)} partitions are known to be missing; the report lists them.",
     )
-    return ended(OPEN, (), lines, {"closed": str(closing.decision)})
+    return ended(OPEN, (), lines, {CLOSED: str(closing.decision)})
+
+
+def rollback(_move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:
+    """Nothing: once the flow is closed nobody rolls the wave back, and before that nothing was done."""
+    return ended(OPEN, (), ("The flow was not closed.",))

@@ -74,13 +74,15 @@ class _TargetSurvey:
         self._groups = groups
         self._findings: list[Finding] = []
         self._refused: dict[str, MirrorError] = {}
+        self._moved: frozenset[str] = frozenset()
+        """Topics that are written on the target since a wave: a loss of the source is nothing to them."""
 
     def run(self) -> FailoverSurvey:
         """Reads all of it once. The ledger is read behind the checkpoints: it knows no less than they do."""
         flow, context, target = self._flow, self._context, self._target
         stored, damaged = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
         records = self._ledger()
-        topics = select_topics(self._wave, {tp.topic for tp in records}, context.selection)
+        topics = select_topics(self._wave, {tp.topic for tp in records} - self._moved, context.selection)
         self._findings += wave_findings(self._wave, topics)
         wave_records = {tp: record for tp, record in records.items() if tp.topic in topics.names}
         remotes = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in wave_records.items()}
@@ -107,6 +109,7 @@ class _TargetSurvey:
         check_handed_back(decisions)
         _, view = read_ledger(self._flow, self._target, control, decisions, dry_run=True)
         self._findings += [of_error(error.report()) for error in view.unreadable.values()]
+        self._moved = frozenset(decisions.moved_topics)
         return view.records
 
     def _group_names(self, stored: StoredCheckpoints, remotes: Collection[TopicPartition]) -> frozenset[str]:
@@ -146,7 +149,7 @@ class _TargetSurvey:
                     f"{name}: it has {len(group.members)} members ({some(group.members)}) on {target}, so nothing can be committed there."
                 )
                 yield stop("group-active-on-target", said, STOP_MEMBERS, group=name)
-        outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in topics.names}
+        outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in {*topics.names, *self._moved}}
         for name in sorted(names):
             others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})
             if others:

@@ -83,7 +83,7 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     noted = notes.of_step(FENCE)
     if options.dry_run:
         return StepOutcome(FENCE, DONE, tuple(_acl_lines(acls_of(noted), "would be removed")), facts=noted)
-    acls = take_back(move, noted)
+    acls = take_back(move, notes)
     lines = _acl_lines(acls, "removed") if acls else ["The fence set no ACL; producers that people stopped may write again."]
     if noted:
         notes.keep(FENCE, {})

@@ -7,18 +7,30 @@ killed goes on, and one more run does nothing.
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
-from mirror.cutover.findings import Finding, of_error
+from mirror.cutover.findings import Finding, of_error, some
 from mirror.cutover.group_move_findings import active_group, not_committed, not_taken_back, stays_where_it_is, used_on_target
+from mirror.cutover.ownership import Mended, owning
 from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
 from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.groups import Groups
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.group_commit import positions_on, unlike, write_positions
-from mirror.sync.groups.group_move import GroupMove, GroupUndo, Positions, facts_of_move, move_from_facts, plan_move, plan_undo
+from mirror.sync.groups.group_commit import Wanted, positions_on, unlike, write_positions
+from mirror.sync.groups.group_move import (
+    GroupMove,
+    GroupUndo,
+    Positions,
+    facts_of_move,
+    is_same,
+    move_from_facts,
+    plan_move,
+    plan_undo,
+)
 
 GROUPS = "groups"
 """The step's fact with the names of all groups that were noted; where each stands is in its own note."""
@@ -73,12 +85,13 @@ class GroupPlacer:
         }
         return Placement(findings, tuple(_lines(moves, there, dry_run)), facts)
 
-    def take_back(self, dry_run: bool) -> Placement:
-        """Puts back what each group had, where a position of ours still stands and the group has no members. Raises as `place`."""
+    def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> Placement:
+        """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
+        on which another open wave stands (its name). Raises as `place`."""
         names = self._notes.of_step(MOVE_GROUPS).get(GROUPS, ())
         moves = {name: noted for name in names if (noted := self._noted(name)) is not None and not noted.is_taken_back}
         there = positions_on(self._groups, moves)
-        undo = {name: plan_undo(noted, there.get(name, {})) for name, noted in moves.items()}
+        undo = {name: plan_undo(noted, there.get(name, {}), held) for name, noted in moves.items()}
         active = self._active([name for name, of_group in undo.items() if not of_group.is_nothing])
         idle = {name: of_group for name, of_group in undo.items() if name not in active}
         stays = [stays_where_it_is(name, of_group.foreign, self._target.alias) for name, of_group in idle.items() if of_group.foreign]
@@ -87,7 +100,24 @@ class GroupPlacer:
         back = {name: facts_of_move(replace(moves[name], is_taken_back=True)) for name in idle if name not in undone}
         if back and not dry_run:
             self._notes.keep_groups(back)
-        return Placement((*active.values(), *stays, *lost), tuple(_undo_lines(idle, dry_run)))
+        return Placement((*active.values(), *stays, *lost), (*_undo_lines(idle, dry_run), *_held_lines(moves, there, held)))
+
+    def put_back(self, written: Wanted) -> Mended:
+        """Puts groups that were written to when another run had the wave already to where that one has them. What does not stand as it was
+        written is somebody's own."""
+        claims, there = self._notes.claims(), positions_on(self._groups, written)
+        wrong: dict[str, dict[TopicPartition, Committed | None]] = {}
+        for name, positions in written.items():
+            noted = self._noted(name)
+            for tp, ours in positions.items():
+                wanted = claims.position(name, tp, noted.before.get(tp) if noted is not None else None)
+                if is_same(there[name].get(tp), ours) and not is_same(ours, wanted):
+                    wrong.setdefault(name, {})[tp] = wanted
+        commit = {name: {tp: to for tp, to in positions.items() if to is not None} for name, positions in wrong.items()}
+        delete = {name: [tp for tp, to in positions.items() if to is None] for name, positions in wrong.items()}
+        refused = write_positions(self._groups, commit, delete)
+        done = tuple(f"{len(positions)} positions of {name}" for name, positions in wrong.items() if name not in refused)
+        return Mended(done, tuple(f"positions of {name}: {', '.join(why)}" for name, why in refused.items()))
 
     # ------------------------------------------------------------ inside
 
@@ -119,7 +149,9 @@ class GroupPlacer:
 
     def _commit(self, moves: Moves, there: Mapping[str, Positions]) -> Iterator[Finding]:
         """Commits what is due, and yields what does not stand there afterwards."""
-        refused = write_positions(self._groups, {name: of_group.due(there[name]) for name, of_group in moves.items()}, {})
+        due = {name: of_group.due(there[name]) for name, of_group in moves.items()}
+        with owning(self._notes, lambda: self.put_back(due)):
+            refused = write_positions(self._groups, due, {})
         now = positions_on(self._groups, moves)
         wrong = dict(unlike({name: of_group.after for name, of_group in moves.items()}, now))
         for name in sorted({*refused, *wrong}):
@@ -129,8 +161,9 @@ class GroupPlacer:
         """Commits and deletes, and gives what does not stand afterwards as it should, by group."""
         commit = {name: of_group.commit for name, of_group in undo.items()}
         delete = {name: of_group.delete for name, of_group in undo.items()}
-        refused = write_positions(self._groups, commit, delete)
         wanted = {name: {tp: moves[name].before[tp] for tp in (*of.commit, *of.delete)} for name, of in undo.items()}
+        with owning(self._notes, lambda: self.put_back(wanted)):
+            refused = write_positions(self._groups, commit, delete)
         return dict(unlike(wanted, positions_on(self._groups, undo))) | refused
 
     def _active(self, names: list[str]) -> dict[str, Finding]:
@@ -146,6 +179,14 @@ def _lines(moves: Moves, there: Mapping[str, Positions], dry_run: bool) -> Itera
     for name, of_group in sorted(moves.items()):
         due = of_group.due(there[name])
         yield f"{name}: {len(due)} of {len(of_group.after)} positions {verb}, {len(of_group.after) - len(due)} stood there already."
+
+
+def _held_lines(moves: Moves, there: Mapping[str, Positions], held: Mapping[str, str]) -> Iterator[str]:
+    for name, of_group in sorted(moves.items()):
+        stays = sorted(tp for tp in of_group.before if tp.topic in held and tp in there.get(name, {}))
+        if stays:
+            waves = ", ".join(sorted({held[tp.topic] for tp in stays}))
+            yield f"{name}: {len(stays)} positions stay, for the wave {waves} is open and stands on them: {some(stays)}."
 
 
 def _undo_lines(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:

@@ -9,7 +9,8 @@ from mirror.cutover.group_survey import GroupClusters
 from mirror.cutover.wave import Wave, WaveTopics, select_topics
 from mirror.kafka.groups import Groups
 from mirror.offsets.partition import TopicPartition
-from mirror.sync.flow_clusters import ledger_of
+from mirror.plan.internal_topics import read_decisions
+from mirror.sync.flow_clusters import control_of, ledger_of
 from mirror.sync.groups.context import GroupContext, group_clusters, group_context
 
 if TYPE_CHECKING:
@@ -49,14 +50,15 @@ def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
 
 @contextmanager
 def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
-    """The same of a wave whose source is lost: its topics are those of the ledger, and nothing is asked of the source. Raises
-    what is wrong with a lane of the ledger, and what the target answers."""
+    """The same of a wave whose source is lost: its topics are those of the ledger that no wave moved, and nothing is asked of the source.
+    Raises what is wrong with a lane of the ledger, and what the target answers."""
     context = group_context(flow)
     with clusters_of(context) as sides:
         view = ledger_of(flow, sides.target).read()
         for unreadable in view.unreadable.values():
             raise unreadable
-        names = frozenset(tp.topic for tp in view.records)
+        moved = read_decisions(flow, control_of(flow, sides.target), dry_run=True).moved_topics
+        names = frozenset(tp.topic for tp in view.records) - moved.keys()
         yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
 
 

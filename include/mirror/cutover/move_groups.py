@@ -38,7 +38,8 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Puts back what each group had on the target, where a position of ours still stands. Raises what concerns a cluster as a whole."""
-    return _ended(move, (), _placer(move, notes, options).take_back(options.dry_run))
+    held = {move.context.selection.remote(topic): wave for topic, wave in notes.held.items()}
+    return _ended(move, (), _placer(move, notes, options).take_back(options.dry_run, held))
 
 
 def _placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPlacer:

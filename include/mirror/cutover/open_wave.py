@@ -5,27 +5,28 @@ In this order, so that whoever runs it again after it was killed anywhere goes o
     1. look          both sides have to end where the ledger says; nothing is changed until they do
     2. note          the ends as of open: producers may write as soon as the step is done, so later ones are not looked at
     3. ledger        every lane is fenced and its partitions are marked as moved: a copy under way ends, an old plan copies nothing
-    4. control       the topics are moved: plans leave them out
+    4. control       the topics are moved, if the wave is still this run's: plans leave them out, and nothing is rolled back any more
     5. way back      the opposite flow's ledger goes on behind what was copied; then its topics have returned
     6. ACLs          the fence lets the way back write to names that are kept, and one of an earlier wave lets producers write on the target
+
+A roll back of an `open` that was killed in front of 4 takes the marks of 3 off again.
 """
 
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from mirror.copy.lane_writer import write_lane
-from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.cutover.fence import lift_for_way_back
 from mirror.cutover.fence_acls import Acls
 from mirror.cutover.findings import STOP, WARNING, Finding, of_error, some, stop
+from mirror.cutover.ledger_marks import LedgerMarks
 from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from mirror.cutover.opposite_flow import append_findings, opposite_flow
 from mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.cutover.wave import matches
 from mirror.cutover.wave_ends import (
     Records,
     SourceLog,
@@ -42,9 +43,9 @@ from mirror.decisions.in_force import Decisions, moment_after
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.errors.next_step import of_the_flow
 from mirror.formats.control import MOVED, Decision
-from mirror.formats.ledger import Decided, LedgerRecord, Writer
+from mirror.formats.ledger import Decided
 from mirror.kafka.reader import BoundedReader
-from mirror.offsets.partition import TopicPartition, lane_of
+from mirror.offsets.partition import TopicPartition
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.run import plan_without_work
 from mirror.plan.target_checks import RemotePartition, window
@@ -57,6 +58,23 @@ SOURCE_LOST = "the source is lost: nothing flows back until the wave is moved ba
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Opens the wave. Raises what concerns a cluster as a whole; run again, it does what is left."""
     return _Opening(move, notes, options).run()
+
+
+def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Takes the marks off the ledger, and fences its lanes, so that an `open` that stands still marks none any more. Raises as `step`."""
+    flow, target = move.flow, move.sides.target
+    decisions = read_decisions(flow, control_of(flow, target), dry_run=True)
+    ledger_id, view = read_ledger(flow, target, control_of(flow, target), decisions, dry_run=True)
+    for unreadable in view.unreadable.values():
+        raise unreadable
+    topics, _ = matches(move.wave.topics, {tp.topic for tp in view.records})
+    partitions = [tp for tp in view.records if tp.topic in topics and decisions.moved(tp.topic) is None]
+    if options.dry_run:
+        marked = sum(view.records[tp].moved is not None for tp in partitions)
+        return ended(OPEN, (), (f"{marked} partitions would be copied again.",))
+    plan = plan_without_work(flow, move.sides.source.cluster_id(), target.cluster_id(), ledger_id, decisions)
+    marked = LedgerMarks(flow, plan, notes).take_off(partitions)
+    return ended(OPEN, (), (f"{marked} partitions are copied again.",))
 
 
 @dataclass
@@ -81,7 +99,7 @@ class _Opening:
             said = "The wave has no partitions that the flow knows."
             self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
         remaining = unopened(view.records, partitions)
-        self._look(view.records, remaining)
+        self._look(view.records, [tp for tp in partitions if self.decisions.moved(tp.topic) is None])
         earlier = self._earlier_fence()
         if self._is_stopped():
             return ended(OPEN, tuple(self.findings))
@@ -92,12 +110,13 @@ class _Opening:
         self.notes.keep(OPEN, facts)
         closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, remaining)}
         if self._is_stopped():
+            self.marks.take_off(remaining)
             return ended(OPEN, tuple(self.findings), facts=facts)
         self._move()
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]))
-        acl_lines = (*self._lift(), *take_back_opposite_fence(flow, target, earlier))
+        acl_lines = (*self._lift(), *self._take_back(earlier))
         self._look_behind(closed)
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
         return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
@@ -122,7 +141,7 @@ class _Opening:
         if not opposite.topics:
             return None, f"{opposite.flow.name} replicates none of the wave's topics"
         self.findings += append_findings(opposite, flow)
-        way_back = WayBack(opposite, sides.target, sides.source, self.options)
+        way_back = WayBack(opposite, sides.target, sides.source, self.options, self.notes)
         way_back.check()
         return way_back, ""
 
@@ -194,25 +213,8 @@ class _Opening:
         flow, sides = self.move.flow, self.move.sides
         source_id = next(iter(looked_at.values())).source_cluster_id if self._is_failover else sides.source.cluster_id()
         plan = plan_without_work(flow, source_id, sides.target.cluster_id(), self.ledger_id, self.decisions)
-        decided = Decided.of(self._decision(None, looked_at))
-        lanes = flow.value("mirror.lanes")
-        by_lane: dict[int, list[TopicPartition]] = {}
-        for tp in remaining:
-            by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
-        copied: set[TopicPartition] = set()
-
-        def one(lane: int) -> Records:
-            """The records of a lane's partitions, marked."""
-
-            def change(before: Records, writer: Writer) -> Records:
-                same = {tp: before[tp] for tp in by_lane[lane] if tp in before and _place(before[tp]) == _place(looked_at[tp])}
-                copied.update(tp for tp in by_lane[lane] if tp not in same)
-                return {tp: replace(record, moved=record.moved or decided, writer=writer) for tp, record in same.items()}
-
-            return write_lane(lane_task(flow, plan, lane, OPEN), change)
-
-        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-            closed = {tp: record for records in threads.map(one, sorted(by_lane)) for tp, record in records.items()}
+        self.marks = LedgerMarks(flow, plan, self.notes)
+        closed, copied = self.marks.set(looked_at, remaining, Decided.of(self._decision(None, looked_at)))
         if copied:
             said = f"A copy went on in {len(copied)} partitions while the wave was opened: {some(sorted(copied))}."
             self.findings.append(stop("copied-meanwhile", said, "See who writes to the source, and run the wave again."))
@@ -220,11 +222,14 @@ class _Opening:
 
     def _move(self) -> None:
         """The topics are moved, as the control topic says to every plan from now on."""
-        moved = [topic for topic in self.move.topics.names if self.decisions.moved(topic) is None]
-        if moved:
-            self.decisions = Decisions(self.control.read())  # the wave's own notes stand there since
+
+        def moved(decisions: Decisions) -> list[Decision]:
+            """What is left to decide."""
+            self.decisions = decisions
             decision = self._decision(None, {})
-            self.control.write_next([replace(decision, topic=topic) for topic in moved])
+            return [replace(decision, topic=topic) for topic in self.move.topics.names if decisions.moved(topic) is None]
+
+        self.notes.decide(moved)
 
     def _lift(self) -> tuple[str, ...]:
         """Lets the way back write to the source's topics. The wave is open by now, so what cannot be lifted is a warning."""
@@ -244,6 +249,12 @@ class _Opening:
         if not self._is_failover:
             written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
             self.findings += [of_error(error, WARNING) for error in written]
+
+    def _take_back(self, earlier: Acls) -> tuple[str, ...]:
+        """Lets producers write on the target, from which an earlier wave kept them."""
+        flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
+        opposite = opposite_flow(flow, topics) if earlier else None
+        return take_back_opposite_fence(flow, opposite, self.notes, sides.source, sides.target, earlier)
 
     def _decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""
@@ -270,7 +281,3 @@ class _Opening:
         if opposite.not_replicated:
             lines.append(f"Of {some(opposite.not_replicated)} nothing flows back: {opposite.flow.name} does not replicate them.")
         return tuple(lines)
-
-
-def _place(record: LedgerRecord) -> tuple[int, int]:
-    return record.watermark, record.target_next

@@ -8,23 +8,23 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mirror.cutover.acl_fence import change_acls, settle_acls
 from mirror.cutover.fence_acls import Acls, acls_of
 from mirror.cutover.findings import Finding, some, stop, warning
 from mirror.cutover.opposite_flow import OppositeFlow
-from mirror.cutover.steps import FENCE, OPEN
+from mirror.cutover.ownership import Mended, owning
+from mirror.cutover.steps import FENCE, OPEN, WaveNotes
 from mirror.cutover.wave_notes import WaveStore
-from mirror.cutover.wave_record import OPENED, WaveRecord
+from mirror.cutover.wave_record import OPENED, UNDER_WAY, WaveRecord
 from mirror.errors import AuthorizationRefused
 from mirror.errors.next_step import Command
-from mirror.kafka.acls import delete_acls, topic_acls
+from mirror.kafka.acls import topic_acls
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import cluster_operations
-from mirror.kafka.polling import until
 
 if TYPE_CHECKING:
     from mirror.config import Flow
 
-_VISIBLE_WITHIN_SECONDS = 5.0
 _LIST = "kafka-acls.sh --bootstrap-server <target> --list --topic"
 
 
@@ -57,19 +57,29 @@ def survey_opposite_fence(
 def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
     """What the fences of open waves set on these topics. A wave that is not open yet still needs its fence."""
     opened = [wave for wave in waves if wave.state == OPENED or wave.is_done(OPEN)]
-    acls = [acl for wave in opened if FENCE in wave.steps for acl in acls_of(wave.steps[FENCE].facts)]
-    return tuple(dict.fromkeys(acl for acl in acls if acl.topic in topics))
+    return tuple(dict.fromkeys(acl for acl in _noted(opened) if acl.topic in topics))
 
 
-def take_back_opposite_fence(flow: "Flow", target: Cluster, acls: Acls) -> tuple[str, ...]:
+def take_back_opposite_fence(
+    flow: "Flow", opposite: OppositeFlow | None, notes: WaveNotes, source: Cluster, target: Cluster, acls: Acls
+) -> tuple[str, ...]:
     """Removes them, and waits until a broker shows it; gives a line each. Raises what the target answers: then it is simply run again."""
-    for error in delete_acls(target, acls).values():
-        if error is not None:
-            raise error
-    if acls:
-        settings = flow.client("target", "admin")
-        until(lambda: not set(acls) & (topic_acls(target, settings) or frozenset()), _VISIBLE_WITHIN_SECONDS, every=0.05)
+    if not acls or opposite is None:
+        return ()
+    opposite_flow, settings = opposite.flow, flow.client("target", "admin")
+
+    def put_back() -> Mended:
+        """By now a wave of the opposite flow may be under way, and have a fence of its own."""
+        waves = [wave for wave in WaveStore(opposite_flow, source).read().waves.values() if wave.state == UNDER_WAY]
+        return settle_acls(target, settings, acls, _noted(waves))
+
+    with owning(notes, put_back):
+        change_acls(target, settings, remove=acls)
     return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
+
+
+def _noted(waves: Iterable[WaveRecord]) -> Acls:
+    return tuple(acl for wave in waves if FENCE in wave.steps for acl in acls_of(wave.steps[FENCE].facts))
 
 
 def _unseen(target: str, acls: Acls) -> Finding:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mirror.config.validate import check_readable
@@ -11,12 +13,15 @@ from mirror.cutover.move import Move, move_of, move_without_source
 from mirror.cutover.rollback import roll_back_steps
 from mirror.cutover.runner import Load, WaveRunner, load_step
 from mirror.cutover.steps import DONE, FAILOVER, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
+from mirror.cutover.stored_waves import StoredWaves
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_notebook import WaveNotebook
-from mirror.cutover.wave_notes import ControlNotebook, StoredWaves, WaveStore
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord
-from mirror.errors import WaveDiffers, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
-from mirror.formats.control import CLOSED
+from mirror.cutover.wave_notes import Also, ControlNotebook, WaveStore
+from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave
+from mirror.decisions.in_force import moment_after
+from mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
+from mirror.formats.control import WAVE, Decision
+from mirror.plan.checks import check_closed
 from mirror.sync.flow_clusters import clusters
 
 if TYPE_CHECKING:
@@ -56,7 +61,8 @@ def run_wave(
 ) -> WaveRun:
     """Runs the steps of a wave that are not done, up to the step `until`, or the step `only` alone; in a dry run nothing is written.
 
-    Raises WaveDiffers for a name under which another wave is noted, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
+    Raises WaveDiffers for a name under which another wave is noted, WaveHeld for topics that another wave holds, FlowClosed after a
+    failover, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
     """
     check_readable(flow)
     with named_with(flow.name), _opened(flow, wave, options.mode) as (move, store):
@@ -65,8 +71,8 @@ def run_wave(
         record = _record(wave, options, before, stored)
         if record.state == OPENED:
             return WaveRun(record)
-        notes = _notebook(store, options, record, before, stored)
-        runner = WaveRunner(flow.name, move, notes, options, _now, load, _moved(move, record, stored))
+        notes = _notebook(move, store, options, record, before, stored, partial(_taken, move, record, options.who))
+        runner = WaveRunner(flow.name, move, notes, options, _now, load, stored.is_moved(record))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
@@ -76,7 +82,8 @@ def run_wave(
 def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> WaveRun:
     """Takes back what the steps of a wave did, the last first; in a dry run says what it would take back.
 
-    Raises WaveUnknown, WaveIsOpen, WaveRunElsewhere, and what a cluster answers. What it took back before stays taken back: run it again.
+    Raises WaveUnknown, WaveIsOpen, WaveHeld, WaveRunElsewhere, and what a cluster answers. What it took back before stays taken back: run
+    it again.
     """
     check_readable(flow)
     with named_with(flow.name):
@@ -84,12 +91,10 @@ def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> Wav
         with _opened(flow, before.wave, before.mode) as (move, store):
             stored = store.read()
             before = stored_wave(stored, options.wave)
-            if before.state == OPENED or _moved(move, before, stored):
-                raise WaveIsOpen(before.name, f"{flow.target}->{flow.source}", before.topics)
             if before.state == ROLLED_BACK:
                 return WaveRun(before)
             record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
-            notes = _notebook(store, options, record, before, stored)
+            notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
             outcomes = roll_back_steps(flow.name, move, notes, options, _now, load)
             return WaveRun(notes.record, outcomes)
 
@@ -104,7 +109,7 @@ def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored:
     """The record with which the run begins."""
     if before is None:
         return _new(wave, options, 1)
-    if before.state == ROLLED_BACK or (before.state == OPENED and not _stands(before, stored)):
+    if before.state == ROLLED_BACK or (before.state == OPENED and not stored.stands(before)):
         return replace(_new(wave, options, before.attempt + 1), run=before.run + 1)
     for what, noted, given in (("topics", before.topics, wave.topics), ("groups", before.groups, wave.groups)):
         if sorted(noted) != sorted(given):
@@ -132,25 +137,41 @@ def _new(wave: Wave, options: StepOptions, attempt: int) -> WaveRecord:
     )
 
 
-def _moved(move: Move, record: WaveRecord, stored: StoredWaves) -> bool:
-    """Whether a topic of the wave is written on the target since it opened: so it is also after an `open` that was killed."""
-    moves = map(stored.decisions.moved, move.topics.names)
-    return any(decision is not None and decision.wave == record.name for decision in moves)
+def _taken(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:
+    """The records of planned waves that a failover takes from their runs. Raises WaveHeld if another wave holds a topic, and FlowClosed."""
+    is_failover = record.mode == FAILOVER
+    others = stored.under_way(record.name, move.topics.names)
+    for other, topics in others:
+        if not is_failover or other.mode == FAILOVER:
+            raise WaveHeld(record.name, "run", other.name, other.state, sorted(topics))
+    if not is_failover:
+        check_closed(stored.decisions)
+        for topic, other_name in stored.standing_on(record.name, move.topics.names).items():
+            raise WaveHeld(record.name, "run", other_name, OPENED, [topic])
+    when = moment_after(stored.decisions, (), datetime.now(UTC))
+    taken = [replace(other, run=other.run + 1, runner=who) for other, _ in others]
+    return [Decision(WAVE, who, when, record.why, wave.name, document=encode_wave(wave)) for wave in taken]
 
 
-def _stands(record: WaveRecord, stored: StoredWaves) -> bool:
-    """Whether what an open wave did still holds: its topics did not return, or after a failover nobody opened the flow again since."""
-    if record.mode != FAILOVER:
-        return any(decision.wave == record.name for decision in stored.decisions.moved_topics.values())
-    closings = [decision.when for decision in stored.decisions.all if decision.decision == CLOSED]
-    return any(when.timestamp() * 1000 <= (record.ended or 0) for when in closings)
+def _may_roll_back(move: Move, before: WaveRecord, stored: StoredWaves) -> list[Decision]:
+    """Nothing to write. Raises WaveIsOpen, and WaveHeld while a failover is under way that may stand on what would be taken back."""
+    flow = move.flow
+    if stored.is_open(before):
+        raise WaveIsOpen(before.name, f"{flow.target}->{flow.source}", before.topics)
+    for other, topics in stored.under_way(before.name, move.topics.names):
+        if other.mode == FAILOVER:
+            raise WaveHeld(before.name, "rolled back", other.name, other.state, sorted(topics))
+    return []
 
 
-def _notebook(store: WaveStore, options: StepOptions, record: WaveRecord, before: WaveRecord | None, stored: StoredWaves) -> WaveNotebook:
-    groups = stored.groups.get(record.name, {})
+def _notebook(
+    move: Move, store: WaveStore, options: StepOptions, record: WaveRecord, before: WaveRecord | None, stored: StoredWaves, also: Also
+) -> WaveNotebook:
+    topics = move.topics.names
     if options.dry_run:
-        return WaveNotebook(record, groups)
-    return ControlNotebook(store, options.who, record, before, groups)
+        also(stored)
+        return WaveNotebook(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+    return ControlNotebook(store, options.who, record, before, stored, topics, also)
 
 
 def _now() -> int:

@@ -138,6 +138,8 @@ class WaveRunner:
         """Notes what there is to note when a run ends by an error."""
         try:
             write()
+        except WaveRunElsewhere as elsewhere:
+            raise elsewhere from error
         except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
             error.add_note(f"How the step ended could not be noted: {other}")
 

@@ -1,10 +1,15 @@
 """The steps of a cutover, in their order, and what each of them answers. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mirror.cutover.findings import STOP, Finding
+
+if TYPE_CHECKING:
+    from mirror.cutover.stored_waves import Claims
+    from mirror.decisions.in_force import Decisions
+    from mirror.formats.control import Decision
 
 PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
 AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
@@ -34,8 +39,9 @@ FAILOVER_MODULES: Mapping[str, str] = {
     OPEN: "mirror.cutover.failover_open",
 }
 """The same of a wave whose source is lost: these steps ask the target alone."""
-UNDONE = (MOVE_GROUPS, FENCE)
-"""The steps that a roll back takes back, in its order: the last first."""
+UNDONE = (OPEN, MOVE_GROUPS, FENCE)
+"""The steps that a roll back takes back, in its order: the last first. Of `open` only what it did before it decided that the topics are
+moved: from then on nothing is rolled back."""
 
 PLANNED, FAILOVER = "planned", "failover"
 MODES = (PLANNED, FAILOVER)
@@ -132,8 +138,21 @@ knows; absent: none), and the time of its oldest checkpoint: what it read after 
 class WaveNotes(Protocol):
     """What the control topic keeps of a wave.
 
-    A step notes what it is going to do before it does it, so that whoever runs it again or takes it back knows all that may be done.
+    A step notes what it is going to do before it does it, so that whoever runs it again or takes it back knows all that may be done. Every
+    write raises WaveRunElsewhere once another run has the wave, a roll back among them, and writes nothing then.
     """
+
+    held: Mapping[str, str]
+    """Topics of the wave on which another open wave stands, each with its name: what is theirs stays in a roll back."""
+
+    def check(self) -> None:
+        """Raises WaveRunElsewhere once another run has the wave. Directly before and after each change that is not made by these notes."""
+
+    def claims(self) -> "Claims":
+        """What all waves stand on by now, whosever this one is."""
+
+    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
+        """Writes decisions to the control topic: those that the callable makes of all that stand there. Raises DecidedMeanwhile."""
 
     def of_step(self, step: str) -> Mapping[str, Any]:
         """What was noted of a step; empty if nothing was."""

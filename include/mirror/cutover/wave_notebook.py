@@ -3,12 +3,17 @@
 A dry run uses it as it is, so that each step finds what the one before would have noted. `wave_notes` writes them to the control topic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mirror.cutover.steps import WAITING, StepOutcome
 from mirror.cutover.wave_record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
+
+if TYPE_CHECKING:
+    from mirror.cutover.stored_waves import Claims
+    from mirror.decisions.in_force import Decisions
+    from mirror.formats.control import Decision
 
 Groups = Mapping[str, GroupNote]
 
@@ -16,8 +21,9 @@ Groups = Mapping[str, GroupNote]
 class WaveNotebook:
     """The notes of one wave by one run."""
 
-    def __init__(self, record: WaveRecord, groups: Groups | None = None) -> None:
+    def __init__(self, record: WaveRecord, groups: Groups | None = None, held: Mapping[str, str] | None = None) -> None:
         self.record = record
+        self.held = held or {}
         self._groups = dict(groups or {})
 
     @property
@@ -47,6 +53,17 @@ class WaveNotebook:
     def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
         """As in WaveNotes."""
         self.write(self.record, {group: GroupNote(self.record.attempt, plain(of_group)) for group, of_group in facts.items()})
+
+    def check(self) -> None:
+        """As in WaveNotes: nobody takes a wave from notes in memory."""
+
+    def claims(self) -> "Claims":
+        """As in WaveNotes."""
+        raise NotImplementedError("nobody takes a wave from notes in memory")
+
+    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
+        """As in WaveNotes."""
+        raise NotImplementedError("notes in memory decide nothing")
 
     def start_step(self, step: str, who: str, now: int) -> None:
         """Notes that a step begins. What it noted before stays."""

@@ -6,12 +6,12 @@ it notes anything more, and a step notes what it is going to do before it does i
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from mirror.cutover.stored_waves import Claims, StoredWaves
 from mirror.cutover.wave_notebook import Groups, WaveNotebook
 from mirror.cutover.wave_record import GroupNote, WaveRecord, decode_group, decode_wave, encode_group, encode_wave
 from mirror.decisions.in_force import Decisions, moment_after
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 Note = TypeVar("Note")
 
 _PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
-
-
-@dataclass(frozen=True)
-class StoredWaves:
-    """What the control topic has: the waves by name, the notes of their groups, and everything that was decided."""
-
-    waves: Mapping[str, WaveRecord]
-    groups: Mapping[str, Groups]
-    decisions: Decisions
 
 
 class WaveStore:
@@ -55,34 +46,37 @@ class WaveStore:
             groups.setdefault(name, {})[group] = self._decoded(key, decode_group, text)
         return StoredWaves(waves, groups, decisions)
 
-    def save(self, before: WaveRecord | None, after: WaveRecord, groups: Groups, who: str) -> None:
-        """Writes the record and notes of groups, all or none, if the record is still what it was before; None: there was none.
+    def save(self, before: WaveRecord | None, after: WaveRecord, groups: Groups, who: str, also: "Also | None" = None) -> None:
+        """Writes the record, notes of groups, and what `also` makes of all that is stored, all or none, if the record is still what it was
+        before; None: there was none.
 
-        Raises WaveRunElsewhere if it is not; DecidedMeanwhile if others decide again and again in the same moment: nothing was written.
+        Raises WaveRunElsewhere if it is not; DecidedMeanwhile if others decide again and again in the same moment; and what `also` raises:
+        nothing was written.
         """
         if before is None and not self.control.exists():
             self.control.create(self._replication_factor)
         documents = [(WAVE, after.name, encode_wave(after))] if after != before else []
         documents += [(WAVE_GROUP, f"{after.name}/{group}", encode_group(after.name, note)) for group, note in groups.items()]
-        if documents:
-            self._write(before, after, documents, who)
 
-    def _write(self, before: WaveRecord | None, after: WaveRecord, documents: Sequence[tuple[str, str, str]], who: str) -> None:
-        meanwhile = None
-        for pause in _PAUSES:
+        def make() -> Sequence[Decision]:
+            """All of it, from what is stored now."""
             stored = self.read()
-            present = stored.waves.get(after.name)
-            if present != before:
-                raise WaveRunElsewhere(after.name, present.runner if present else "whoever took its record out of the control topic")
+            self._check(before, after.name, stored)
             when = moment_after(stored.decisions, (), datetime.now(UTC))
-            try:
-                return self.control.write_next(
-                    [Decision(kind, who, when, after.why, name, document=text) for kind, name, text in documents]
-                )
-            except DecidedMeanwhile as other:
-                meanwhile = other
-                time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
-        raise meanwhile or DecidedMeanwhile(self.control.topic)
+            notes = [Decision(kind, who, when, after.why, name, document=text) for kind, name, text in documents]
+            return [*notes, *(also(stored) if also else ())]
+
+        if documents or also:
+            write_behind(self.control, make)
+
+    def check(self, record: WaveRecord) -> None:
+        """Raises WaveRunElsewhere if the record is not what it was."""
+        self._check(record, record.name, self.read())
+
+    def _check(self, before: WaveRecord | None, name: str, stored: StoredWaves) -> None:
+        present = stored.waves.get(name)
+        if present != before:
+            raise WaveRunElsewhere(name, present.runner if present else "whoever took its record out of the control topic")
 
     def _decoded(self, name: str, decode: Callable[[str], Note], document: str) -> Note:
         try:
@@ -91,16 +85,44 @@ class WaveStore:
             raise ControlUnreadable(f"{self.control.topic}, the wave {name}", str(failure)) from failure
 
 
+Also = Callable[[StoredWaves], Sequence[Decision]]
+
+
+def write_behind(control: Control, make: Callable[[], Sequence[Decision]]) -> None:
+    """Writes the decisions that `make` gives once it has read the control topic, right behind what it read, and again while others decide
+    in the same moment. Raises DecidedMeanwhile if they do so again and again, and what `make` raises: nothing was written."""
+    meanwhile = None
+    for pause in _PAUSES:
+        decisions = make()
+        try:
+            return control.write_next(decisions) if decisions else None
+        except DecidedMeanwhile as other:
+            meanwhile = other
+            time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
+    raise meanwhile or DecidedMeanwhile(control.topic)
+
+
 class ControlNotebook(WaveNotebook):
     """The notes of one wave by one run, kept in the control topic: every change is acknowledged by all replicas when the call returns, but
     for the end of a step that the next note carries."""
 
-    def __init__(self, store: WaveStore, who: str, record: WaveRecord, before: WaveRecord | None, groups: Groups) -> None:
-        """`before` is the record as it stands in the control topic; `record`, which is written at once, replaces it."""
-        super().__init__(record, groups)
+    def __init__(
+        self,
+        store: WaveStore,
+        who: str,
+        record: WaveRecord,
+        before: WaveRecord | None,
+        stored: StoredWaves,
+        topics: Collection[str] = (),
+        also: Also | None = None,
+    ) -> None:
+        """`before` is the record as it is `stored` in the control topic; `record`, which is written at once with what `also` makes,
+        replaces it. `topics`: those of the wave, by name."""
+        super().__init__(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+        self._topics = topics
         self._store = store
         self._who = who
-        store.save(before, record, {}, who)
+        store.save(before, record, {}, who, also)
         self._written = record
 
     def write(self, record: WaveRecord, groups: Groups | None = None) -> None:
@@ -108,6 +130,18 @@ class ControlNotebook(WaveNotebook):
         self._store.save(self._written, record, groups or {}, self._who)
         self._written = record
         super().write(record, groups)
+
+    def check(self) -> None:
+        """As in WaveNotes."""
+        self._store.check(self._written)
+
+    def claims(self) -> Claims:
+        """As in WaveNotes."""
+        return self._store.read().claims(self._topics)
+
+    def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
+        """As in WaveNotes."""
+        self._store.save(self._written, self._written, {}, self._who, lambda stored: decisions(stored.decisions))
 
 
 def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:

@@ -15,7 +15,8 @@ from mirror.copy.lane_writer import Records, write_lane
 from mirror.copy.run import LANES_AT_ONCE, lane_task
 from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.opposite_record import opposite_record
-from mirror.cutover.steps import StepOptions
+from mirror.cutover.steps import StepOptions, WaveNotes
+from mirror.cutover.wave_notes import write_behind
 from mirror.decisions.in_force import Decisions, moment_after
 from mirror.errors import HandedBack
 from mirror.formats.control import RETURNED, Decision
@@ -42,6 +43,7 @@ class WayBack:
     source: Cluster
     target: Cluster
     options: StepOptions
+    notes: WaveNotes
 
     def ends(self) -> dict[TopicPartition, int]:
         """Where the topics end on the opposite flow's source that producers begin under their own names."""
@@ -78,10 +80,16 @@ class WayBack:
         plan = plan_without_work(self.opposite.flow, *ids, ledger_id, decisions)
         changes = {**self._rebased(closed, waiting), **self._first_seen(view.records, ends, waiting, plan)}
         written = self._write(plan, changes)
-        when = moment_after(decisions, [*view.records.values(), *closed.values()], datetime.now(UTC))
         who, why, wave = self.options.who, self.options.reason, self.options.wave
-        self._control.read()  # what was decided since, by this wave's notes among others, is no obstacle
-        self._control.write_next([Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting])
+
+        def returned() -> list[Decision]:
+            """The decisions; what was decided since, by this wave's notes among others, is no obstacle."""
+            there = Decisions(self._control.read())
+            self.notes.check()  # in this order: whoever takes the wave from now on has written behind what was read, if anything
+            when = moment_after(there, [*view.records.values(), *closed.values()], datetime.now(UTC))
+            return [Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting]
+
+        write_behind(self._control, returned)
         return written
 
     # ------------------------------------------------------------ their records
@@ -183,6 +191,7 @@ class WayBack:
             """How many records of a lane were written."""
 
             def change(before: Records, writer: Writer) -> Records:
+                self.notes.check()
                 changed = {tp: of_partition(before.get(tp), writer) for tp, of_partition in by_lane[lane].items()}
                 return {tp: record for tp, record in changed.items() if record is not None}
 

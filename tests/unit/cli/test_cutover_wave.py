@@ -9,8 +9,8 @@ from mirror.cutover import run as module
 from mirror.cutover.findings import stop
 from mirror.cutover.run import WaveRun
 from mirror.cutover.steps import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
+from mirror.cutover.stored_waves import StoredWaves
 from mirror.cutover.wave import Wave
-from mirror.cutover.wave_notes import StoredWaves
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
 from mirror.decisions.in_force import NO_DECISIONS
 

@@ -11,7 +11,7 @@ import pytest
 
 from mirror.copy.engine import PartitionProgress
 from mirror.copy.ledger_updates import after
-from mirror.cutover import open_wave, way_back
+from mirror.cutover import ledger_marks, open_wave, way_back
 from mirror.cutover.opposite_fence import OppositeFence
 from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.steps import DONE, FAILOVER, PLANNED, STOPPED, StepOptions
@@ -135,7 +135,12 @@ class World:
             source_partitions=lambda: [TP],
             remote=lambda tp: tp,
         )
-        notes = SimpleNamespace(of_step=lambda step: self.notes.get((alias, step), {}), keep=lambda *kept: self._keep(alias, *kept))
+        notes = SimpleNamespace(
+            of_step=lambda step: self.notes.get((alias, step), {}),
+            keep=lambda *kept: self._keep(alias, *kept),
+            check=lambda: None,
+            decide=lambda make: self._control(flow, None).write_next(make(Decisions(flow.read()))),
+        )
         with self._patched():
             return open_wave.step(move, notes, StepOptions("wave", "a person", "a test", mode, dry_run))
 
@@ -179,9 +184,8 @@ class World:
     @contextmanager
     def _patched(self):
         opposite = {flow.name: OppositeFlow(self.flows[flow.target], same=("orders",)) for flow in self.flows.values()}
-        both = {
-            "write_lane": self._write_lane,
-            "lane_task": lambda flow, *_: flow,
+        lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, *_: flow}
+        asked = {
             "plan_without_work": lambda *_: None,
             "control_of": self._control,
             "read_decisions": lambda flow, *_, **__: Decisions(flow.read()),
@@ -194,8 +198,9 @@ class World:
         with (
             patch.object(open_wave, "survey_opposite_fence", lambda *_: OppositeFence()),
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
-            patch.multiple(open_wave, **both, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
-            patch.multiple(way_back, **both),
+            patch.multiple(open_wave, **asked, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
+            patch.multiple(ledger_marks, **lanes),
+            patch.multiple(way_back, **asked, **lanes),
             patch.object(open_wave, "written_since_moved", self._written_since_moved),
         ):
             yield

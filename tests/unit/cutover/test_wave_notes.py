@@ -58,7 +58,7 @@ def store(control):
 
 def begin(store, record=RECORD, before=None):
     stored = store.read()
-    return ControlNotebook(store, "ann", record, before, stored.groups.get(record.name, {}))
+    return ControlNotebook(store, "ann", record, before, stored)
 
 
 def test_everything_that_is_noted_is_in_the_control_topic_when_the_call_returns(control, store):

@@ -4,7 +4,7 @@ The note is written before anything is committed. So of each partition only thes
 writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,15 +85,16 @@ def plan_move(noted: GroupMove | None, there: Positions, wanted: Positions, sour
     return GroupMove(before, dict(wanted), dict(source), {tp: offsets for tp, offsets in earlier.items() if offsets})
 
 
-def plan_undo(noted: GroupMove, there: Positions) -> GroupUndo:
+def plan_undo(noted: GroupMove, there: Positions, held: Container[str] = ()) -> GroupUndo:
     """What a roll back writes: only where one of our positions still stands, or where it expired and something was there before.
 
-    A position of somebody else stays, and is named.
+    A position of somebody else stays, and is named; one in a topic that is `held` stays too.
     """
     if noted.is_taken_back:
         return GroupUndo()
-    foreign = noted.foreign(there)
-    changed = {tp: before for tp, before in noted.before.items() if tp not in foreign and there.get(tp) != before}
+    foreign = {tp: offset for tp, offset in noted.foreign(there).items() if tp.topic not in held}
+    stays = [tp for tp in noted.before if tp in foreign or tp.topic in held]
+    changed = {tp: before for tp, before in noted.before.items() if tp not in stays and there.get(tp) != before}
     commit = {tp: before for tp, before in changed.items() if before is not None}
     return GroupUndo(commit, tuple(sorted(tp for tp, before in changed.items() if before is None)), foreign)
 

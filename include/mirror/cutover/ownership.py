@@ -1,0 +1,44 @@
+"""What a run of a wave changes outside the control topic it changes only while the wave is its own.
+
+Kafka knows no condition on an ACL or on a position of a group. So the run looks whose the wave is directly before it changes them and
+directly after. If another run has it by then, a roll back perhaps, what was changed is put to where the newer run has it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mirror.cutover.steps import WaveNotes
+from mirror.errors import MirrorError, WaveRunElsewhere
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What was put back for another run, and what could not be, in words."""
+
+    done: tuple[str, ...] = ()
+    unmended: tuple[str, ...] = ()
+
+
+@contextmanager
+def owning(notes: WaveNotes, put_back: Callable[[], Mended]) -> Iterator[None]:
+    """Changes something for a wave. Raises WaveRunElsewhere if another run has the wave: with what `put_back` did and could not do, if
+    it took the wave while the change was made."""
+    notes.check()
+    try:
+        yield
+    except MirrorError as error:
+        _look_again(notes, put_back, error)
+        raise
+    _look_again(notes, put_back, None)
+
+
+def _look_again(notes: WaveNotes, put_back: Callable[[], Mended], cause: MirrorError | None) -> None:
+    try:
+        notes.check()
+    except WaveRunElsewhere as elsewhere:
+        try:
+            mended = put_back()
+        except MirrorError as error:
+            mended = Mended(unmended=(error.message,))
+        raise WaveRunElsewhere(elsewhere.wave, elsewhere.who, mended.done, mended.unmended) from cause

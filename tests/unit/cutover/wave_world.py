@@ -1,0 +1,363 @@
+"""Two clusters in memory on which waves run with their real steps. A process may be killed, or stand still, at any call of a client.
+
+What Kafka promises holds here: the control topic is written behind what was read of it or not at all, and a lane that somebody fenced since
+cannot commit. ACLs and positions of groups are changed whatever stands there.
+"""
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from mirror.cutover import (
+    acl_fence,
+    close_flow,
+    failover_open,
+    fence,
+    group_placement,
+    ledger_marks,
+    move_groups,
+    open_wave,
+    run,
+    wave_notes,
+    way_back,
+)
+from mirror.cutover.group_placement import GroupAim, GroupPlacer
+from mirror.cutover.opposite_fence import OppositeFence
+from mirror.cutover.opposite_flow import OppositeFlow
+from mirror.cutover.steps import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome
+from mirror.cutover.wave import Wave, WaveTopics, matches
+from mirror.cutover.wave_record import TAKING_BACK, UNDER_WAY
+from mirror.decisions.in_force import Decisions
+from mirror.errors import DecidedMeanwhile, KafkaFailure
+from mirror.formats.control import CLOSED, MOVED, RETURNED
+from mirror.formats.ledger import Writer
+from mirror.kafka.group_members import GroupDescription
+from mirror.kafka.ledger import LedgerView
+from mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
+from mirror.offsets.partition import TopicPartition
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
+
+TOPICS = ("orders", "payments")
+PARTITIONS = tuple(TopicPartition(topic, 0) for topic in TOPICS)
+COPIED = 20
+EXACT = {PARTITIONS[0]: 7, PARTITIONS[1]: 11}
+"""Where the group `billing` goes on in a planned wave."""
+BY_CHECKPOINT = {PARTITIONS[0]: 6, PARTITIONS[1]: 11}
+"""Where it goes on in a failover."""
+
+
+class Killed(BaseException):
+    """The process is gone at this very place."""
+
+
+class World:
+    """A flow east->west that keeps names, its opposite, and waves of both topics. `before_call` is called before each call of a client."""
+
+    def __init__(self):
+        self.calls = []
+        self.before_call = lambda _at: None
+        self.flows = {name: MemoryFlow(self, *name.split("->")) for name in ("east->west", "west->east")}
+        self.flow = self.flows["east->west"]
+        self.sides = SimpleNamespace(source=MemoryCluster(self, "east"), target=MemoryCluster(self, "west"))
+        self.sides.target_groups = MemoryGroups(self)
+        self.acls = {Acl(topic, "User:app", "*", "WRITE", "ALLOW") for topic in TOPICS}
+        self.flow.records = {
+            tp: ledger_record(
+                watermark=COPIED,
+                target_next=COPIED,
+                lanes=2,
+                target_topic=tp.topic,
+                source_topic_id=f"east-{tp.topic}",
+                target_topic_id=f"west-{tp.topic}",
+                source_cluster_id="east-id",
+                target_cluster_id="west-id",
+            )
+            for tp in PARTITIONS
+        }
+
+    def call(self, what):
+        at = len(self.calls)
+        self.calls.append(what)
+        self.before_call(at)
+
+    # ------------------------------------------------------------ what a person does
+
+    def run(self, name="w", topics=("orders",), *, mode=PLANNED, until=None, who="ann"):
+        return self._patched(run.run_wave, self.flow, Wave(topics), _options(name, mode, who), until, None, self._load)
+
+    def roll_back(self, name="w", *, who="bob"):
+        return self._patched(run.roll_back, self.flow, _options(name, PLANNED, who), self._load)
+
+    def fail_over(self, name="lost", topics=("orders",), *, until=None, who="eve"):
+        return self.run(name, topics, mode=FAILOVER, until=until, who=who)
+
+    # ------------------------------------------------------------ what stands there
+
+    @property
+    def stored(self):
+        with patch.object(wave_notes, "control_of", lambda flow, _target: MemoryControl(flow)):
+            return wave_notes.WaveStore(self.flow, self.sides.target).read()
+
+    @property
+    def denied(self):
+        return {acl.topic for acl in self.acls if acl.permission == "DENY"}
+
+    @property
+    def positions(self):
+        """Of the group on the target."""
+        return {tp: committed.offset for tp, committed in self.sides.target_groups.offsets.items()}
+
+    @property
+    def marked(self):
+        return {tp.topic for tp, record in self.flow.records.items() if record.moved is not None}
+
+    def decided(self, word, flow="east->west"):
+        """The topics, or whether the flow as a whole, for which this was decided last."""
+        newest = {decision.key: decision for decision in self.flows[flow].log}
+        return {decision.topic for decision in newest.values() if decision.decision == word}
+
+    def end(self):
+        """Everything that a wave leaves behind, but for what has to come: the fence of a wave that is rolling back, or that a failover
+        interrupted, goes; the way back of topics that are moved begins; and lanes note that the flow is closed."""
+        states = {name: record.state for name, record in self.stored.waves.items()}
+        closed, moved = self.decided(CLOSED), self.decided(MOVED)
+        is_interrupted = TAKING_BACK in states.values() or ("lost" in states and states.get("w") == UNDER_WAY)
+        return {
+            "denied": None if is_interrupted else self.denied,
+            "positions": self.positions,
+            "marked": self.marked,
+            "moved": moved,
+            "closed": closed or dict(self.flow.noted),
+            "returned": moved or self.decided(RETURNED, "west->east"),
+            "way back": moved or set(self.flows["west->east"].records),
+            "states": states,
+        }
+
+    # ------------------------------------------------------------ the steps
+
+    def _load(self, step, mode):
+        if step == FENCE:
+            return SimpleNamespace(step=_fence, rollback=fence.rollback)
+        if step == MOVE_GROUPS:
+            aims = BY_CHECKPOINT if mode == FAILOVER else EXACT
+            return SimpleNamespace(step=lambda *given: _place(aims, *given), rollback=move_groups.rollback)
+        if step == OPEN:
+            return failover_open if mode == FAILOVER else open_wave
+        return SimpleNamespace(step=lambda *_: StepOutcome(step, DONE))
+
+    @contextmanager
+    def _moving(self, flow, wave, topics=TOPICS):
+        names = tuple(sorted(matches(wave.topics, topics)[0]))
+        yield SimpleNamespace(
+            flow=flow,
+            wave=wave,
+            topics=WaveTopics(names),
+            sides=self.sides,
+            context=SimpleNamespace(
+                selection=SimpleNamespace(remote=lambda topic: topic), clients=SimpleNamespace(target_consumer={}), request_seconds=1
+            ),
+            source_partitions=lambda: [TopicPartition(name, 0) for name in names],
+            remote=lambda tp: tp,
+        )
+
+    def _without_source(self, flow, wave):
+        return self._moving(flow, wave, [topic for topic in TOPICS if Decisions(flow.log).moved(topic) is None])
+
+    def _write_lane(self, task, change, decided=None):
+        flow, lane = task.flow, task.lane
+        self.call("fence a lane")
+        flow.epochs[lane] = epoch = flow.epochs.get(lane, 0) + 1
+        changed = change(dict(flow.records), Writer("", "host", "run", WRITTEN_AT))
+        self.call("commit to a lane")
+        if flow.epochs[lane] != epoch:
+            raise KafkaFailure("The lane was fenced.")
+        flow.records.update(changed)
+        if decided is not None:
+            flow.noted[lane] = decided.decision
+        return changed
+
+    def _create_acls(self, _cluster, acls):
+        return self._changed("create ACLs", acls, self.acls.add)
+
+    def _delete_acls(self, _cluster, acls):
+        return self._changed("delete ACLs", acls, self.acls.discard)
+
+    def _changed(self, what, acls, change):
+        if acls:
+            self.call(what)
+        for acl in acls:
+            change(acl)
+        return dict.fromkeys(acls)
+
+    def _topic_acls(self, *_):
+        self.call("list ACLs")
+        return frozenset(self.acls)
+
+    def _patched(self, act, *arguments):
+        opposite = self.flows["west->east"]
+        lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, _plan, lane, *_: Task(flow, lane), "LANES_AT_ONCE": 1}
+        asked = {
+            "plan_without_work": lambda *_: SimpleNamespace(source_cluster_id="east-id", target_cluster_id="west-id"),
+            "control_of": lambda flow, _target: MemoryControl(flow),
+            "read_decisions": lambda _flow, control, *_, **__: Decisions(control.read()),
+            "read_ledger": lambda flow, *_, **__: ("ledger-id", LedgerView(dict(flow.records))),
+        }
+        acls = {"create_acls": self._create_acls, "delete_acls": self._delete_acls, "topic_acls": self._topic_acls}
+        modules = {
+            run: {"check_readable": lambda _flow: None, "move_of": self._moving, "move_without_source": self._without_source},
+            wave_notes: {"control_of": asked["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
+            acl_fence: {
+                **acls,
+                "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
+                "cluster_operations": lambda _cluster: frozenset({"ALTER"}),
+                "_held_off": lambda *_: [],
+            },
+            group_placement: {
+                "describe_groups": lambda _cluster, names, _refused: {name: GroupDescription(()) for name in names},
+            },
+            open_wave: {
+                **asked,
+                "opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
+                "survey_opposite_fence": lambda *_: OppositeFence(),
+                "written_since_moved": lambda *_: (),
+                "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
+            },
+            ledger_marks: lanes,
+            way_back: {**asked, **lanes},
+            failover_open: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
+            close_flow: {
+                **asked,
+                **lanes,
+                "check_readable": lambda _flow: None,
+                "Cluster": lambda *_: _entered(self.sides.target),
+            },
+        }
+        with ExitStack() as patches:
+            for module, names in modules.items():
+                patches.enter_context(patch.multiple(module, **names))
+            patches.enter_context(patch.object(run, "stored_waves", lambda _flow: wave_notes.WaveStore(self.flow, None).read()))
+            return act(*arguments)
+
+
+class MemoryFlow:
+    """A flow with its ledger and the log of its control topic."""
+
+    def __init__(self, world, source, target):
+        self.world, self.source, self.target, self.name = world, source, target, f"{source}->{target}"
+        self.records, self.epochs, self.noted, self.log = {}, {}, {}, []
+        self.request_seconds = 1
+
+    def value(self, name):
+        return {"mirror.lanes": 2, "mirror.ledger.replication.factor": 1}[name]
+
+    def per_topic(self, _name, _topic):
+        return "fail"
+
+    def client(self, *_):
+        return {}
+
+
+class MemoryControl:
+    """One client of a control topic: it writes right behind what it read."""
+
+    topic = "mm2-control.internal"
+
+    def __init__(self, flow):
+        self._flow, self._read_end = flow, 0
+
+    def exists(self):
+        return True
+
+    def read(self):
+        self._flow.world.call("read the control topic")
+        self._read_end = len(self._flow.log)
+        newest = {}
+        for decision in self._flow.log:
+            newest.pop(decision.key, None)
+            newest[decision.key] = decision
+        return tuple(newest.values())
+
+    def write_next(self, decisions):
+        self._flow.world.call("write to the control topic")
+        if len(self._flow.log) != self._read_end:
+            raise DecidedMeanwhile(self.topic)
+        self._flow.log += decisions
+        self._read_end = len(self._flow.log)
+
+
+class MemoryCluster:
+    """One cluster with both topics, copied to their ends."""
+
+    def __init__(self, world, alias):
+        self.world, self.alias = world, alias
+
+    def cluster_id(self):
+        return f"{self.alias}-id"
+
+    def topics(self, names, _errors=None, operation=None):
+        return {name: Topic(name, f"{self.alias}-{name}", (Partition(0, 1, (1,), (1,)),)) for name in names}
+
+    def ask_each_server(self, ask):
+        return {f"{self.alias}:9092": ask(self)}, {}
+
+    def log_offsets(self, partitions, _errors=None):
+        return {tp: LogOffsets(0, COPIED, COPIED, 0) for tp in partitions}
+
+    def offsets(self, partitions, _at, **_):
+        return dict.fromkeys(partitions, COPIED)
+
+
+class MemoryGroups:
+    """The one group of the target."""
+
+    def __init__(self, world):
+        self.world, self.offsets = world, {}
+
+    def committed(self, names, _errors):
+        self.world.call("list positions")
+        return {name: dict(self.offsets) for name in names}
+
+    def commit(self, offsets, _errors):
+        if offsets:
+            self.world.call("commit positions")
+        for positions in offsets.values():
+            self.offsets.update(positions)
+        return {name: {} for name in offsets}
+
+    def delete(self, partitions, _errors):
+        if partitions:
+            self.world.call("delete positions")
+        for tp in (tp for of_group in partitions.values() for tp in of_group):
+            self.offsets.pop(tp, None)
+        return {name: {} for name in partitions}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A lane of a flow."""
+
+    flow: MemoryFlow
+    lane: int
+    installation: str = ""
+
+
+@contextmanager
+def _entered(cluster):
+    yield cluster
+
+
+def _options(name, mode, who):
+    return StepOptions(name, who, "a test", mode, dry_run=False, by="acl")
+
+
+def _fence(move, notes, _options):
+    change = acl_fence.plan_fence(move, notes.of_step(FENCE))
+    return StepOutcome(FENCE, DONE, facts=acl_fence.set_acls(move, notes, change, notes.of_step(FENCE)))
+
+
+def _place(aims, move, notes, options):
+    positions = {tp: Committed(offset) for tp, offset in aims.items() if tp.topic in move.topics.names}
+    placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
+    placement = placer.place({"billing": GroupAim(positions)}, options.dry_run)
+    return StepOutcome(MOVE_GROUPS, DONE, placement.lines, placement.findings, placement.facts)
