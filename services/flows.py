@@ -51,6 +51,7 @@ class ClusterPair:
             f"{self.flow}.enabled": "true",
             f"{self.flow}.topics": topics or f".*-{self.mark}",
             **_ONE_BROKER,
+            **({"mirror.one.cluster": "true"} if self.source_bootstrap == self.target_bootstrap else {}),
             **more,
         }
         for alias in (self.source, self.target):

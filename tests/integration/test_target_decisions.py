@@ -86,8 +86,9 @@ def test_another_policy_is_followed_once_somebody_says_so(mirroring, make_topic,
         mirroring.pair, {"replication.policy.separator": "-", "replication.policy.internal.topic.separator.enabled": "false"}
     )
     mirroring.oracle.produce(mirroring.source, topic, 20, seed=15)
-    other.refresh()
+    assert [error.code for error in other.refresh().errors] == ["TargetRecreated"], "it makes nothing under the new name before"
     answer(errors_of(other.copy(), "TargetRecreated")[TopicPartition(topic, 0)])
+    assert other.refresh().errors == ()
     assert other.copy().records == 120
     other.assert_mirrored(topic, f"{mirroring.pair.source}-{topic}")
 

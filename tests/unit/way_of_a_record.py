@@ -153,6 +153,10 @@ class MemoryCluster:
         WAY.met()
         return f"{self.alias}-id"
 
+    def ids(self) -> frozenset[str]:
+        WAY.met()
+        return frozenset([f"{self.alias}-id"])
+
     def names(self) -> list[str]:
         WAY.met()
         return [ORDERS] if self.alias == "east" else [REMOTE, LEDGER, CONTROL]

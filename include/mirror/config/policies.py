@@ -86,6 +86,7 @@ def topic_selection(flow: "Flow") -> TopicSelection:
         policy=replication_policy(flow),
         topic_filter=topic_filter(flow),
         heartbeats=flow.value("heartbeats.replication.enabled"),
+        is_one_cluster=flow.value("mirror.one.cluster"),
     )
 
 

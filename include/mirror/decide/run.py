@@ -21,7 +21,8 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
-from mirror.plan.internal_topics import read_decisions, read_ledger, renamed_ledger
+from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.sync.current_topics import renamed_ledger
 from mirror.sync.flow_clusters import clusters, control_of, ledger_of
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -102,7 +103,7 @@ class _DecisionMaker:
         ledger = ledger_of(self._flow, self._target)
         noted_id, present_id = decisions.ledger_id, ledger.topic_id()
         if noted_id is None and present_id is None:
-            renamed = renamed_ledger(self._flow, self._target)
+            renamed = renamed_ledger(ledger.topic, self._flow.source, self._target)
             noted_id = renamed.id if renamed else None
         return flow_wide.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._when(decisions))
 

@@ -152,6 +152,34 @@ class OtherCluster(MirrorError):
         self.found_id = found_id
 
 
+class SameCluster(MirrorError):
+    """Raised when both aliases of a flow lead to one cluster, which the flow would mirror into itself. Each stands with its address, the
+    bootstrap servers."""
+
+    runbook = Runbook(
+        "Both aliases of a flow lead to one cluster: an address is wrong, a tunnel leads elsewhere, or a broker advertises addresses of "
+        "another cluster.",
+        "No, nothing was created or copied.",
+        "Correct `<alias>.bootstrap.servers`, or what the brokers there advertise. Set "
+        "[`mirror.one.cluster`](../reference/configuration.md#mirror.one.cluster) where one cluster is meant, and where two clusters were "
+        "formatted with the same id.",
+    )
+
+    def __init__(self, source: str, source_address: str, target: str, target_address: str, cluster_id: str) -> None:
+        super().__init__(
+            f"The aliases '{source}' ({source_address}) and '{target}' ({target_address}) lead to one cluster, {cluster_id}: the flow "
+            "would mirror it into itself. Nothing was created or copied.",
+            next=(
+                f"Correct {source}.bootstrap.servers or {target}.bootstrap.servers, or the addresses that the brokers there advertise "
+                f"(advertised.listeners). If one cluster is meant, or two that were formatted with one id: set "
+                f"{source}->{target}.mirror.one.cluster=true."
+            ),
+        )
+        self.source, self.source_address = source, source_address
+        self.target, self.target_address = target, target_address
+        self.cluster_id = cluster_id
+
+
 class SourceRepeated(MirrorError):
     """Raised when a record of the source came once more, or one in front of where reading was to begin: written, it would stand twice."""
 

@@ -65,6 +65,11 @@ class BrokerPool:
         """What is open."""
         return list(self._connections.values())
 
+    @property
+    def brokers(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port of the brokers that are known, by node id."""
+        return self._brokers
+
     def some(self) -> BrokerConnection:
         """A connection to any broker."""
         return next(iter(self._connections.values()), None) or self._patient("connecting", self._first)

@@ -120,6 +120,11 @@ class Cluster:
             self._cluster_id = self.connections.last_cluster_id or self.connections.cluster_id() or str(self.admin.metadata().cluster_id)
         return self._cluster_id
 
+    def ids(self) -> frozenset[str]:
+        """The cluster's id as the bootstrap server tells it, and as a broker does that it advertises. Two: they are of different clusters,
+        and clients end at the advertised one."""
+        return frozenset(filter(None, (self.cluster_id(), self.connections.advertised_cluster_id())))
+
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
         answer = self.connections.topics(None)

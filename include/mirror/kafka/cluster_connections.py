@@ -85,6 +85,10 @@ class ClusterConnections:
         """Whether the brokers only check a request that says so."""
         return self._clean("the brokers' versions", lambda: self._opened().some().only_checks)
 
+    def advertised_cluster_id(self) -> str | None:
+        """The cluster's id as one of the brokers tells it whose addresses it advertises."""
+        return self._clean("the cluster's id", lambda: self._advertised_cluster_id() or None)
+
     def open_ahead(self) -> None:
         """Begins to connect, and comes back at once: the first question has to wait for the rest alone."""
         threading.Thread(target=self._clean, args=("a connection", lambda: self._opened().some()), name="connecting", daemon=True).start()
@@ -164,6 +168,17 @@ class ClusterConnections:
         self.last_cluster_id = answer.cluster_id
         self._described.update({described.name: described for described in answer.topics})
         return answer
+
+    def _advertised_cluster_id(self) -> str:
+        from mirror.kafka.broker_pool import ask_metadata
+
+        pool = self._opened()
+        if not pool.brokers:
+            self._metadata([])
+        if not pool.brokers or pool.some().address in pool.brokers.values():
+            return self.last_cluster_id
+        advertised: Metadata = ask_metadata(pool.to(min(pool.brokers)), [])
+        return advertised.cluster_id
 
     def _clean_topics(self, names: Sequence[str] | None) -> list[DescribedTopic]:
         described = self._metadata(names).topics

@@ -43,7 +43,7 @@ from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import Plan
 from mirror.plan.run import plan_without_work
 from mirror.policy.rename import RenamingPolicy
-from mirror.sync.flow_clusters import clusters, control_of, ledger_of
+from mirror.sync.flow_clusters import control_of, ledger_of, two_clusters
 from mirror.sync.offset_syncs import emit
 from mirror.sync.step import StepResult
 
@@ -184,7 +184,7 @@ def hand_back(flow: Flow, request: HandBackRequest, dry_run: bool = False) -> St
     back and MirrorMaker 2 may not have been told: run it again.
     """
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with named_with(flow.name), two_clusters(flow) as (source, target):
         return _HandBack(flow, source, target, request).run(dry_run)
 
 

@@ -31,7 +31,7 @@ from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import Plan
 from mirror.plan.run import plan_without_work
-from mirror.sync.flow_clusters import clusters, control_of
+from mirror.sync.flow_clusters import control_of, two_clusters
 from mirror.sync.step import StepResult
 from mirror.translation.offset_sync_store import SyncPair
 
@@ -134,7 +134,7 @@ def take_over(flow: Flow, request: TakeOverRequest, dry_run: bool = False) -> St
     ConnectOffsetsMissing, LedgerMissing …
     """
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with named_with(flow.name), two_clusters(flow) as (source, target):
         return _TakeOver(flow, source, target, request, dry_run).run()
 
 

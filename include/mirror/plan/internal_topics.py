@@ -10,8 +10,7 @@ from mirror.formats.control import LEDGER, Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.control import Control
 from mirror.kafka.ledger import LedgerView
-from mirror.kafka.model import Topic
-from mirror.policy import is_ledger_of
+from mirror.sync.current_topics import check_ledger_name
 from mirror.sync.flow_clusters import ledger_of
 
 
@@ -36,9 +35,7 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     if noted_id is not None and noted_id != ledger_id and not decisions.begins_ledger(ledger_id):
         raise LedgerMissing(ledger.topic, noted_id, ledger_id)
     if noted_id is None and ledger_id is None:
-        other = renamed_ledger(flow, target)
-        if other is not None and not decisions.begins_ledger(None, other.id):
-            raise LedgerMissing(ledger.topic, other.id, None, other.name)
+        check_ledger_name(ledger.topic, flow.source, target, decisions)
     view = LedgerView()
     if ledger_id is not None:
         view = ledger.read()
@@ -53,10 +50,3 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     if noted_id != ledger_id and not dry_run:
         control.write(Decision(LEDGER, f"plan@{socket.gethostname()}", datetime.now(UTC), "the ledger of this flow", ledger_id=ledger_id))
     return ledger_id, view
-
-
-def renamed_ledger(flow: Flow, target: Cluster) -> Topic | None:
-    """A ledger of the same source under another name, as after a change of the separator; remote topics have other names then too."""
-    ours = ledger_of(flow, target).topic
-    others = [name for name in target.names() if name != ours and is_ledger_of(name, flow.source)]
-    return target.topics(others).get(others[0]) if others else None

@@ -22,8 +22,8 @@ from mirror.plan.model import BLOCKED, Plan, Range
 from mirror.plan.planner import Planning
 from mirror.plan.ranges import SourceOffsets
 from mirror.policy import IdleMembers
-from mirror.sync.current_topics import selection_by
-from mirror.sync.flow_clusters import clusters, control_of
+from mirror.sync.current_topics import check_ledger_name, selection_by
+from mirror.sync.flow_clusters import check_two_clusters, clusters, control_of, ledger_of
 
 UNNAMED = (
     "mirror.installation is not set: a second installation that copies this flow would not be noticed, and the two would keep interrupting "
@@ -111,7 +111,9 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     if flow.value("refresh.topics.enabled"):
         source.listing()  # its answer has the cluster's id too
     source_id = source.cluster_id()
+    check_two_clusters(source, target, flow.value("mirror.one.cluster"))
     if not dry_run and decisions.is_empty:
+        check_ledger_name(ledger_of(flow, target).topic, flow.source, target, decisions)
         decisions = read_decisions(flow, control, dry_run)  # nothing is created before both clusters have answered
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)

@@ -29,6 +29,8 @@ class TopicSelection:
     """`heartbeats.replication.enabled` (KIP-1089): heartbeats are mirrored even if the filter leaves them out."""
     moved: frozenset[str] = frozenset()
     """Topics that are written on the target since a cutover: nothing more of them is mirrored."""
+    is_one_cluster: bool = False
+    """`mirror.one.cluster`: the source may hold what the flow itself made; that is not mirrored once more."""
     returned: frozenset[str] | None = None
     """Of a way back (mirror.way.back): the topics that a cutover moved to its source, and heartbeats, are all that is mirrored."""
 
@@ -101,16 +103,26 @@ class TopicSelection:
         except Exception as failure:  # noqa: BLE001 — a class of the user's, which may fail at names that it did not expect
             return _failed(topic, failure) if self._filter_may_take(topic) else False
         named = self._named(topic) if meant else ""
+        if self.is_one_cluster and named == topic:
+            return RemoteNameUnusable(topic, topic, "is that of the topic itself: source and target are one cluster")
         return named if isinstance(named, RemoteNameUnusable) else meant
 
     def _meant(self, topic: str) -> bool:
         if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._came_from_target(topic):
             return False
-        if topic in self.moved:
+        if topic in self.moved or (self.is_one_cluster and self._is_own_remote(topic)):
             return False
         if self.returned is not None and topic not in self.returned and not self.policy.is_heartbeats_topic(topic):
             return False
+        return self._is_wanted(topic)
+
+    def _is_wanted(self, topic: str) -> bool:
         return self.topic_filter.should_replicate(topic) or (self.heartbeats and self.policy.is_heartbeats_topic(topic))
+
+    def _is_own_remote(self, topic: str) -> bool:
+        """Whether the flow makes this topic, as the remote topic of another one that is wanted."""
+        upstream = self._from(self.source, topic)
+        return upstream is not None and upstream != topic and self._is_wanted(upstream) and self._named(upstream) == topic
 
     def _filter_may_take(self, topic: str) -> bool:
         try:

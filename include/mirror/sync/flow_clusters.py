@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from mirror.config import Flow
 from mirror.config.policies import replication_policy
+from mirror.errors import SameCluster
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.control import Control
 from mirror.kafka.ledger import Ledger
@@ -23,6 +24,31 @@ def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
         Cluster(flow.target, flow.client("target", "admin"), seconds) as target,
     ):
         yield source, target
+
+
+@contextmanager
+def two_clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
+    """As `clusters`, for steps that write: asks both for their ids. Raises SameCluster, and what a cluster answers."""
+    with clusters(flow) as (source, target):
+        check_two_clusters(source, target, flow.value("mirror.one.cluster"))
+        yield source, target
+
+
+def check_two_clusters(source: Cluster, target: Cluster, may_be_one: bool) -> None:
+    """Raises SameCluster where brokers of both tell one id, unless they `may_be_one` (mirror.one.cluster). Those without one pass."""
+    if may_be_one:
+        return
+    common = (source.ids() & target.ids()) - _NO_IDS
+    if common:
+        raise SameCluster(source.alias, _address(source), target.alias, _address(target), min(common))
+
+
+_NO_IDS = frozenset(("", "None"))
+"""What brokers without an id of their cluster come to."""
+
+
+def _address(cluster: Cluster) -> str:
+    return str(cluster.settings["bootstrap.servers"])
 
 
 def ledger_of(flow: Flow, target: Cluster) -> Ledger:

@@ -18,8 +18,8 @@ from mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
 from mirror.kafka.polling import until
 from mirror.policy import TopicSelection
 from mirror.policy.topic_names import unusable
-from mirror.sync.current_topics import current_selection
-from mirror.sync.flow_clusters import clusters
+from mirror.sync.current_topics import current_selection, renamed_topics
+from mirror.sync.flow_clusters import two_clusters
 from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class TopicAclsResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`topic-acls` as a step. Raises as `sync_topic_acls`."""
-    with clusters(flow) as (source, target):
+    with two_clusters(flow) as (source, target):
         done = sync_topic_acls(flow, source, target, dry_run)
     result = {
         "created": columns(Acl._fields, done.created),
@@ -149,20 +149,21 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     if there is None:
         return TopicAclsResult(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
     wanted, names = remote_acls(source_acls, selection), source.names()
-    missing = sorted(set(wanted) - there)
+    renamed = renamed_topics(flow, target, {wanted[acl]: acl.topic for acl in set(wanted) - there})
+    missing = sorted(acl for acl in set(wanted) - there if wanted[acl] not in renamed)
     outcomes = {} if dry_run else _created(target, missing)
     created = tuple(acl for acl in missing if outcomes.get(acl) is None)
     if created and not dry_run and not notice:
         _await_visible(read_acls, created)
     return TopicAclsResult(
         created=created,
-        present=len(wanted) - len(missing),
+        present=len(there & set(wanted)),
         drift=tuple(drifted_acls(there, wanted, names, selection)),
         prefixed=prefixed_acls(source_acls, filter(selection.should_replicate, names)),
         notice=notice,
         errors=(
             *(replace(error.report(), topic=wanted[acl]) for acl, error in outcomes.items() if error is not None),
-            *(error.report() for error in unusable_names(source_acls, selection).values()),
+            *(error.report() for error in (*unusable_names(source_acls, selection).values(), *renamed.values())),
         ),
     )
 

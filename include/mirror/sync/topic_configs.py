@@ -17,9 +17,9 @@ from mirror.sync.config_diff import (
     configs_to_sync,
     kept_overrides,
 )
-from mirror.sync.current_topics import current_selection
+from mirror.sync.current_topics import current_selection, renamed_topics
 from mirror.sync.exclude_advice import exclude_advice
-from mirror.sync.flow_clusters import clusters
+from mirror.sync.flow_clusters import two_clusters
 from mirror.sync.step import StepResult
 from mirror.sync.topic_diff import compare_topics
 from mirror.sync.topics import discover
@@ -51,7 +51,7 @@ class TopicConfigsResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`topic-configs` as a step. Raises as `sync_topic_configs`."""
-    with clusters(flow) as (source, target):
+    with two_clusters(flow) as (source, target):
         done = sync_topic_configs(flow, source, target, dry_run)
     changed = [(remote, change.entry, change.old, change.new) for remote, changes in done.changed.items() for change in changes]
     overrides = [
@@ -101,7 +101,9 @@ class _Sync:
             for name in both.existing
             if name in sources and name in targets
         }
-        altered = self._altered({name: entries for name, entries in changes.items() if entries}, both.existing)
+        renamed = renamed_topics(self._flow, self._target, {name: both.existing[name].name for name, entries in changes.items() if entries})
+        self._errors |= renamed
+        altered = self._altered({name: entries for name, entries in changes.items() if entries and name not in renamed}, both.existing)
         overrides_of = {name: kept_overrides(sources[name], targets[name], self._filter) for name in changes}
         return TopicConfigsResult(
             changed={both.existing[name].name: entries for name, entries in sorted(altered.items())},

@@ -14,9 +14,9 @@ from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 from mirror.policy import IdleMembers, TopicSelection
 from mirror.sync.config_diff import configs_to_create
-from mirror.sync.current_topics import current_selection
+from mirror.sync.current_topics import current_selection, renamed_topics
 from mirror.sync.exclude_advice import exclude_advice
-from mirror.sync.flow_clusters import clusters
+from mirror.sync.flow_clusters import two_clusters
 from mirror.sync.step import StepResult
 from mirror.sync.topic_diff import TopicChange, compare_topics, orphans
 
@@ -95,7 +95,7 @@ class RefreshTopicsResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`refresh-topics` as a step. Raises as `refresh_topics`."""
-    with clusters(flow) as (source, target):
+    with two_clusters(flow) as (source, target):
         done = refresh_topics(flow, source, target, dry_run)
     changed = {"created": dict(done.created), "extended": dict(done.extended), "deleted_at_source": list(done.deleted_at_source)}
     totals = {what: len(topics) for what, topics in changed.items()}
@@ -144,9 +144,14 @@ class _Refresh:
         source_topics = discover(self._selection, self._source)
         changes = compare_topics(self._flow, self._selection, source_topics.topics, self._target).changes
         self._errors |= {**source_topics.errors, **changes.errors}
+        renamed = renamed_topics(self._flow, self._target, {change.topic: change.remote for change in (*changes.create, *changes.extend)})
+        self._errors |= renamed
+        to_create, to_extend = (
+            [change for change in of_kind if change.topic not in renamed] for of_kind in (changes.create, changes.extend)
+        )
         deleted = self._deleted(source_topics)
-        created, overtaken = self._settled(changes.create, self._create(changes.create))
-        extended, also_overtaken = self._settled(changes.extend, self._extend(changes.extend))
+        created, overtaken = self._settled(to_create, self._create(to_create))
+        extended, also_overtaken = self._settled(to_extend, self._extend(to_extend))
         caught_up = self._look_again((*created, *extended), {**overtaken, **also_overtaken})
         self._await_leaders((*created, *extended))
         return RefreshTopicsResult(

@@ -44,6 +44,20 @@ def test_topics_come_with_their_partitions_over_one_connection(connections, brok
     assert [request.allow_auto_topic_creation for request in broker.of(MetadataRequest)] == [False, False]
 
 
+def test_the_id_that_counts_is_that_of_a_broker_where_clients_end(connections, broker):
+    assert (connections.advertised_cluster_id(), len(broker.of(MetadataRequest))) == ("W", 1)
+    assert (connections.advertised_cluster_id(), len(broker.of(MetadataRequest))) == ("W", 1), "what is known is not asked again"
+    other = WireBroker()
+    other.cluster_id = "of another cluster"
+    try:
+        broker.advertised_port = other.port
+        connections.topics(["orders"])
+        assert connections.advertised_cluster_id() == "of another cluster"
+        assert connections.cluster_id() == "W"
+    finally:
+        other.close()
+
+
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_8])
 def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(connections, broker, versions):
     broker.versions.update(versions)

@@ -102,7 +102,8 @@ def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Ste
     for module, work in modules.items():
         made = example(get_type_hints(getattr(module, work), localns={"Flow": object, "Cluster": object})["return"])
         monkeypatch.setattr(module, work, lambda *_, made=made: made)
-        monkeypatch.setattr(module, "clusters", clusters, raising=False)
+        for opening in ("clusters", "two_clusters"):
+            monkeypatch.setattr(module, opening, clusters, raising=False)
         monkeypatch.setattr(module, "moment_text", lambda _: "now", raising=False)
         yield module.__name__, module.step(FlowOfNothing())
     for step, module in (("checkpoints", checkpoints), ("group-offsets", offsets)):

@@ -136,6 +136,14 @@ MIRROR = (
         "flows of opposite directions may keep topic names, and their records do not go round.",
         GROUP,
     ),
+    Property(
+        "mirror.one.cluster",
+        "BOOLEAN",
+        False,
+        "Whether source and target may be one cluster; without it a flow stops where they have the same id. A topic that is the remote "
+        "topic of another one by its name is then never mirrored itself.",
+        GROUP,
+    ),
     Property("mirror.strict", "BOOLEAN", False, "Whether a property that nobody knows is an error instead of a notice.", GROUP),
     Property(
         "mirror.spark.connection",

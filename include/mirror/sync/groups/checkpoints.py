@@ -15,9 +15,12 @@ from mirror.kafka.mm2_topics import read_stored, write_checkpoints
 from mirror.kafka.model import End
 from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.current_topics import check_ledger_name
+from mirror.sync.flow_clusters import check_two_clusters
 from mirror.sync.groups.context import GroupContext, group_clusters
 from mirror.sync.groups.find import with_offsets
 from mirror.sync.groups.hole_reader import OVER_BUDGET
+from mirror.sync.groups.moved_topics import control_of_groups, decisions_of
 from mirror.sync.groups.place_cache import KnownPlaces
 from mirror.sync.groups.translate import GroupOffset, Offsets, translate_groups
 from mirror.sync.step import StepResult
@@ -60,6 +63,10 @@ def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -
     """Writes what is new of these groups' checkpoints. Raises what concerns a cluster as a whole."""
     clients = context.clients
     with group_clusters(context) as (source, target, groups):
+        check_two_clusters(source, target, context.selection.is_one_cluster)
+        if not target.topics([context.checkpoints_topic]):
+            ledger = context.policy.ledger_topic(context.source)
+            check_ledger_name(ledger, context.source, target, decisions_of(control_of_groups(context, target)))
         began = int(time.time() * 1000)
         selected = with_offsets(groups, names, context.selection.topic_filter)
         stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)

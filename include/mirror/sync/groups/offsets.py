@@ -14,6 +14,8 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import AT_ONCE, Group, Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
+from mirror.sync.current_topics import check_ledger_name
+from mirror.sync.flow_clusters import check_two_clusters
 from mirror.sync.groups.commit_notes import CommitNotes
 from mirror.sync.groups.context import GroupContext, group_clusters
 from mirror.sync.groups.find import with_offsets
@@ -66,9 +68,11 @@ class GroupOffsetsResult:
 def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = False) -> GroupOffsetsResult:
     """Commits for these groups. Raises what concerns a cluster as a whole."""
     with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
+        check_two_clusters(source, target, context.selection.is_one_cluster)
         selected = with_offsets(groups, names, context.selection.topic_filter)
         control = control_of_groups(context, target)
         decisions = decisions_of(control)
+        check_ledger_name(context.policy.ledger_topic(context.source), context.source, target, decisions)
         remaining, moved = without_moved(selected.offsets, decisions, context.upstream_of)
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)

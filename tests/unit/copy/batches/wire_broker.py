@@ -74,6 +74,7 @@ class WireBroker:
         """The request after which it closes every connection instead of answering."""
         self.is_silent_on: type | None = None
         """The request that it takes and never answers."""
+        self.cluster_id = "W"
         self.throttle_ms = 0
         """For how long it says that it holds producers back, and does not."""
         self.committed: list[set[TopicPartition]] = []
@@ -81,7 +82,7 @@ class WireBroker:
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._server = socket.create_server(("127.0.0.1", 0))
-        self.port = self._server.getsockname()[1]
+        self.port = self.advertised_port = self._server.getsockname()[1]
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
 
@@ -198,8 +199,8 @@ class WireBroker:
             )
             for each in request.topics
         ]
-        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port, rack=None)
-        return MetadataResponse(throttle_time_ms=0, brokers=[broker], cluster_id="W", controller_id=1, topics=topics)
+        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.advertised_port, rack=None)
+        return MetadataResponse(throttle_time_ms=0, brokers=[broker], cluster_id=self.cluster_id, controller_id=1, topics=topics)
 
     def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         code = self._refused(request)
