@@ -11,9 +11,19 @@ from mirror.config import load
 from mirror.copy.job import read_plan, write_results
 from mirror.copy.model import LaneResult, Watermark
 from mirror.copy.publish import Published
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError, OtherCluster, Overtaken, PlanMismatch, RecordRefused
+from mirror.errors import (
+    AuthorizationRefused,
+    ClusterUnreachable,
+    ConfigurationError,
+    MirrorError,
+    OtherCluster,
+    Overtaken,
+    PlanMismatch,
+    RecordRefused,
+)
 from mirror.plan.model import Plan, Range
 from mirror.spark.files import write_failure
+from mirror.spark.start import master_of
 from mirror.sync.offset_syncs import OffsetSyncsResult
 from tests.airflow.task_log import TaskLog
 
@@ -244,3 +254,27 @@ def test_a_properties_file_of_ones_own_takes_the_place_of_the_tuned_one(
     command = core.jobs[0]._build_spark_submit_command("job.py")
     assert command[command.index("--properties-file") + 1] == str(own)
     assert load().flow("east->west").value("mirror.spark.properties.file") == str(own)
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        "spark://spark-master:7077",
+        '{"conn_type": "spark", "host": "spark-master", "port": 7077}',
+        '{"conn_type": "spark", "host": "spark://spark-master:7077"}',
+    ],
+)
+def test_a_connection_is_the_same_master_for_the_dag_as_by_hand(connection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirror.airflow import connections, spark_hook
+
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_PROD", connection)
+    monkeypatch.setattr("mirror.config.references._lookup", [connections.lookup])
+    assert spark_hook.JobHook("spark_prod").master == master_of("spark_prod") == "spark://spark-master:7077"
+
+
+def test_a_connection_that_leads_to_no_master_is_refused_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirror.airflow import spark_hook
+
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_PROD", "spark://spark-master")
+    with pytest.raises(ConfigurationError, match="'spark://spark-master' is no Spark master"):
+        spark_hook.JobHook("spark_prod")

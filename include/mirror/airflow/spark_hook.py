@@ -1,6 +1,6 @@
 """Submits jobs to Spark by the configured Airflow connection, or to a local master without one.
 
-Checked on the Spark provider 6.3.4, of whose SparkSubmitHook it uses `_connection` and `_process_spark_submit_log`.
+Checked on the Spark provider 6.3.4, of whose SparkSubmitHook it uses `_connection`, `_resolve_connection` and `_process_spark_submit_log`.
 """
 
 import os
@@ -18,7 +18,7 @@ from mirror.errors import ConfigurationError, Problem
 from mirror.spark.files import JobFiles
 from mirror.spark.log import level_for_job, relayed
 from mirror.spark.package import package
-from mirror.spark.start import LOCAL_MASTER, environment, is_local, program, properties_file, tuned_spark
+from mirror.spark.start import LOCAL_MASTER, environment, is_local, program, properties_file, spark_master, tuned_spark
 from mirror.spark.submit import Job
 
 
@@ -50,6 +50,15 @@ class JobHook(SparkSubmitHook):
         except AirflowNotFoundException:
             problem = Problem("mirror.spark.connection", "Airflow has no connection of this name", conn_id)
             raise ConfigurationError([problem]) from None
+
+    def _resolve_connection(self) -> dict[str, Any]:
+        """The provider's answer, with the master as a run by hand finds it. Raises ConfigurationError if there is none."""
+        connection = self.get_connection(self._conn_id)
+        resolved: dict[str, Any] = super()._resolve_connection()
+        if self._conn_id:
+            kind, host, port = connection.conn_type or "", connection.host or "", str(connection.port or "")
+            resolved["master"] = spark_master(self._conn_id, kind, host, port)
+        return resolved
 
     def submit(self, application: str = "", **options: Any) -> str | None:
         """Runs the job and waits for it. Raises AirflowException, with the end of its output, if it ends badly."""

@@ -6,6 +6,7 @@ local masters alone: its properties file binds to the loopback address, and `--p
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,9 @@ SPARK_CONNECT = "spark_connect"
 """The type of the Airflow connection of a Spark Connect server."""
 LOCAL_MASTER = "local[*,4]"
 """All cores of this host, and four attempts at a task as on a cluster (spark.task.maxFailures has no effect on a local master)."""
+
+_HERE_OR_YARN = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn")
+_MASTER = re.compile(rf"{_HERE_OR_YARN.pattern}|spark://[^/:,]+:[0-9]+(,[^/:,]+:[0-9]+)*|spark://\[[^\]]+\]:[0-9]+|k8s://.+|sc://.+")
 
 _INSTALLED_JOBS = INCLUDE / "mirror" / "jobs"
 JOBS = _INSTALLED_JOBS if _INSTALLED_JOBS.is_dir() else INCLUDE.parent / "jobs"
@@ -62,30 +66,60 @@ def tuned_spark(directory: Path = TUNED) -> TunedSpark | None:
 def master_by_hand(named: str | None, connection: str) -> str:
     """The Spark cluster of a run by hand: the one that is named, else that of `mirror.spark.connection`, else this host. Raises as
     `master_of`."""
-    return named or (master_of(connection) if connection else LOCAL_MASTER)
+    if named:
+        return checked_master(named, "--master", named)
+    return master_of(connection) if connection else LOCAL_MASTER
 
 
 def master_of(connection: str) -> str:
-    """The master that an Airflow connection names, as Airflow's own hooks read it. Of type spark: its host, and its port if it has one; of
-    type spark_connect: the server's URL, token included.
+    """The master that an Airflow connection names: by `spark_master`, or of type spark_connect the server's URL, token included.
 
-    For a run by hand. Raises ConfigurationError if the connection cannot be asked for or names no host.
+    For a run by hand. Raises ConfigurationError if the connection cannot be asked for, names no host or leads to no master.
     """
     ask = Connections()
     try:
         host = ask(connection, "host")
-        is_server = ask.type_of(connection) == SPARK_CONNECT
+        kind = ask.type_of(connection)
     except ValueError as reason:
         problem = Problem("mirror.spark.connection", f"{reason}. Or name the Spark cluster by --master", connection)
         raise ConfigurationError([problem]) from None
     port = _optional(ask, connection, "port")
-    address = f"{host}:{port}" if port else host  # a connection need not have a port: local[4], yarn
-    if not is_server:
-        return address
+    if kind != SPARK_CONNECT:
+        return spark_master(connection, kind, host, port)
+    address = f"{host}:{port}" if port else host
     fields = {"user_id": "login", "token": "password", "use_ssl": "extra.use_ssl"}
     parameters = {name: _optional(ask, connection, field) for name, field in fields.items()}
     of_url = ";".join(f"{name}={quote(value, safe='')}" for name, value in parameters.items() if value)
     return f"{SCHEME}{address.removeprefix(SCHEME)}/;{of_url}"
+
+
+def spark_master(connection: str, kind: str, host: str, port: str) -> str:
+    """The master of an Airflow connection of this type (any but spark_connect), for a run by hand as for a DAG.
+
+    One that was made from a URI (spark://one:7077) has the scheme as its type, and a host without it. Raises ConfigurationError if that is
+    no master.
+    """
+    is_whole = "://" in host or _HERE_OR_YARN.fullmatch(host)
+    master = host if is_whole else f"{kind or 'spark'}://{host}"
+    return checked_master(f"{master}:{port}" if port else master, "mirror.spark.connection", connection)
+
+
+def checked_master(master: str, name: str, value: str) -> str:
+    """The master, if it is one. Raises ConfigurationError, which names property or option and its value: Spark itself takes half a minute
+    to say no, and does not say where."""
+    if _MASTER.fullmatch(master):
+        return master
+    where = "write it into the connection's host (and its port)" if name == "mirror.spark.connection" else "name one"
+    raise ConfigurationError(
+        [
+            Problem(
+                name,
+                f"'{master}' is no Spark master: it has to be local[…], yarn, spark://host:port, k8s://https://host:port or "
+                f"sc://host:port; {where}",
+                value,
+            )
+        ]
+    )
 
 
 def _optional(ask: Connections, connection: str, field: str) -> str:

@@ -18,6 +18,7 @@ from mirror.spark.start import (
     master_of,
     program,
     properties_file,
+    spark_master,
     tuned_spark,
 )
 
@@ -93,6 +94,12 @@ def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
         ({"host": "spark://one", "port": "7077"}, "spark://one:7077"),
         ({"host": "spark://one:7077"}, "spark://one:7077"),
         ({"host": "local[2]"}, "local[2]"),
+        ({"host": "one", "port": "7077"}, "spark://one:7077"),
+        ({"host": "one:7077"}, "spark://one:7077"),
+        ({"host": "yarn"}, "yarn"),
+        ({"host": "spark://one:7077,two:7077"}, "spark://one:7077,two:7077"),
+        ({"host": "k8s://https://kube", "port": "6443"}, "k8s://https://kube:6443"),
+        ({"host": "sc://server", "port": "15002"}, "sc://server:15002"),
     ],
 )
 def test_a_copy_by_hand_reads_the_master_as_airflow_does(fields: dict[str, str], master: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +129,7 @@ def test_a_run_by_hand_finds_the_server_of_a_connection_of_its_type(
     assert master_by_hand(None, "mirror_spark") == master
     assert connect_url(master).of_session("1").endswith(";session_id=1")
     assert master_by_hand("spark://one:7077", "mirror_spark") == "spark://one:7077"
-    known["conn_type"] = "spark"
+    known |= {"conn_type": "spark", "port": "7077"}
     assert is_connect(master_by_hand(None, "mirror_spark")) == is_connect(fields["host"])
 
 
@@ -130,6 +137,34 @@ def test_a_connection_that_cannot_be_asked_for_is_an_error_that_names_the_option
     monkeypatch.setattr("mirror.config.references._lookup", [])
     with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*--master.*spark_prod"):
         master_of("spark_prod")
+
+
+@pytest.mark.parametrize("fields", [{"host": "one"}, {"host": "spark://one"}, {"host": "locl[2]"}, {"host": "mesos://one", "port": "5050"}])
+def test_what_is_no_master_is_an_error_that_names_the_connection_and_what_it_leads_to(
+    fields: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIRROR_CONNECTIONS", json.dumps({f"spark_prod:{field}": value for field, value in fields.items()}))
+    monkeypatch.setattr("mirror.config.references._lookup", [])
+    with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*is no Spark master.*connection's host.*spark_prod"):
+        master_of("spark_prod")
+
+
+def test_a_master_on_the_command_line_that_is_none_is_refused_before_spark_starts() -> None:
+    with pytest.raises(ConfigurationError, match="--master: 'spark-master:7077' is no Spark master"):
+        master_by_hand("spark-master:7077", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "host", "port", "master"),
+    [
+        ("spark", "one", "7077", "spark://one:7077"),
+        ("k8s", "kube.example.org", "6443", "k8s://kube.example.org:6443"),
+        ("spark", "k8s://https://kube", "6443", "k8s://https://kube:6443"),
+        ("spark", "local[*]", "", "local[*]"),
+    ],
+)
+def test_a_connection_by_uri_has_the_scheme_as_its_type(kind: str, host: str, port: str, master: str) -> None:
+    assert spark_master("x", kind, host, port) == master
 
 
 def test_spark_logs_by_our_file_on_a_local_master_unless_the_user_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
