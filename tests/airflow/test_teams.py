@@ -43,13 +43,15 @@ def pairs(east: KafkaCluster, west: KafkaCluster, services_directory: Path) -> d
 def airflow(pairs: dict[str, ClusterPair], services_directory: Path) -> Iterator[AirflowServices]:
     """An Airflow of two teams, whose api-server alone knows both files."""
     files = {team: services_directory / f"{team}.properties" for team in TEAMS}
+    no_dag = ClusterPair("no-dag-from", "no-dag-to", next(iter(pairs.values())).source_bootstrap, "127.0.0.1:1", "none", services_directory)
+    shown = [*files.values(), no_dag.properties(file="no-dag.properties")]
     for team, file in files.items():
         (services_directory / team).mkdir()
         (services_directory / team / "mirror.py").write_text(DAG_FILE.format(config=str(file)))
     users = {"admin": "admin"} | {person: f"op:{team}" for team, person in TEAMS.items()}
     teams = {team: services_directory / team for team in TEAMS}
     with airflows(services_directory) as make:
-        running = make("teams", environment={"MIRROR_CONFIG": ",".join(map(str, files.values()))}, users=users, teams=teams)
+        running = make("teams", environment={"MIRROR_CONFIG": ",".join(map(str, shown))}, users=users, teams=teams)
         api = running.api()
         for team, file in files.items():
             (services_directory / f"{team}.json").write_text(json.dumps(pools(load([file]).flows, team)))
@@ -97,7 +99,7 @@ def test_the_status_page_shows_a_team_its_own_flow_and_takes_its_decisions_alone
                 api.call(method, path, json=body)
         api.close()
     api = airflow.api()
-    assert len(api.call("GET", "/mirror/api/flows")["flows"]) == len(TEAMS)
+    assert len(api.call("GET", "/mirror/api/flows")["flows"]) == len(TEAMS) + 1, "one of them has no DAG, and is of no team"
     api.close()
 
 

@@ -156,12 +156,16 @@ async def user_of(request: Any) -> Any:
 
 
 def is_authorized(user: Any, method: Any, dag_id: str) -> bool:
-    """Whether the auth manager lets the user read (`GET`) or edit (`PUT`) a DAG."""
+    """Whether the auth manager lets the user read (`GET`) or edit (`PUT`) a DAG. With `[core] multi_team` a DAG that Airflow does not
+    have, of which it knows no team, is for those alone who see every team."""
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
     from airflow.models.dag import DagModel
 
-    details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+    team = DagModel.get_team_name(dag_id)
+    if team is None and not sees_all_teams(user) and DagModel.get_dagmodel(dag_id) is None:
+        return False
+    details = DagDetails(id=dag_id, team_name=team)
     return bool(get_auth_manager().is_authorized_dag(method=method, details=details, user=user))
 
 

@@ -21,6 +21,8 @@ from mirror.offsets.partition import TopicPartition
 DESCRIPTION, OPEN_DESCRIPTION = "export.json", "export.open.json"
 VERSION = 1
 _BLOCK = 1 << 20
+_OWNER_ENTERS, _OWNER_READS = 0o700, 0o600
+"""Records are for the user who exports them: of the directory, where it is made, and of the files."""
 _IDENTITY = ("topic_id", "start")
 
 
@@ -37,7 +39,7 @@ class ExportFiles:
         """Writes the description of what is to come; `partitions` has `topic_id` of each, and `start` where it is fixed. Raises
         ExportDiffers if the directory has another export: of partitions that are not among these it keeps what it says."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(_OWNER_ENTERS, parents=True, exist_ok=True)
             noted = self._description()
             if noted is None and any(self._is_ours(path) for path in self._directory.glob(f"*{LINES}")):
                 raise ExportDiffers(str(self._directory), f"it has files without {self._described}")
@@ -54,7 +56,7 @@ class ExportFiles:
         try:
             if not path.exists():
                 return start
-            with path.open("r+b") as file:
+            with _opened(path, os.O_RDWR) as file:
                 last = _last_line(file)
                 os.fsync(file.fileno())
             return start if last is None else ExportedRecord.of(last).offset + 1
@@ -65,7 +67,7 @@ class ExportFiles:
         """Writes records behind those that are there."""
         path = self._directory / file_name(tp, self._ending)
         try:
-            with path.open("ab") as file:
+            with _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
                 file.writelines(record.line() for record in records)
         except OSError as failure:
             raise ExportFailed(str(path), str(failure)) from failure
@@ -77,7 +79,7 @@ class ExportFiles:
             counts = {}
             for tp, end in ends.items():
                 path = self._directory / file_name(tp, self._ending)
-                path.touch()
+                _opened(path, os.O_WRONLY | os.O_CREAT).close()
                 counts[tp], digest = _counted(path)
                 entry = {"end": end, "file": path.name, "records": counts[tp], "sha256": digest}
                 partitions[str(tp)] = {**partitions.get(str(tp), {}), **entry}
@@ -114,8 +116,8 @@ class ExportFiles:
         """Replaces the description as a whole, durably."""
         text = json.dumps({**self._identity, "partitions": {name: partitions[name] for name in sorted(partitions)}}, indent=2)
         path, new = self._directory / self._described, self._directory / f".{self._described}.new"
-        with new.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with _opened(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
+            file.write(f"{text}\n".encode())
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
@@ -125,6 +127,19 @@ class ExportFiles:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+def _opened(path: Path, flags: int) -> BinaryIO:
+    """A file that nobody else reads, whatever the umask and whoever made it. Raises OSError for a symbolic link, which would lead
+    elsewhere."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW, _OWNER_READS)
+    try:
+        os.fchmod(descriptor, _OWNER_READS)
+        mode = "rb" if flags & os.O_ACCMODE == os.O_RDONLY else "r+b" if flags & os.O_RDWR else "wb"
+        return os.fdopen(descriptor, mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def _last_line(file: BinaryIO) -> bytes | None:
@@ -144,7 +159,7 @@ def _last_line(file: BinaryIO) -> bytes | None:
 def _counted(path: Path) -> tuple[int, str]:
     """How many lines a file has, and its SHA-256; it is durable then."""
     digest, lines = hashlib.sha256(), 0
-    with path.open("rb") as file:
+    with _opened(path, os.O_RDONLY) as file:
         while block := file.read(_BLOCK):
             digest.update(block)
             lines += block.count(b"\n")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mirror.offsets.partition import TopicPartition
+from mirror.policy.topic_names import unusable
 
 HEADERS, TIMESTAMP_TYPE = "headers", "timestamp_type"
 TIMESTAMP_TYPES = {0: "none", 1: "create", 2: "log-append"}
@@ -64,7 +65,9 @@ LINES, OPEN_LINES = ".jsonl", ".open.jsonl"
 
 
 def file_name(tp: TopicPartition, ending: str = LINES) -> str:
-    """The file of a partition."""
+    """The file of a partition. Raises ValueError for what is no topic's name, and might lead out of the directory."""
+    if why := unusable(tp.topic):
+        raise ValueError(f"{tp.topic!r} is no topic: it {why}")
     return f"{tp}{ending}"
 
 

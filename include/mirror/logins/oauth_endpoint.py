@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 from mirror.logins.assertion import Assertion
 from mirror.logins.token import LoginToken, TokenProvider, expiry_of_jwt, extensions
@@ -22,8 +23,17 @@ _OAUTH = "urn:ietf:params:oauth:"
 _JWT_BEARER = _OAUTH + "grant-type:jwt-bearer"
 _ASSERTION_TYPE = _OAUTH + "client-assertion-type:jwt-bearer"
 _TIMEOUT_SECONDS = 10
+_LARGEST_ANSWER = 1 << 20
 _LIFE_SECONDS = 60.0
 """How long a token is kept of which neither the endpoint nor the token itself says when it ends."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows none: the next host would get the client's secret, and a token of its choice would be taken. Java's clients follow none
+    either."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 class _Endpoint(TokenProvider):
@@ -31,6 +41,7 @@ class _Endpoint(TokenProvider):
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         super().__init__(properties)
+        self._opener = urllib.request.build_opener(_NoRedirect)
         self._url = properties.get(URL, "").strip()
         if urllib.parse.urlsplit(self._url).scheme.lower() not in ("http", "https"):
             raise ValueError(f"{URL} is missing, or is not https://…")
@@ -43,8 +54,8 @@ class _Endpoint(TokenProvider):
         headers = {"Accept": "application/json", "Cache-Control": "no-cache"} | self._headers()
         request = urllib.request.Request(self._url, urllib.parse.urlencode(form).encode(), headers)  # noqa: S310 — the user's own setting
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
-                document = json.load(answer)
+            with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
+                document = json.loads(_read(answer))
             value = str(document["access_token"])
         except urllib.error.HTTPError as refusal:
             raise ValueError(f"{self._url} answered {refusal.code} {refusal.reason}{_error(refusal)}") from None
@@ -101,10 +112,18 @@ class JwtBearer(_Endpoint):
         return {"grant_type": _JWT_BEARER, "assertion": self._assertion.text()}
 
 
+def _read(answer: Any) -> bytes:
+    """The body of an answer. Raises ValueError for one that is too long for a token."""
+    body: bytes = answer.read(_LARGEST_ANSWER + 1)
+    if len(body) > _LARGEST_ANSWER:
+        raise ValueError(f"it has more than {_LARGEST_ANSWER:,} bytes")
+    return body
+
+
 def _error(refusal: urllib.error.HTTPError) -> str:
     """The name of the error by RFC 6749, which every endpoint has to give; whatever else it says stays unread."""
     try:
-        name = json.load(refusal)["error"]
+        name = json.loads(_read(refusal))["error"]
     except (ValueError, KeyError, TypeError, OSError):
         return ""
     return f" ({name})" if isinstance(name, str) and len(name) < 100 and name.isascii() and name.isprintable() else ""

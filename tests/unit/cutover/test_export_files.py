@@ -1,6 +1,8 @@
 """The files of an export: the same bytes however often it was interrupted, and never two exports in one directory."""
 
 import json
+import os
+import stat
 
 import pytest
 from hypothesis import given
@@ -139,3 +141,44 @@ def test_files_of_open_transactions_do_not_count_as_an_export_without_descriptio
     run(tmp_path)
     with pytest.raises(ExportDiffers, match="without"):
         ExportFiles(tmp_path, "east->west", "E", is_open=True).begin({})
+
+
+@pytest.fixture
+def no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def test_nobody_else_reads_an_export(tmp_path, no_umask):
+    directory = tmp_path / "export"
+    run(directory)
+    run(directory, ending=180)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert modes == {DESCRIPTION: 0o600, file_name(ORDERS): 0o600}
+
+
+def test_files_that_others_could_read_are_closed_to_them_when_an_export_goes_on(tmp_path, no_umask):
+    directory = tmp_path / "export"
+    run(directory)
+    (directory / file_name(ORDERS)).chmod(0o644)
+    run(directory, ending=180)
+    assert stat.S_IMODE((directory / file_name(ORDERS)).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", [file_name(ORDERS), f".{DESCRIPTION}.new"])
+def test_a_symbolic_link_in_the_directory_leads_nowhere(tmp_path, name):
+    directory, elsewhere = tmp_path / "export", tmp_path / "elsewhere"
+    directory.mkdir()
+    elsewhere.write_text("not ours")
+    (directory / name).symlink_to(elsewhere)
+    with pytest.raises((ExportFailed, ExportDiffers)):
+        run(directory)
+    assert elsewhere.read_text() == "not ours"
+
+
+@pytest.mark.parametrize("topic", ["../out", "a/b", "..", "", "x" * 250])
+def test_a_name_that_no_topic_has_names_no_file(topic):
+    with pytest.raises(ValueError, match="no topic"):
+        file_name(TopicPartition(topic, 0))

@@ -129,3 +129,21 @@ def test_a_key_of_another_kind_and_a_wrong_passphrase_are_told(key):
     with pytest.raises(ValueError, match=r"private\.key\.passphrase opens") as refusal:
         JwtBearer({URL: "https://127.0.0.1:1/token"} | named | {f"{PREFIX}private.key.passphrase": "s3cret"}).token()
     assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("make", [ClientSecret, ClientAssertion, JwtBearer])
+def test_a_redirect_is_refused_and_the_next_host_hears_of_nothing(make, status, tmp_path):
+    (tmp_path / "assertion").write_text("signed\n")
+    options = {"clientId": "me", "clientSecret": "s", f"{PREFIX}file": f"{tmp_path}/assertion"}
+    with endpoint([GIVEN]) as (elsewhere, heard), endpoint([(status, {})], {"Location": elsewhere}) as (url, asked):
+        with pytest.raises(ValueError, match=f"answered {status}"):
+            make(options | {URL: url}).token()
+        assert (len(asked), heard) == (1, [])
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_answer_that_is_too_long_for_a_token_is_not_read_to_its_end(status):
+    long = b'{"access_token": "abc", "error": "abc", "more": "' + b"x" * 3_000_000 + b'"}'
+    with endpoint([(status, long)]) as (url, _), pytest.raises(ValueError, match=r"something that is no token|answered 400 Bad Request$"):
+        ClientSecret({URL: url}).token()

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qsl
 
@@ -44,11 +44,16 @@ class Choosy(TokenProvider):
 
 
 @contextmanager
-def endpoint(answers):
-    """Gives each of `answers` (status, document) in turn, the last for ever; yields its address and what it was asked."""
+def endpoint(answers, headers=None):
+    """Gives each of `answers` (status, document) in turn, the last for ever, with these headers; yields its address and what it was
+    asked."""
     asked, left = [], list(answers)
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):  # where a redirect ends
+            asked.append((self.headers.get("Authorization"), {}))
+            self.send_error(404)
+
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             asked.append((self.headers.get("Authorization"), dict(parse_qsl(body))))
@@ -56,8 +61,11 @@ def endpoint(answers):
             content = document if isinstance(document, bytes) else json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            with suppress(OSError):  # it was hung up on
+                self.wfile.write(content)
 
         def log_message(self, *_):
             pass
