@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from mirror.config.catalogue import CATALOGUE
+from mirror.config.exposure import exposures
 from mirror.config.flow import Flow
 from mirror.config.patterns import compile_pattern
 from mirror.config.references import has_reference
@@ -16,6 +17,7 @@ def hints(flow: Flow) -> Iterator[str]:
     """Sentences without file and line, about properties that are valid by themselves."""
     yield from _odd_patterns(flow)
     yield from _lost_defaults(flow)
+    yield from exposures(flow)
 
 
 def _odd_patterns(flow: Flow) -> Iterator[str]:
