@@ -52,9 +52,9 @@ def copy(
 
 def on_its_page(pair: ClusterPair, run: Any) -> CopyRun:
     """What the tab of the run shows, out of Airflow's database."""
-    from mirror.web.airflow_view import AirflowAccess
+    from mirror.web.airflow_view import read_copy_run
 
-    found = AirflowAccess().copy_run(FlowName(pair.source, pair.target), run.run_id)
+    found = read_copy_run(FlowName(pair.source, pair.target), run.run_id)
     assert found is not None
     return found
 

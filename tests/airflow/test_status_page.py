@@ -140,6 +140,15 @@ def test_decision_stands_in_airflows_audit_log_before_a_cluster_is_asked(api: Te
     assert second[:3] == ("mirror_decide_failed", "east-to-west.copy", "uma")
 
 
+def admin() -> Any:
+    """Somebody who may read everything."""
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+    from mirror.web.auth import Person
+
+    return Person("ada", SimpleAuthManagerUser(username="ada", role="admin"))
+
+
 def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable[..., Any]) -> None:
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
@@ -150,7 +159,7 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
     said, run = "done: 5 records, 12 bytes copied; in batches: 5 records", run_dag("east-to-west.copy").run_id
     with create_session() as session:
         XComModel.set("return_value", said, dag_id="east-to-west.copy", task_id="verdict", run_id=run, session=session)
-    view = AirflowAccess().view(FlowName("east", "west"))
+    view = AirflowAccess().view(admin(), FlowName("east", "west"))
     assert (view.copied, view.copied_by) == (said, run)
 
 
@@ -161,7 +170,7 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     from mirror.config.flow import FlowName
     from mirror.web.airflow_view import AirflowAccess
 
-    view = AirflowAccess().view(FlowName("east", "west"))
+    view = AirflowAccess().view(admin(), FlowName("east", "west"))
     copy = view.dag("copy")
     assert copy is not None
     assert copy.newest is not None
@@ -172,9 +181,9 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     assert view.freshness == ()
     assert (view.copied, view.copied_by) == ("", ""), "a copy that failed has no verdict to show"
     run_dag("east-to-west.freshness")
-    [document] = AirflowAccess().view(FlowName("east", "west")).freshness
+    [document] = AirflowAccess().view(admin(), FlowName("east", "west")).freshness
     assert {"time", "open", "lag_records", "lag_seconds", "lag_bytes"} <= set(document)
-    assert AirflowAccess().view(FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
+    assert AirflowAccess().view(admin(), FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
 
     api.post(DECISIONS, json={**PAUSE, "seen": "0"}, headers=headers("uma"))
     listed = api.get("/api/v2/eventLogs", params={"event": "mirror_decide"}, headers=headers("ada")).json()["event_logs"]

@@ -155,18 +155,21 @@ async def user_of(request: Any) -> Any:
     return await get_user(request, None, await bearer_scheme(request))
 
 
-def is_authorized(user: Any, method: Any, dag_id: str) -> bool:
-    """Whether the auth manager lets the user read (`GET`) or edit (`PUT`) a DAG. With `[core] multi_team` a DAG that Airflow does not
-    have, of which it knows no team, is for those alone who see every team."""
+def is_authorized(user: Any, method: Any, dag_id: str, returned: bool = False) -> bool:
+    """Whether the auth manager lets the user read (`GET`) or edit (`PUT`) a DAG; with `returned`, what its tasks returned (XCom).
+
+    With `[core] multi_team` a DAG that Airflow does not have, of which it knows no team, is for those alone who see every team.
+    """
     from airflow.api_fastapi.app import get_auth_manager
-    from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
     from airflow.models.dag import DagModel
 
     team = DagModel.get_team_name(dag_id)
     if team is None and not sees_all_teams(user) and DagModel.get_dagmodel(dag_id) is None:
         return False
     details = DagDetails(id=dag_id, team_name=team)
-    return bool(get_auth_manager().is_authorized_dag(method=method, details=details, user=user))
+    entity = DagAccessEntity.XCOM if returned else None
+    return bool(get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=details, user=user))
 
 
 def sees_all_teams(user: Any) -> bool:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from mirror.cutover.export_format import LINES, OPEN_LINES, ExportedRecord, file_name
 from mirror.errors import ExportDiffers, ExportFailed
@@ -136,7 +136,7 @@ def _opened(path: Path, flags: int) -> BinaryIO:
     try:
         os.fchmod(descriptor, _OWNER_READS)
         mode = "rb" if flags & os.O_ACCMODE == os.O_RDONLY else "r+b" if flags & os.O_RDWR else "wb"
-        return os.fdopen(descriptor, mode)
+        return cast(BinaryIO, os.fdopen(descriptor, mode))
     except BaseException:
         os.close(descriptor)
         raise

@@ -6,6 +6,7 @@ The only module here that imports `mirror.airflow`. With it the configuration le
 import json
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -103,16 +104,29 @@ class AirflowAccess:
         with compat.database_session() as session:
             compat.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
 
-    def copy_run(self, flow: FlowName, run_id: str) -> CopyRun | None:
-        """A run of the flow's copy DAG, by what its tasks left in XCom."""
-        return _read_copy_run(flow, run_id)
+    def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
+        """A run of the flow's copy DAG, by what its tasks left in XCom; the run alone for a person who may not read that."""
+        copied = read_copy_run(flow, run_id)
+        return copied if copied is None or _may_read_returned(person, flow.dag_id(COPY)) else CopyRun(copied.run)
 
-    def view(self, flow: FlowName) -> AirflowView:
-        """What the database says about the flow."""
-        return self._views.get(flow)
+    def view(self, person: Person, flow: FlowName) -> AirflowView:
+        """What the database says about the flow. What a DAG's tasks returned is for those alone who may read its XCom in Airflow."""
+        view = self._views.get(flow)
+        if view.audit_run is not None and not _may_read_returned(person, view.audit_run[0]):
+            view = replace(view, audit=None, audit_run=None)
+        if view.freshness and not _may_read_returned(person, flow.dag_id("freshness")):
+            view = replace(view, freshness=())
+        if view.copied and not _may_read_returned(person, flow.dag_id(COPY)):
+            view = replace(view, copied="", copied_by="")
+        return view
 
 
-def _read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
+def _may_read_returned(person: Person, dag_id: str) -> bool:
+    return compat.is_authorized(person.user, "GET", dag_id, returned=True)
+
+
+def read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
+    """A run of the flow's copy DAG with what its tasks returned, whoever asks."""
     dag_id = flow.dag_id(COPY)
     with compat.database_session() as session:
         row = compat.run_of_id(session, dag_id, run_id)

@@ -116,11 +116,11 @@ class Airflow(Protocol):
         """Whether the person may read the DAGs of every team of this Airflow. Others are not told of
         files that cannot be read: they may be another team's."""
 
-    def view(self, flow: FlowName) -> AirflowView:
-        """What its database says of the flow, at most some seconds old."""
+    def view(self, person: Person, flow: FlowName) -> AirflowView:
+        """What its database says of the flow, at most some seconds old; without what tasks returned whose XCom the person may not read."""
 
-    def copy_run(self, flow: FlowName, run_id: str) -> CopyRun | None:
-        """A run of the flow's copy DAG; None if it has none of this id."""
+    def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
+        """A run of the flow's copy DAG; None if it has none of this id. Without what its tasks returned if the person may not read that."""
 
     def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:
         """Writes an entry into its audit log."""

@@ -19,6 +19,7 @@ DEADLINE_SECONDS = 45.0
 """A person waits at most so long for both clusters."""
 
 _MAX_THREADS = 2
+"""Of each flow: its clusters may be dead, and its people press again."""
 _NOT_BOUND = ("who", "when", "why")
 
 
@@ -78,24 +79,25 @@ class SituationChanged(Exception):
 
 
 class Decider:
-    """Asks the clusters in threads of its own, with a deadline: a cluster that does not answer blocks no other route."""
+    """Asks the clusters in threads of its own, with a deadline: a cluster that does not answer blocks no other route, and no other flow."""
 
     def __init__(self, take: Callable[..., list[DecisionWithEffect]] = decide, seconds: float = DEADLINE_SECONDS) -> None:
         self._take = take
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="mirror-decide")
+        self._threads: dict[str, ThreadPoolExecutor] = {}
 
     async def show(self, decision: DecisionInput) -> DecisionEffects:
         """The effects of a decision that is not taken. Raises UsageError, NothingToDecide, DeadlineExceeded, and errors of the clusters."""
-        return await self._in_time(lambda: self._preview(decision), "nothing was decided")
+        return await self._in_time(decision.flow, lambda: self._preview(decision), "nothing was decided")
 
     async def decide(self, decision: DecisionInput, seen: str) -> DecisionEffects:
         """Takes the decision if its effects are still those that the person saw. Raises as `show`, and SituationChanged."""
-        return await self._in_time(lambda: self._take_if_unchanged(decision, seen), "whether it was decided is not known")
+        return await self._in_time(decision.flow, lambda: self._take_if_unchanged(decision, seen), "whether it was decided is not known")
 
     def close(self) -> None:
         """Ends the threads without waiting: the clients have timeouts of their own."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def _preview(self, decision: DecisionInput) -> DecisionEffects:
         return effects_of(self._take(load().flow(decision.flow), decision.request(), dry_run=True))
@@ -106,8 +108,11 @@ class Decider:
             raise SituationChanged(now)
         return effects_of(self._take(load().flow(decision.flow), decision.request(), dry_run=False))
 
-    async def _in_time(self, work: Callable[[], DecisionEffects], state_left: str) -> DecisionEffects:
-        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+    async def _in_time(self, flow: str, work: Callable[[], DecisionEffects], state_left: str) -> DecisionEffects:
+        """Does the work in the threads of its flow."""
+        if flow not in self._threads:
+            self._threads[flow] = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="mirror-decide")
+        running = asyncio.get_running_loop().run_in_executor(self._threads[flow], work)
         try:
             return await asyncio.wait_for(running, self._seconds)
         except TimeoutError:

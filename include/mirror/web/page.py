@@ -138,13 +138,13 @@ def summaries(site: Site, person: Person) -> list[FlowSummary]:
     """The flows that the person may read, the most urgent first."""
     now = datetime.now(UTC)
     readable = [snapshot for snapshot in site.snapshots().flows if site.airflow.may(person, "GET", name_of(snapshot))]
-    return sorted((summary(site, snapshot, now) for snapshot in readable), key=lambda flow: -flow.state.rank)
+    return sorted((summary(site, person, snapshot, now) for snapshot in readable), key=lambda flow: -flow.state.rank)
 
 
-def summary(site: Site, snapshot: FlowSnapshot, now: datetime) -> FlowSummary:
+def summary(site: Site, person: Person, snapshot: FlowSnapshot, now: datetime) -> FlowSummary:
     """One flow in short."""
     name = name_of(snapshot)
-    view = site.airflow.view(name)
+    view = site.airflow.view(person, name)
     samples = site.history.samples(snapshot.flow, view.freshness)
     return FlowSummary(
         name,
@@ -161,7 +161,7 @@ def summary(site: Site, snapshot: FlowSnapshot, now: datetime) -> FlowSummary:
 def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Mapping[str, str]) -> FlowPage:
     """One flow whole, its tables as the address asks for them."""
     now = datetime.now(UTC)
-    flow = summary(site, snapshot, now)
+    flow = summary(site, person, snapshot, now)
     observed = snapshot.with_figures
     return FlowPage(
         flow=flow,

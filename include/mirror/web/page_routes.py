@@ -72,7 +72,7 @@ def run(request: Request, dag_id: str, run_id: str, site: OfSite, user: Signed) 
     if name is None:
         raise HTTPException(404, f"Runs of copy DAGs of the mirror have a verdict here; {dag_id} is none of them.")
     require(site.airflow, user, "GET", name)
-    found = site.airflow.copy_run(name, run_id)
+    found = site.airflow.copy_run(user, name, run_id)
     if found is None:
         raise HTTPException(404, f"The DAG {dag_id} has no run {run_id!r}.")
     return html(

@@ -19,7 +19,7 @@ def airflow(monkeypatch):
     from airflow.models.dag import DagModel
     from airflow.models.team import Team
 
-    def is_authorized_dag(*, method, details, user):
+    def is_authorized_dag(*, method, details, user, access_entity=None):
         return details.team_name is None or details.team_name in user
 
     monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")

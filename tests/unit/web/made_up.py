@@ -138,10 +138,10 @@ class MadeUpAirflow:
     def sees_all_teams(self, person: Person) -> bool:
         return person.name not in self.of_one_team
 
-    def view(self, flow: FlowName) -> AirflowView:
+    def view(self, person: Person, flow: FlowName) -> AirflowView:
         return self.views.get(flow.name, HEALTHY)
 
-    def copy_run(self, flow: FlowName, run_id: str) -> CopyRun | None:
+    def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         return self.runs.get((flow.name, run_id))
 
     def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:

@@ -2,12 +2,14 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from mirror.config.flow import FlowName
 from mirror.web import airflow_view
-from mirror.web.airflow_view import MAX_STALE_SECONDS, StaleWhileRevalidate
+from mirror.web.airflow_view import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
+from mirror.web.auth import AirflowView, CopyRun, DagRun, Person
 
 
 class Slow:
@@ -90,3 +92,33 @@ def test_the_newest_copy_is_that_of_the_newest_run_with_work(
 
     monkeypatch.setattr(airflow_view.compat, "returned_values", returned)
     assert airflow_view._newest_copy(None, FlowName("east", "west")) == known
+
+
+@pytest.mark.parametrize("forbidden", ["audit", "freshness", "copy", "none"])
+def test_what_a_dags_tasks_returned_is_for_those_who_may_read_its_xcom(forbidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow, person = FlowName("east", "west"), Person("ann", "her user")
+    whole = AirflowView(
+        freshness=({"lag_records": 1},), audit={"differences": 2}, audit_run=(flow.dag_id("audit"), "r"), copied="done: 3", copied_by="r"
+    )
+    asked: list[tuple[object, str, str, bool]] = []
+
+    def is_authorized(user: object, method: str, dag_id: str, returned: bool = False) -> bool:
+        asked.append((user, method, dag_id, returned))
+        return dag_id != flow.dag_id(forbidden)
+
+    monkeypatch.setattr(airflow_view, "_read_view", lambda _flow: whole)
+    monkeypatch.setattr(airflow_view, "read_copy_run", lambda _flow, _run: CopyRun(DagRun("r", "success"), said="done: 3"))
+    monkeypatch.setattr(airflow_view.compat, "is_authorized", is_authorized)
+    access = AirflowAccess()
+    view, run = access.view(person, flow), access.copy_run(person, flow, "r")
+    assert (
+        view
+        == {
+            "audit": replace(whole, audit=None, audit_run=None),
+            "freshness": replace(whole, freshness=()),
+            "copy": replace(whole, copied="", copied_by=""),
+            "none": whole,
+        }[forbidden]
+    )
+    assert run == CopyRun(DagRun("r", "success"), said="" if forbidden == "copy" else "done: 3")
+    assert {each[:2] + each[3:] for each in asked} == {("her user", "GET", True)}

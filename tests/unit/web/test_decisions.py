@@ -1,5 +1,6 @@
 """Decisions from the page: shown first, written only as shown, with who and why in Airflow's audit log, and errors in words."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from mirror.decide.model import DecisionWithEffect
 from mirror.decide.request import DecisionRequest
 from mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap, UsageError
 from mirror.formats.control import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
-from mirror.web.decisions import DecisionInput, effects_of
+from mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of
 from mirror.web.error_actions import problems
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
 from tests.waiting import PATIENCE
@@ -230,3 +231,30 @@ def test_decisions_that_an_error_names_are_buttons_and_one_for_many_partitions_o
 def test_pause_is_said_once() -> None:
     made = DecisionWithEffect(Decision(PAUSE, "ada", NOW, "x", "orders"), "orders is left out of every plan")
     assert effects_of([made]).effects == ("orders is left out of every plan.",)
+
+
+def test_a_flow_whose_clusters_are_dead_holds_up_no_decision_of_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "two.properties"
+    ways = "\n".join(f"{way}.enabled = true" for way in ("east->west", "west->east"))
+    file.write_text(f"clusters = east, west\neast.bootstrap.servers = e:1\nwest.bootstrap.servers = w:1\n{ways}\n")
+    monkeypatch.setenv("MIRROR_CONFIG", str(file))
+    back = threading.Event()
+
+    def take(flow: Any, _request: DecisionRequest, dry_run: bool) -> list[DecisionWithEffect]:
+        assert dry_run
+        assert flow.name == "west->east" or back.wait(PATIENCE)
+        return []
+
+    async def decide_on_both() -> DecisionEffects:
+        decider = Decider(take, seconds=PATIENCE)
+        dead, alive = (DecisionInput(flow, "ann", PAUSE, "why", topic="orders") for flow in ("east->west", "west->east"))
+        hanging = [asyncio.ensure_future(decider.show(dead)) for _ in range(4)]
+        await asyncio.sleep(0)
+        shown = await decider.show(alive)
+        assert not any(each.done() for each in hanging)
+        back.set()
+        await asyncio.gather(*hanging)
+        decider.close()
+        return shown
+
+    assert asyncio.run(decide_on_both()).effects == ()
