@@ -25,12 +25,28 @@ def not_copied(ends: Ends, partitions: Collection[TopicPartition]) -> Iterator[F
 
 
 def outdated(before: Ends, now: Ends) -> Iterator[Finding]:
-    """A stop for each topic of which an end moved since: what came is not audited."""
-    moved = [tp for tp, end in sorted(before.items()) if tp not in now or _ends(now, tp) != (end.source_end, end.target_end)]
-    for topic in sorted({tp.topic for tp in moved}):
-        places = some([str(tp) for tp in moved if tp.topic == topic])
-        said = f"{topic}: something was written since the audit looked at {places}, on the source or on the target."
-        yield stop("audit-outdated", said, "Look who writes; then run the wave again.", topic=topic)
+    """A stop for each topic of which the audit does not speak any more: an end moved, a decision or another topic changed how a partition
+    is copied, or a partition is new."""
+    moved = [tp for tp, end in before.items() if tp not in now or _ends(now, tp) != (end.source_end, end.target_end)]
+    changed = [tp for tp, end in before.items() if tp not in moved and now[tp].generation != end.generation]
+    new = [tp for tp, end in now.items() if tp not in before and not end.is_empty]
+    yield from _outdated(
+        moved, "something was written since the audit looked at {}, on the source or on the target", "Look who writes; then"
+    )
+    yield from _outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created anew", "")
+    yield from _outdated(new, "the audit did not look at {}", "")
+
+
+def not_whole(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
+    """A stop for each topic of which only what came last was audited, where the whole is asked for."""
+    return _outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all", "")
+
+
+def _outdated(partitions: Collection[TopicPartition], said: str, first: str) -> Iterator[Finding]:
+    for topic in sorted({tp.topic for tp in partitions}):
+        places = some([str(tp) for tp in sorted(partitions) if tp.topic == topic])
+        step = f"{first} run the wave again: it is audited anew.".strip()
+        yield stop("audit-outdated", f"{topic}: {said.format(places)}.", step[0].upper() + step[1:], topic=topic)
 
 
 def audit_findings(result: AuditResult, topics: Collection[str], rollback: Command) -> Iterator[Finding]:

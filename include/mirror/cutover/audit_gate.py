@@ -25,7 +25,7 @@ from mirror.cutover.audit_evidence import (
     evidence_of,
     is_current,
 )
-from mirror.cutover.audit_findings import audit_findings, not_copied, outdated
+from mirror.cutover.audit_findings import audit_findings, not_copied, not_whole, outdated
 from mirror.cutover.findings import STOP, Finding, in_order, of_error
 from mirror.cutover.group_move_findings import rollback_of
 from mirror.cutover.move import Move
@@ -60,14 +60,15 @@ def audit_ahead(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutco
 
 
 def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, ...]:
-    """What was written on either side since the audit; empty as long as it still speaks for everything."""
+    """Why the audit does not speak for everything any more; empty as long as it does."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
     evidence = evidence_from_facts(notes.of_step(AUDIT_GATE))
     if not errors and is_current(evidence, ends, options.full_audit):
         return ()
     before = {tp: PartitionEnds(of.start, of.end, of.end, of.target_end, of.generation) for tp, of in evidence.items()}
-    missing = [*errors, *not_copied(ends, partitions), *outdated(before, ends)]
+    partial = [tp for tp, of in evidence.items() if options.full_audit and of.start]
+    missing = [*errors, *not_copied(ends, partitions), *(tuple(outdated(before, ends)) or not_whole(partial))]
     return in_order(missing, move.flow.name)
 
 

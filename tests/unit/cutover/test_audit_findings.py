@@ -1,5 +1,6 @@
 """What an audit says against moving a wave."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNREAD, AuditResult, Difference, LeftOut, PartitionAudit
@@ -63,8 +64,21 @@ def test_every_partition_has_to_be_copied_to_its_end_or_be_empty():
     assert (silent.code, "orders-1" in silent.message) == ("no-leader", True)
 
 
+def test_what_a_decision_or_a_new_topic_changed_since_is_named_although_no_end_moved():
+    (finding,) = outdated({ZERO: COPIED, ONE: COPIED}, {ZERO: COPIED, ONE: replace(COPIED, generation="h")})
+    assert (finding.kind, finding.code, finding.topic) == (STOP, "audit-outdated", "orders")
+    assert "orders-1" in finding.message
+    assert "orders-0" not in finding.message
+
+
+def test_a_partition_that_came_since_is_named_unless_it_is_empty():
+    (finding,) = outdated({ZERO: COPIED}, {ZERO: COPIED, ONE: COPIED})
+    assert (finding.code, "orders-1" in finding.message) == ("audit-outdated", True)
+    assert list(outdated({ZERO: COPIED}, {ZERO: COPIED, ONE: PartitionEnds(4, 4)})) == []
+
+
 def test_what_was_written_since_on_either_side_is_named():
     assert list(outdated({ZERO: COPIED}, {ZERO: COPIED})) == []
-    for now in ({}, {ZERO: PartitionEnds(0, 11, 10, 12)}, {ZERO: PartitionEnds(0, 10, 10, 13)}):
+    for now in ({}, {ZERO: replace(COPIED, source_end=11)}, {ZERO: replace(COPIED, target_end=13)}):
         (finding,) = outdated({ZERO: COPIED}, now)
         assert (finding.code, "orders-0" in finding.message) == ("audit-outdated", True)
