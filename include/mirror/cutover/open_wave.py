@@ -32,6 +32,7 @@ from mirror.cutover.wave_ends import (
     SourceLog,
     ends_document,
     offsets_document,
+    pending_findings,
     read_offsets,
     source_findings,
     stranger_findings,
@@ -39,7 +40,7 @@ from mirror.cutover.wave_ends import (
     unopened,
 )
 from mirror.cutover.way_back import WayBack
-from mirror.decisions.in_force import Decisions, moment_after
+from mirror.decisions.in_force import Decisions, Present, moment_after
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.errors.next_step import of_the_flow
 from mirror.formats.control import MOVED, Decision
@@ -99,7 +100,9 @@ class _Opening:
             said = "The wave has no partitions that the flow knows."
             self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
         remaining = unopened(view.records, partitions)
-        self._look(view.records, [tp for tp in partitions if self.decisions.moved(tp.topic) is None])
+        unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
+        self._look(view.records, unmoved)
+        self.findings += pending_findings(self.decisions, self._present(view.records), unmoved)
         earlier = self._earlier_fence()
         if self._is_stopped():
             return ended(OPEN, tuple(self.findings))
@@ -109,10 +112,11 @@ class _Opening:
             return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=True), *acls), facts)
         self.notes.keep(OPEN, facts)
         closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, remaining)}
+        if not self._is_stopped():
+            self._move(view.records)
         if self._is_stopped():
-            self.marks.take_off(remaining)
+            self.marks.take_off(unmoved)
             return ended(OPEN, tuple(self.findings), facts=facts)
-        self._move()
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]))
@@ -170,6 +174,9 @@ class _Opening:
         if not self._is_stopped():
             self.findings += stranger_findings(self._strangers(remotes, records))
 
+    def _present(self, records: Records) -> Present:
+        return Present(records, self.ledger_id, {})
+
     def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
         target = self.move.sides.target
         places = {tp: self.move.remote(tp) for tp in partitions}
@@ -220,14 +227,16 @@ class _Opening:
             self.findings.append(stop("copied-meanwhile", said, "See who writes to the source, and run the wave again."))
         return closed
 
-    def _move(self) -> None:
-        """The topics are moved, as the control topic says to every plan from now on."""
+    def _move(self, records: Records) -> None:
+        """The topics are moved, as the control topic says to every plan from now on; not if somebody decided about them since the look."""
 
         def moved(decisions: Decisions) -> list[Decision]:
             """What is left to decide."""
             self.decisions = decisions
-            decision = self._decision(None, {})
-            return [replace(decision, topic=topic) for topic in self.move.topics.names if decisions.moved(topic) is None]
+            topics = [topic for topic in self.move.topics.names if decisions.moved(topic) is None]
+            pending = pending_findings(decisions, self._present(records), [tp for tp in records if tp.topic in topics])
+            self.findings += pending
+            return [] if pending else [replace(self._decision(None, {}), topic=topic) for topic in topics]
 
         self.notes.decide(moved)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirror.cutover.findings import Finding, of_error, some, stop
+from mirror.decisions.in_force import Decisions, Present, in_force
 from mirror.errors import MirrorError
 from mirror.errors.next_step import of_the_flow
 from mirror.formats.ledger import LedgerRecord
@@ -77,6 +78,17 @@ def stranger_findings(visible: Mapping[TopicPartition, int]) -> Iterator[Finding
         yield stop(
             "target-written", said, "Stop them until the wave is open. Their records have to go, or the topic has to be copied anew."
         )
+
+
+def pending_findings(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
+    """A stop for each topic about whose partitions somebody decided what no copy has acted on: behind `open` none ever would."""
+    pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if in_force(decision, decisions, present)]
+    step = of_the_flow("copy"), " acts on it; or decide otherwise. Then run the wave again."
+    return [
+        stop("decision-pending", f"{topic}: no copy has acted on {some(about)}.", *step, topic=topic)
+        for topic in dict.fromkeys(decision.topic or "" for decision in pending)
+        if (about := [f"the decision about partition {decision.partition} ({decision})" for decision in pending if decision.topic == topic])
+    ]
 
 
 def ends_document(records: Records, partitions: Collection[TopicPartition]) -> dict[str, Any]:

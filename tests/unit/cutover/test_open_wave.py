@@ -1,7 +1,7 @@
 """`open` and the way back over two logs in memory, killed between any two writes: what is written when, and what running it again does."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from types import SimpleNamespace
@@ -18,8 +18,8 @@ from mirror.cutover.steps import DONE, FAILOVER, PLANNED, STOPPED, StepOptions
 from mirror.cutover.wave import WaveTopics
 from mirror.decisions.in_force import Decisions
 from mirror.errors import WrittenOnSource
-from mirror.formats.control import MOVED, RETURNED
-from mirror.formats.ledger import Writer
+from mirror.formats.control import MOVED, RESTART, RETURNED, Decision
+from mirror.formats.ledger import Decided, Writer
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import LogOffsets, Partition, Topic
 from mirror.offsets.map import runs_of
@@ -333,3 +333,28 @@ def test_after_a_failover_the_flow_is_closed_and_nothing_flows_back_by_itself():
     world.copy("east", stale=True)
     assert world.records_on("west") == [0, 1, 2, 3, 4]
     assert (world.flows["west"].records, world.flows["west"].decisions) == ({}, [])
+
+
+RESTART_OF_ALL = Decision(
+    RESTART, "ann", datetime(2026, 11, 22, tzinfo=UTC), "other records", *TP, watermark=6, offset=0, source_topic_id="east-topic"
+)
+
+
+@pytest.mark.parametrize("decides_meanwhile", [False, True])
+def test_a_decision_that_no_copy_has_acted_on_stops_the_wave_and_leaves_no_mark(decides_meanwhile):
+    world = World()
+    world.produce("east", 5)
+    world.copy("east")
+    keep, flow = world._keep, world.flows["east"]
+    before = dict(flow.records)
+    if decides_meanwhile:  # behind the look, in front of the control topic
+        world._keep = lambda *kept: (keep(*kept), flow.decisions.append(RESTART_OF_ALL))
+    else:
+        flow.decisions.append(RESTART_OF_ALL)
+    outcome = world.open("east")
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["decision-pending"])
+    assert flow.decisions == [RESTART_OF_ALL]
+    assert flow.records[TP].moved is None
+    world._keep = keep
+    flow.records = {tp: replace(record, decided=Decided.of(RESTART_OF_ALL)) for tp, record in before.items()}
+    assert world.open("east").state == DONE
