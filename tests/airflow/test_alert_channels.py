@@ -174,7 +174,7 @@ def test_the_notifier_serves_callbacks_of_other_dags_with_templates(connect: Cal
 
 
 CONTEXT = {
-    "dag_run": {"dag_id": "east-to-west.copy", "dag_run_id": "scheduled__1", "state": "running", "queued_at": "2026-11-21T10:00:00Z"},
+    "dag_run": {"dag_id": "east-to-west.freshness", "dag_run_id": "scheduled__1", "state": "running", "queued_at": "2026-11-21T10:00:00Z"},
     "deadline": {"id": "x", "deadline_time": "2026-11-21T10:15:00Z"},
 }
 
@@ -190,8 +190,8 @@ def test_a_missed_run_is_told_by_every_connection_also_when_one_does_not_work(
     with pytest.raises(AlertConnectionUnusable, match="missing"):
         tell_missed_run("east->west", names, 900, CONTEXT)
     [event] = web.posted
-    assert event.body["dedup_key"] == "east->west/DeadlineMissed/east-to-west.copy"
-    assert event.body["payload"]["summary"] == "east->west: A run of east-to-west.copy did not end within 15 min."
+    assert event.body["dedup_key"] == "east->west/DeadlineMissed/east-to-west.freshness"
+    assert event.body["payload"]["summary"] == "east->west: A run of east-to-west.freshness did not end within 15 min."
     assert event.body["payload"]["timestamp"] == "2026-11-21T10:15:00.000Z"
     assert "scheduled__1" in event.body["payload"]["custom_details"]["detail"]
     assert len(mail.wait(lambda found: len(found) > mails, 5)) == mails + 1

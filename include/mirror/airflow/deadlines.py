@@ -1,10 +1,12 @@
-"""Runs that take too long: Airflow's own alert when one begins to, and a look at the newest runs for telling when one is over.
+"""Runs that take too long: the freshness DAG looks at the newest runs (`late_runs`), and Airflow's own alert tells what it cannot see.
 
-Airflow's alert works while the run hangs, waits or has lost its worker. The scheduler notices, and the executor calls `tell_missed_run`,
-once for each run. That process may not read Airflow's connections from the database (3.3.2 refuses it), so those for alerts have to be in
-the environment: AIRFLOW_CONN_<ID>. Airflow never says that a late run has ended; the freshness DAG asks `late_runs`.
+It cannot see that its own runs are late, nor runs without a logical date. Airflow's alert works while a run hangs, waits or has lost its
+worker. The scheduler notices, and the executor calls `tell_missed_run`, once for each run that has not succeeded by its deadline: also for
+one that failed long before. That process may not read Airflow's connections from the database (3.3.2 refuses it), so those for alerts
+must be in the environment: AIRFLOW_CONN_<ID>. Airflow never says that a late run has ended.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +18,6 @@ from mirror.alerts.channels import connections_of, send_by
 from mirror.alerts.limits import run_seconds
 from mirror.alerts.model import Alert
 from mirror.alerts.problems import FlowProblem, late_run
-from mirror.alerts.state import AlertState
 from mirror.config import Flow
 from mirror.config.flow import FlowName
 
@@ -32,6 +33,10 @@ WATCHED = (
     "heartbeats",
 )
 """The DAGs whose runs have a deadline, but for `freshness`, which looks at the others."""
+
+_ENDED = ("success", "failed")
+
+log = logging.getLogger(__name__)
 
 
 def deadlines(flow: Flow, kind: str) -> list[Any]:
@@ -50,10 +55,19 @@ def deadlines(flow: Flow, kind: str) -> list[Any]:
 
 
 def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Mapping[str, Any], files: Sequence[str] = ()) -> None:
-    """Sends the alert that a run has missed its deadline. Raises when a connection did not take it: the callback's log says why.
+    """Sends the alert that a run has missed its deadline, if it still goes on and `freshness` cannot see it. Raises when a connection did
+    not take it: the callback's log says why.
 
     `files`: those that the flow's DAG file names; a notifier's parameters stand in them.
     """
+    run = context.get("dag_run") or {}
+    name, state = f"{run.get('dag_id')} / {run.get('dag_run_id') or run.get('run_id')}", run.get("state")
+    if state in _ENDED:
+        log.info("%s: nobody is told that %s missed its deadline, for it has ended (%s).", flow, name, state)
+        return
+    if run.get("logical_date") is not None and str(run.get("dag_id")).rpartition(".")[2] in WATCHED:
+        log.info("%s: freshness tells that %s is late, and when that is over.", flow, name)
+        return
     set_files([FlowName(*flow.split("->"))], files)
     failed = send_by(connections, missed_run(flow, seconds, context))
     for error in failed.values():
@@ -61,46 +75,34 @@ def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Ma
 
 
 def missed_run(flow: str, seconds: int, context: Mapping[str, Any]) -> Alert:
-    """The alert on a run, by what Airflow says of it."""
+    """The alert on a run that `freshness` cannot see, by what Airflow says of it."""
     run = context.get("dag_run") or {}
     due = context.get("deadline", {}).get("deadline_time")
     since = datetime.fromisoformat(str(due)).astimezone(UTC) if due else datetime.now(UTC)
     run_id = str(run.get("dag_run_id") or run.get("run_id"))
     dag_id = str(run.get("dag_id"))
     problem = late_run(dag_id, run_id, seconds, str(run.get("state", "unknown")))
-    if run.get("logical_date", "") is None or dag_id.rpartition(".")[2] not in WATCHED:
-        problem = replace(problem, detail=f"{problem.detail}\nThat it has ended is not told: end this alert by hand.")
+    problem = replace(problem, detail=f"{problem.detail}\nThat it has ended is not told: end this alert by hand.")
     return problem.alert(flow, since)
 
 
-def late_runs(flow: Flow, before: AlertState) -> list[FlowProblem]:
-    """One problem for each DAG whose newest scheduled run is late, or was late and ended since the check before.
-
-    Airflow told people when it became late. Runs without a logical date, triggered by hand, are not found.
-    """
-    if not connections_of(flow):
-        return []
+def late_runs(flow: Flow) -> list[FlowProblem]:
+    """One problem for each DAG whose newest run is late and goes on. Runs without a logical date, triggered by hand, are not found."""
     problems = []
     for kind in WATCHED:
         seconds, dag_id = run_seconds(flow, kind), flow.dag_id(kind)
         run = run_before(dag_id, datetime.now(UTC) + timedelta(days=1)) if seconds is not None else None
         if seconds is None or run is None:
             continue
-        problem = late_run(dag_id, run.run_id, seconds, str(run.state), told_elsewhere=True)
-        is_known = problem.key(flow.name) in before.tracking
-        if is_late(run, timedelta(seconds=seconds), datetime.now(UTC), None if is_known else before.time):
-            problems.append(problem)
+        if is_late(run, timedelta(seconds=seconds), datetime.now(UTC)):
+            problems.append(late_run(dag_id, run.run_id, seconds, str(run.state)))
     return problems
 
 
-def is_late(run: Any, allowed: timedelta, now: datetime, unseen_since: datetime | None) -> bool:
-    """Whether a run takes too long, or took too long and ended after `unseen_since`, when nobody has looked since."""
+def is_late(run: Any, allowed: timedelta, now: datetime) -> bool:
+    """Whether a run takes too long."""
     queued = _queued_at(run)
-    if queued is None:
-        return False
-    if run.end_date is None:
-        return bool(now - queued > allowed)
-    return unseen_since is not None and bool(run.end_date > unseen_since and run.end_date - queued > allowed)
+    return queued is not None and run.end_date is None and bool(now - queued > allowed)
 
 
 def _queued_at(run: Any) -> datetime | None:

@@ -46,7 +46,7 @@ def freshness_task(flow: Flow) -> Any:
             flow = configured_flow(name)
             before = _stored_state(name, store.get(_KEY, default=None))
             observation = with_step_errors(observe_for_alerts(flow), step_errors_of(flow))
-            checked = check(flow, observation, before, audits_of(flow), late_runs(flow, before))
+            checked = check(flow, observation, before, audits_of(flow), late_runs(flow))
             store.set(_KEY, checked.state.as_document())
             _log_alerts(name, before, checked)
             state, failures = deliver_outbox(checked)

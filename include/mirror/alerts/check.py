@@ -5,7 +5,7 @@ Looks at both clusters for a check: as `status` does, with the target's heartbea
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from mirror.alerts.model import Alert, iso
 from mirror.alerts.observation import Beats, CheckObservation
 from mirror.alerts.outbox import deliver, with_more
 from mirror.alerts.problems import MISSED, CheckResult, FlowProblem
-from mirror.alerts.rules import find_problems
+from mirror.alerts.rules import NOT_COPYING, UNREACHABLE, find_problems
 from mirror.alerts.state import AlertState
 from mirror.alerts.tracker import open_alerts, track
 from mirror.alerts.wait_times import Memory
@@ -113,7 +113,14 @@ def evaluate(
     """Returns the partitions with work, and all problems: those of this observation, and those of audits and runs."""
     late = late_partitions(observation, memory_after(observation, remembered) or {}, is_new=remembered is None)
     result = find_problems(observation, late, limits)
+    causes = {problem.kind for problem in result.problems}
+    others = [replace(other, opens=other.opens and not _follows(other, causes)) for other in others]
     return late, CheckResult((*result.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or result.judged(kind), result.unseen)
+
+
+def _follows(problem: FlowProblem, causes: Collection[str]) -> bool:
+    """Whether a run is late because a cluster does not answer, or because nothing is copied, which is told by itself."""
+    return problem.kind == MISSED and (UNREACHABLE in causes or (NOT_COPYING in causes and str(problem.what).endswith(".copy")))
 
 
 def deliver_outbox(checked: FreshnessCheck, open_channel: Callable[[str], Channel] = channel) -> tuple[AlertState, dict[str, MirrorError]]:

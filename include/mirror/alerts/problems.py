@@ -37,8 +37,6 @@ class FlowProblem:
     partition: int | None = None
     opens: bool = True
     severity: str = "error"
-    told_elsewhere: bool = False
-    """Whether its beginning is told by others, so that only its end is left to tell."""
     size: float = 1.0
     """How big it is: so many places, or so many times what is allowed; 1 at least. Only problems of one key are compared."""
     shared: bool = False
@@ -67,8 +65,8 @@ class FlowProblem:
         )
 
 
-def late_run(dag_id: str, run_id: str, seconds: int, state: str, *, told_elsewhere: bool = False) -> FlowProblem:
-    """A run of a DAG that has not ended within so many seconds. Airflow tells that it begins to be late, the freshness DAG that it is over.
+def late_run(dag_id: str, run_id: str, seconds: int, state: str) -> FlowProblem:
+    """A run of a DAG that has not ended within so many seconds.
 
     Its key is the DAG's: while run after run is late, it is one problem.
     """
@@ -83,7 +81,6 @@ def late_run(dag_id: str, run_id: str, seconds: int, state: str, *, told_elsewhe
         for_seconds=0,
         what=dag_id,
         severity="warning",
-        told_elsewhere=told_elsewhere,
     )
 
 

@@ -97,7 +97,7 @@ def track(
     telling: list[Notification] = []
     for key, problem in present.items():
         whole = before.get(key_of(flow, problem.kind)) if problem.shared else None
-        tracked = _tracked(before.get(key), problem, flow, now, connections, opens=problem.opens and not (whole and whole.is_open))
+        tracked = _tracked(before.get(key), problem, flow, now, opens=problem.opens and not (whole and whole.is_open))
         if tracked is not None:
             unseen_places = before[key].places & judgement.unseen if key in before else frozenset()
             after[key] = replace(tracked, places=problem.places | unseen_places)
@@ -127,9 +127,7 @@ def open_alerts(tracking: Iterable[TrackedProblem]) -> list[Alert]:
     return sorted((tracked.alert for tracked in tracking if tracked.is_open), key=lambda alert: (alert.since, alert.key))
 
 
-def _tracked(
-    before: TrackedProblem | None, problem: FlowProblem, flow: str, now: datetime, connections: Sequence[str], *, opens: bool
-) -> TrackedProblem | None:
+def _tracked(before: TrackedProblem | None, problem: FlowProblem, flow: str, now: datetime, *, opens: bool) -> TrackedProblem | None:
     """A problem that is there now; None if it is no matter of its own."""
     if before is not None and before.is_open:
         return replace(before, alert=problem.alert(flow, before.alert.since), absent=None, size=problem.size)
@@ -137,8 +135,7 @@ def _tracked(
         return None
     since = before.alert.since if before is not None else now
     is_open = now - since >= timedelta(seconds=problem.for_seconds)
-    connections_notified = tuple(connections) if is_open and problem.told_elsewhere else ()
-    return TrackedProblem(problem.alert(flow, since), is_open, notified=connections_notified, size=problem.size)
+    return TrackedProblem(problem.alert(flow, since), is_open, size=problem.size)
 
 
 def _notified(

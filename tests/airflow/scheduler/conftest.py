@@ -17,7 +17,7 @@ from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
-from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
+from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN, OFTEN
 from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.session import airflows
@@ -108,7 +108,7 @@ def airflow(
     api.wait_for_dags(copies)
     assert api.import_errors() == {}
     for dag in copies:
-        if dag != f"{pairs['scheduled'].source}-to-{pairs['scheduled'].target}.copy":
+        if dag not in {f"{pairs[name].source}-to-{pairs[name].target}.copy" for name in OFTEN}:
             api.unpause(dag)
     return running
 
@@ -131,8 +131,18 @@ def flow(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle
 @pytest.fixture
 def scheduled(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[InAirflow]:
     """The flow that runs every ten seconds; it is paused until the test unpauses it, and afterwards: it keeps half a processor busy."""
+    yield from often("scheduled", airflow, pairs, oracle)
+
+
+@pytest.fixture
+def gapped(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[InAirflow]:
+    """Another one, of which people are told."""
+    yield from often("gapped", airflow, pairs, oracle)
+
+
+def often(name: str, airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[InAirflow]:
     api = airflow.api()
-    found = InAirflow(pairs["scheduled"], api, oracle)
+    found = InAirflow(pairs[name], api, oracle)
     yield found
     api.pause(found.dag)
     api.close()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -85,12 +86,35 @@ def test_a_run_that_was_killed_before_it_sent_is_caught_up_and_one_killed_behind
     assert channel.got[0] == ("SourceGap", False)
 
 
+def test_run_after_run_that_is_late_is_one_alert_and_what_makes_them_late_is_none_beside_it(flow: Flow) -> None:
+    def state_after(state: AlertState, number: int, *runs: str, **fields: Any) -> AlertState:
+        late = [late_run("east-to-west.copy", run, 900, "running") for run in runs]
+        checked = check(flow, seen(60 * number, **fields), state, late_runs=late)
+        messages.extend((each.alert.kind, each.cleared) for each in checked.state.outbox)
+        return replace(checked.state, outbox=())
+
+    messages: list[tuple[str, bool]] = []
+    state = AlertState()
+    for number in range(40):
+        state = state_after(state, number, f"run {number // 4}")
+    for number in range(40, 43):
+        state = state_after(state, number)
+    assert messages == [("DeadlineMissed", False), ("DeadlineMissed", True)]
+
+    messages.clear()
+    silent = error("ClusterUnreachable", retriable=True)
+    for number in range(43, 60):
+        state = state_after(state, number, "run", comparable=False, beats=None, silent={"east": silent}, errors=[silent])
+    assert messages == [("ClusterUnreachable", False)]
+
+
 def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) -> None:
     silent = error("ClusterUnreachable", retriable=True)
     down = seen(0, comparable=False, beats=None, silent={"east": silent}, errors=[silent])
-    run_problem = late_run("east-to-west.copy", "run", 900, "running", told_elsewhere=True)
+    run_problem = late_run("east-to-west.copy", "run", 900, "running")
     audits = Audits().plus("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
-    first = check(flow, down, AlertState(), audits, [run_problem])
+    well = check(flow, seen(-60), AlertState(), audits, [run_problem])
+    first = check(flow, down, well.state, audits, [run_problem])
     then = check(flow, replace(down, status=replace(down.status, time=at(60))), first.state, audits, [run_problem])
     assert {each.kind for each in then.alerts} == {"AuditMismatch", "DeadlineMissed"}
     audits = audits.plus("run 2", audited(1, (1, EQUAL, (0, 9), None)))

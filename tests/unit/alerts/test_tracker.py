@@ -141,13 +141,6 @@ def test_a_consequence_keeps_an_alert_open_and_begins_none() -> None:
     assert told.check(760) == ["-mail"]
 
 
-def test_of_what_others_tell_only_the_end_is_told() -> None:
-    told = Told(connections=("mail", "slack"))
-    assert [told.check(60 * minute, problem(patience=0, told_elsewhere=True)) for minute in range(3)] == [[]] * 3
-    assert told.open
-    assert [told.check(180 + 60 * minute) for minute in range(3)] == [[], ["-mail", "-slack"], []]
-
-
 def test_an_open_alert_says_how_it_stands_now_and_since_when_it_is() -> None:
     told = Told()
     told.check(0, problem(summary="5 behind"))
