@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS
+from mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS, lag_seconds
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -28,7 +28,7 @@ def limits_of(flow: "Flow") -> Limits:
     """The limits of a flow, with defaults that follow its intervals."""
     by_copies, by_beats = BY_COPIES.seconds(flow), BY_BEATS.seconds(flow)
     return Limits(
-        lag=_limit(flow.value("mirror.deadline.lag.seconds"), by_copies),
+        lag=lag_seconds(flow),
         lag_records=_limit(flow.value("mirror.deadline.lag.records")),
         progress=_limit(flow.value("mirror.deadline.progress.seconds"), by_copies),
         copy=_limit(flow.value("mirror.deadline.copy.seconds"), by_copies),

@@ -46,3 +46,11 @@ DEFAULT_LIMITS: Mapping[str, DefaultLimit] = {
     "mirror.deadline.heartbeats.seconds": BY_BEATS,
 }
 """By property; the other limits have defaults of their own in the catalogue."""
+
+
+def lag_seconds(flow: Flow) -> int | None:
+    """For how long a record may wait on the source before people are told; None: for ever."""
+    allowed: int | None = flow.value("mirror.deadline.lag.seconds")
+    if allowed is None:
+        return BY_COPIES.seconds(flow)
+    return None if allowed < 0 else allowed

@@ -207,6 +207,8 @@ class FlowSnapshot:
     bytes_behind: int | None = None
     throughput: Throughput = NOT_MEASURED
     catch_up: CatchUp = field(default_factory=CatchUp)
+    rhythm: float = 0.0
+    """How many seconds old what is missing may be while the flow is well."""
     throttle: ThrottleStatus = field(default_factory=ThrottleStatus)
     groups: GroupsSnapshot = field(default_factory=GroupsSnapshot)
     heartbeats: tuple[HeartbeatPath, ...] = ()

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from mirror.config import Flow
+from mirror.config.deadlines import lag_seconds
 from mirror.config.policies import topic_selection
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.control import THROTTLE, UNLIMITED
@@ -31,7 +32,7 @@ from mirror.status.snapshot import (
 )
 from mirror.status.snapshot_groups import Positions, SchemaIdSampler, read_groups
 from mirror.status.status import INTENDED, PROGRESSING, Observation, Status, status_of
-from mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, throughput
+from mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, rhythm, throughput
 from mirror.sync.flow_clusters import clusters
 from mirror.sync.groups.place_cache import KnownPlaces
 
@@ -140,12 +141,15 @@ def skipped_of(records: Records) -> tuple[tuple[SkippedOffsets, ...], int]:
     return tuple(skipped for _, skipped in newest_first), sum(skipped.offsets for _, skipped in with_offsets)
 
 
-def catch_up_of(status: Status, samples: Sequence[Sample], interval: float) -> CatchUp:
-    """When the partitions that need nobody's help will be copied to their end; those that do are counted."""
+def catch_up_of(status: Status, samples: Sequence[Sample], interval: float, young: float = 0.0) -> CatchUp:
+    """When the partitions that need nobody's help will be copied to their end; those that do are counted. What is missing is the next run's
+    while it is no more than `young` seconds old."""
     moving = [partition for partition in status.partitions if partition.state in PROGRESSING]
+    old = {partition.topic_partition for partition in moving if partition.is_behind and not partition.is_younger_than(young)}
     waiting = sum(partition.state not in PROGRESSING | INTENDED for partition in status.partitions)
     lag = None if status.unknown else total(partition.lag for partition in moving)
-    return catch_up(samples, {partition.topic_partition for partition in moving}, lag, interval, waiting)
+    tps, lasting = {partition.topic_partition for partition in moving}, min(young, WINDOW_SECONDS)
+    return catch_up(samples, tps, lag, interval, waiting, old=old, lasting=lasting)
 
 
 def bytes_of(partitions: Iterable[PartitionSnapshot]) -> int | None:
@@ -173,6 +177,7 @@ class FlowSnapshotBuilder:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._interval = float(flow.value("mirror.copy.interval.seconds"))
+        self._rhythm = rhythm(self._interval, lag_seconds(flow))
         self._samples = Samples(max(WINDOW_SECONDS, _RUNS_IN_WINDOW * self._interval))
         self._schemas = SchemaIdSampler()
         self._oldest: OldestRecords = {}
@@ -221,7 +226,8 @@ class FlowSnapshotBuilder:
             lanes=lanes_of(partitions, observation),
             bytes_behind=bytes_of(partitions),
             throughput=throughput(samples),
-            catch_up=catch_up_of(status, samples, self._interval),
+            catch_up=catch_up_of(status, samples, self._interval, self._rhythm),
+            rhythm=self._rhythm,
             throttle=self._throttle(observation),
             groups=self._groups,
             heartbeats=heartbeats,

@@ -132,6 +132,10 @@ class PartitionStatus:
         """Whether the source holds something that is not copied."""
         return bool(self.lag)
 
+    def is_younger_than(self, seconds: float) -> bool:
+        """Whether what is missing is known to be no older."""
+        return self.oldest_seconds is not None and self.oldest_seconds <= seconds
+
 
 @dataclass(frozen=True)
 class Status:

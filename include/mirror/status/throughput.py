@@ -59,12 +59,13 @@ class Samples:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Means per second over the last `seconds`; None where that is not known. `source_offsets` is how fast the source grows."""
+    """Means per second over the last `seconds`; None where that is not known. `source_records` is how fast the source grows: its
+    offsets, counted as records in the measure in which those that were copied held records."""
 
     seconds: float = 0.0
     records: float | None = None
     bytes: float | None = None
-    source_offsets: float | None = None
+    source_records: float | None = None
 
 
 NOT_MEASURED = Throughput()
@@ -82,6 +83,11 @@ class CatchUp:
     reason: str = NOT_YET_MEASURED
     waiting: int = 0
 
+    @property
+    def keeps_up(self) -> bool:
+        """Whether nothing is missing but what the next run copies."""
+        return self.seconds == 0 or self.reason == NEXT_RUN
+
 
 def throughput(samples: Sequence[Sample], partitions: Iterable[TopicPartition] | None = None) -> Throughput:
     """The rates of the partitions together (None: of all), between the oldest and the newest sample; of those alone that both have."""
@@ -93,35 +99,58 @@ def throughput(samples: Sequence[Sample], partitions: Iterable[TopicPartition] |
     if not pairs:
         return Throughput(seconds)
     ends = [(old.end, new.end) for old, new in pairs if old.end is not None and new.end is not None]
+    records = sum(max(new.records - old.records, 0) for old, new in pairs)
+    advance = sum(max(new.watermark - old.watermark, 0) for old, new in pairs)
+    records_an_offset = min(records / advance, 1.0) if advance else 1.0  # the rest are markers, and what was aborted
     return Throughput(
         seconds,
-        sum(max(new.records - old.records, 0) for old, new in pairs) / seconds,
+        records / seconds,
         sum(max(new.bytes - old.bytes, 0) for old, new in pairs) / seconds,
-        sum(max(new - old, 0) for old, new in ends) / seconds if ends else None,
+        records_an_offset * sum(max(new - old, 0) for old, new in ends) / seconds if ends else None,
     )
 
 
-def catch_up(samples: Sequence[Sample], moving: Collection[TopicPartition], lag: int | None, interval: float, waiting: int = 0) -> CatchUp:
+def catch_up(
+    samples: Sequence[Sample],
+    moving: Collection[TopicPartition],
+    lag: int | None,
+    interval: float,
+    waiting: int = 0,
+    *,
+    old: Collection[TopicPartition] | None = None,
+    lasting: float = 0.0,
+) -> CatchUp:
     """When the `moving` partitions, which are `lag` offsets behind, will have caught up; `interval`: seconds between two copies.
+
+    `old` are those of them whose missing records are older than the flow's rhythm allows (None: any may be). A flow is said never to
+    catch up only after it was so for `lasting` seconds, and two intervals.
 
     The mean rate tells how fast a flow can copy only while it copies all the time. One that keeps up is idle between its runs, and what is
     missing is the next run's.
     """
     if not lag:
         return CatchUp(waiting=waiting, reason=UNKNOWN_LAG) if lag is None else CatchUp(0.0, "", waiting)
+    if old is not None and not old:
+        return CatchUp(interval, NEXT_RUN, waiting)
     if len(samples) < 2:
         return CatchUp(waiting=waiting)
     seconds = samples[-1].time - samples[0].time
     gained = _advance(samples, moving) - _growth(samples, moving)
     at_this_rate = lag * seconds / gained if gained > 0 else math.inf
-    if _keeps_up(samples, moving, interval):
+    if _keeps_up(samples, moving if old is None else old, interval):
         return CatchUp(min(at_this_rate, interval), NEXT_RUN, waiting)
     if math.isfinite(at_this_rate):
         return CatchUp(at_this_rate, "", waiting)
-    if seconds < _INTERVALS * interval:
+    if seconds < max(_INTERVALS * interval, lasting):
         return CatchUp(waiting=waiting)
     idle = _advance(samples, moving) == 0
     return CatchUp(math.inf, NOTHING_COPIED.format(seconds=seconds) if idle else TOO_SLOW, waiting)
+
+
+def rhythm(interval: float, lag_limit: float | None) -> float:
+    """How many seconds old what is missing may be while a flow is well: two copy intervals, or half of what may wait before people are
+    told, but no more than may."""
+    return _INTERVALS * interval if lag_limit is None else min(max(_INTERVALS * interval, lag_limit / 2), lag_limit)
 
 
 def estimated_bytes(offsets: int | None, *totals: tuple[int, int]) -> int | None:

@@ -76,7 +76,7 @@ LAG_BYTES = Metric(
 CATCH_UP = Metric("mirror_catch_up_seconds", "In how many seconds all will be copied as things go; +Inf: never, absent: not known")
 RATE_RECORDS = Metric("mirror_copied_records_per_second", "Records copied a second, over the last minutes")
 RATE_BYTES = Metric("mirror_copied_bytes_per_second", "Bytes of keys, values and headers copied a second, over the last minutes")
-RATE_SOURCE = Metric("mirror_source_records_per_second", "Offsets by which the source grows a second, over the last minutes")
+RATE_SOURCE = Metric("mirror_source_records_per_second", "About how many records the source grows by a second, over the last minutes")
 COPIED_RECORDS = Metric(
     "mirror_copied_records",
     "Records copied since the flow mirrors, as the ledger counts them, of the topics that it mirrors now; with the time of the snapshot",

@@ -106,7 +106,7 @@ class _Rendering:
         self._served_lag(status.partitions)
         self._set(names.CATCH_UP, snapshot.catch_up.seconds)
         self._rates(snapshot.throughput, (names.RATE_RECORDS, names.RATE_BYTES))
-        self._set(names.RATE_SOURCE, snapshot.throughput.source_offsets)
+        self._set(names.RATE_SOURCE, snapshot.throughput.source_records)
         if not any(lane.error for lane in snapshot.lanes):  # else the counters would go down
             self._count(names.COPIED_RECORDS, (partition.records for partition in status.partitions))
             self._count(names.COPIED_BYTES, (partition.bytes for partition in status.partitions))

@@ -1,6 +1,7 @@
 """The state of a flow in one sentence, for a person on call: fine, behind and catching up, or stuck, why, and what to do."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -98,11 +99,11 @@ def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Flow
         return FlowState(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].step)
     if errors := (*snapshot.partial, *snapshot.groups.errors):
         return _partly_observed(errors[0], behind)
-    if (idle := _idle_partitions(snapshot.status)) is not None:
+    if (idle := _idle_partitions(snapshot)) is not None:
         return idle
     if not snapshot.status.lag:
         return _copied(snapshot.status)
-    if snapshot.catch_up.seconds == 0:
+    if snapshot.catch_up.keeps_up:
         return FlowState(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
     return _catching_up(snapshot.catch_up, behind, now)
 
@@ -140,22 +141,33 @@ def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> FlowState:
     )
 
 
-def _idle_partitions(status: Status) -> FlowState | None:
+def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
     """The state of a flow whose only partitions behind are idle without an error: paused, gone, or waiting for a producer, a broker or
-    `refresh-topics`. None if others are behind too."""
-    counts = {state: count for state, count in status.states.items() if state not in PROGRESSING}
-    if not counts or any(partition.lag != 0 for partition in status.partitions if partition.state in PROGRESSING):
+    `refresh-topics`. None if others are behind too, or if what waits for a producer or `refresh-topics` is young."""
+    status = snapshot.status
+    assert status is not None
+    idle = [partition for partition in status.partitions if partition.state not in PROGRESSING and not _is_young(partition, snapshot)]
+    others_lag = sum(partition.lag or 0 for partition in status.partitions if partition.state in PROGRESSING)
+    if not idle or status.unknown or (others_lag and not snapshot.catch_up.keeps_up):
         return None
+    counts = Counter(partition.state for partition in idle)
+    idle_lag = sum(partition.lag or 0 for partition in idle)
     by_count = sorted(counts.items(), key=lambda pair: -pair[1])
     words = ", ".join(f"{number(count)} {state}" for state, count in by_count) if len(by_count) > 1 else by_count[0][0]
-    lag = f"; {number(status.lag)} records are behind there" if status.lag else ""
-    rest = len(status.partitions) - sum(counts.values())
+    lag = f"; {number(idle_lag)} records are behind there" if idle_lag else ""
+    rest = len(status.partitions) - len(idle)
+    how = f"The other {number(rest)} keep up with the source." if others_lag else f"Everything is copied in the other {number(rest)}."
     return FlowState(
         FINE if set(counts) <= _INTENDED else BEHIND,
-        f"Fine, but for {plural(sum(counts.values()), 'partition')}",
-        f"{words}{lag}. Everything is copied in the other {number(rest)}." if rest else f"{words}{lag}.",
+        f"Fine, but for {plural(len(idle), 'partition')}",
+        f"{words}{lag}. {how}" if rest else f"{words}{lag}.",
         NextStep(" ".join(_NEXT_STEPS[state] for state, _ in by_count if state in _NEXT_STEPS)),
     )
+
+
+def _is_young(partition: PartitionStatus, snapshot: FlowSnapshot) -> bool:
+    """Whether a partition waits for what usually comes by itself, and not for longer than the flow's own rhythm allows."""
+    return partition.state in (OPEN_TRANSACTION, NO_REMOTE) and partition.is_younger_than(snapshot.rhythm)
 
 
 _INTENDED = INTENDED | {GONE}

@@ -45,14 +45,15 @@ def state_of(topic: TopicSnapshot) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(relevant.items(), key=lambda pair: -pair[1]))
 
 
-def level(states: Mapping[str, int]) -> str:
-    """How a set of states is marked: `fine`, `behind`, `stuck`, or `unknown`."""
+def level(states: Mapping[str, int], young: bool = False) -> str:
+    """How a set of states is marked: `fine`, `behind`, `stuck`, or `unknown`. `young`: what is missing is no older than the flow's rhythm
+    allows."""
     relevant = set(states) - _NOT_COPIED
     if not relevant:
         return "unknown"
     if relevant - PROGRESSING - _WAITING:
         return "stuck"
-    return "fine" if relevant <= {UP_TO_DATE} else "behind"
+    return "fine" if relevant <= {UP_TO_DATE} or (young and NO_LEADER not in relevant) else "behind"
 
 
 def records_of(topic: TopicSnapshot) -> int | None:

@@ -36,7 +36,7 @@ def sample(time, watermark, end, records=None, size=0, tp=A):
 
 def test_rates_are_what_the_totals_grew_by_over_the_time_between_the_oldest_and_the_newest_sample():
     samples = [sample(100, 0, 50, 10, 1000), sample(130, 20, 60, 30, 3000), sample(150, 40, 150, 60, 7000)]
-    assert throughput(samples).__dict__ == {"seconds": 50, "records": 1.0, "bytes": 120.0, "source_offsets": 2.0}
+    assert throughput(samples).__dict__ == {"seconds": 50, "records": 1.0, "bytes": 120.0, "source_records": 2.0}
 
 
 @pytest.mark.parametrize("samples", [[], [sample(1, 0, 0)]])
@@ -47,13 +47,13 @@ def test_one_look_measures_nothing(samples):
 def test_a_partition_that_only_one_sample_has_does_not_count():
     both = {**sample(10, 30, 40, 30, 300).totals, **sample(10, 999, 999, 999, 999, B).totals}
     measured = throughput([sample(0, 10, 10, 10, 100), Sample(10, both)])
-    assert (measured.records, measured.bytes, measured.source_offsets) == (2.0, 20.0, 3.0)
+    assert (measured.records, measured.bytes, measured.source_records) == (2.0, 20.0, 3.0)
     assert throughput([sample(0, 10, 10), Sample(10, both)], [B]).records is None
 
 
 def test_an_unknown_end_leaves_the_growth_of_the_source_unknown_and_nothing_else():
     measured = throughput([sample(0, 0, None), sample(10, 20, None)])
-    assert (measured.records, measured.source_offsets) == (2.0, None)
+    assert (measured.records, measured.source_records) == (2.0, None)
 
 
 rising = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000)), min_size=2, max_size=20)
@@ -69,7 +69,7 @@ def test_rates_are_never_negative_and_over_the_whole_time_they_give_what_was_cop
     seconds = (len(steps) - 1) * pause
     assert measured.records * seconds == pytest.approx(sum(records for records, _, _ in steps[1:]))
     assert measured.bytes * seconds == pytest.approx(sum(size for _, size, _ in steps[1:]))
-    assert min(measured.records, measured.bytes, measured.source_offsets) >= 0
+    assert min(measured.records, measured.bytes, measured.source_records) >= 0
 
 
 @given(st.lists(st.floats(0.1, 120), max_size=200))
