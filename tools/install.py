@@ -23,6 +23,8 @@ PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
 POM = ROOT / "pom.xml"
 LIBS = ROOT / "libs"
+JARS = ROOT / "tools" / "jars.sha256"
+"""What Maven is to bring, as sha256sum writes it. After a change of pom.xml: `(cd libs && sha256sum *.jar) > tools/jars.sha256`."""
 
 # Without bytecode every `airflow` call takes three seconds longer, and some environments switch it off.
 ENVIRONMENT = {
@@ -60,7 +62,21 @@ def install_packages():
 def install_jars():
     shutil.rmtree(LIBS, ignore_errors=True)
     run(["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"])
+    wrong = other_jars(LIBS, JARS)
+    if wrong:
+        sys.exit(
+            f"These jars in {LIBS} are not those of {JARS}: {', '.join(wrong)}.\nThe installation stopped, and nothing of them was run. "
+            "Look where Maven had them from. If pom.xml was changed on purpose, write the file anew: "
+            "(cd libs && sha256sum *.jar) > tools/jars.sha256"
+        )
     mark(LIBS, POM)
+
+
+def other_jars(directory, listed):
+    """The names of jars that are missing, that the list does not know, or whose bytes are others."""
+    wanted = dict(reversed(line.split()) for line in listed.read_text().splitlines())
+    there = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in directory.glob("*.jar")}
+    return sorted(name for name in {**wanted, **there} if wanted.get(name) != there.get(name))
 
 
 def is_current(directory, source):
