@@ -25,6 +25,8 @@ class ConfigurationFile:
     clusters: tuple[str, ...]
     lines: Mapping[str, int] = field(default_factory=dict)
     """Key -> the number of the line on which it stands."""
+    repeated: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Key -> the lines on which it stands before, in vain."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,9 @@ def read(path: Path, environ: Mapping[str, str] | None, named_by: str) -> Config
         raise _unusable(path, Problem(named_by, f"the file is not in the format of Java properties; {error}")) from None
     raw = {key: Setting(entry.value, key) for key, entry in found.items()}
     lines = {key: entry.line for key, entry in found.items()}
+    repeated = {key: entry.earlier for key, entry in found.items() if entry.earlier}
     providers = references(raw, environ)
-    return ConfigurationFile(str(path), raw, providers, _clusters(path, raw, lines, providers), lines)
+    return ConfigurationFile(str(path), raw, providers, _clusters(path, raw, lines, providers), lines, repeated)
 
 
 def place(key: str, file: str, lines: Mapping[str, int]) -> str:

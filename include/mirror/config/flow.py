@@ -175,10 +175,21 @@ class Flow(FlowName):
         except ConfigurationError as error:
             problems += error.problems
         mapped = client_settings(resolved, client, self._connection(resolved, problems))
-        problems += mapped.problems
+        problems += [self._with_quoting(problem, side, role) for problem in mapped.problems]
         if problems:
             raise self.unusable(problems)
         return mapped
+
+    def _with_quoting(self, problem: Problem, side: Side, role: Role) -> Problem:
+        """The same; of a login module that cannot be read, with the references that put a quote or a backslash into it."""
+        setting = self.java_settings(side, role).get("sasl.jaas.config")
+        if setting is None or problem.property != setting.origin or not has_reference(setting.text):
+            return problem
+        odd = [written for written, value in self.references.values(setting).items() if '"' in value or "\\" in value]
+        if not odd:
+            return problem
+        advice = 'it is put in before the line is read, in MirrorMaker 2 too, so write \\" and \\\\ there'
+        return replace(problem, message=f"{problem.message}; what {' and '.join(odd)} gives has a quote or a backslash in it: {advice}")
 
     def _connection(self, resolved: Mapping[str, Setting], problems: list[Problem]) -> ConnectionSettings | None:
         """What the Airflow connection says that stands for the whole cluster; None where none does, or it cannot be read."""

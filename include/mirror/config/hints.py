@@ -2,22 +2,80 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 
 from mirror.config.catalogue import CATALOGUE
 from mirror.config.exposure import exposures
-from mirror.config.flow import Flow
+from mirror.config.flow import CLIENTS, Flow
 from mirror.config.patterns import compile_pattern
 from mirror.config.references import has_reference
+from mirror.config.setting import is_secret
+from mirror.errors import Problem
 
+_LITERAL = re.compile(r"(?:[A-Za-z0-9._-]|\\[.-])+")
 _ODD_IN_NAMES = re.compile(r"[\"'\x00-\x1f]")
 _OF_ANY_TEXT = ("groups", "groups.exclude", "mirror.schemas.subjects")
 
 
+_REMARK = re.compile(r"[ \t][#!]( |\w)")
+_BARE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEARTBEATS = "heartbeats"
+
+
+def with_likely_cause(problem: Problem) -> Problem:
+    """The same, with what is likely behind it: a remark behind a value, or a reference without a provider."""
+    value = problem.value or ""
+    if bare := _BARE_REFERENCE.search(value):
+        return replace(problem, message=f"{problem.message}. A reference to the environment is ${{env:{bare[1]}}}")
+    if _REMARK.search(value):
+        return replace(problem, message=f"{problem.message}. A remark stands on a line of its own: behind a value, '#' belongs to it")
+    return problem
+
+
 def hints(flow: Flow) -> Iterator[str]:
     """Sentences without file and line, about properties that are valid by themselves."""
+    yield from _bare_references(flow)
+    yield from _decided_by_the_policy(flow)
     yield from _odd_patterns(flow)
     yield from _lost_defaults(flow)
     yield from exposures(flow)
+
+
+def _bare_references(flow: Flow) -> Iterator[str]:
+    """`${NAME}` is no reference, in a password as little as in an address."""
+    clients = [setting for side, role in CLIENTS for setting in flow.java_settings(side, role).values()]
+    settings = {setting.origin: setting for setting in (*flow.connector.values(), *clients)}
+    for origin, setting in settings.items():
+        if bare := _BARE_REFERENCE.search(setting.text):
+            written, meant = ("${…}", "${env:…}") if is_secret(origin) else (bare[0], f"${{env:{bare[1]}}}")
+            yield f"{origin}: {written} is taken as it stands, in MirrorMaker 2 too; a reference to the environment is {meant}."
+
+
+def _decided_by_the_policy(flow: Flow) -> Iterator[str]:
+    """Topics that the lists spell out, and about which the lists do not decide: internal ones, and heartbeats."""
+    for topic in _spelled_out(flow, "topics"):
+        if topic.startswith(("__", ".")) or (topic.startswith("mm2") and topic.endswith("internal")):
+            yield f"topics names '{topic}', which is never mirrored, by MirrorMaker 2 neither: it counts as internal by its name."
+    if flow.properties.get("heartbeats.replication.enabled", "true").strip().lower() != "true":
+        return
+    separator = flow.properties.get("replication.policy.separator", ".")
+    for topic in _spelled_out(flow, "topics.exclude"):
+        if topic == _HEARTBEATS or topic.endswith(separator + _HEARTBEATS):
+            yield (
+                f"topics.exclude names '{topic}', which is mirrored all the same, by MirrorMaker 2 too: by its name it holds heartbeats, "
+                "about which heartbeats.replication.enabled decides."
+            )
+
+
+def _spelled_out(flow: Flow, name: str) -> list[str]:
+    """The members of a list that are written like names."""
+    setting = flow.connector.get(name)
+    if setting is None or has_reference(setting.text):
+        return []
+    with suppress(ValueError):
+        return [member.replace("\\", "") for member in CATALOGUE[name].parse(setting.text) if _LITERAL.fullmatch(member)]
+    return []
 
 
 def _odd_patterns(flow: Flow) -> Iterator[str]:

@@ -164,7 +164,11 @@ def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown
     drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
     without_effect = f"{file.path}: {drivers}: no effect here, because there is no Connect worker and no REST server."
     strange = [each for each in unknown if not each.is_own and each.flow not in told]
-    found = [f"{place(each.key, file.path, file.lines)}: {each.key} {each.message}." for each in strange]
+    twice = [
+        f"{place(key, file.path, file.lines)}: {key} stands in line {' and '.join(map(str, lines))} too; the last one counts."
+        for key, lines in file.repeated.items()
+    ]
+    found = [*twice, *(f"{place(each.key, file.path, file.lines)}: {each.key} {each.message}." for each in strange)]
     return [without_effect, *found] if drivers else found
 
 

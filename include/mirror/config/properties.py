@@ -25,6 +25,8 @@ class Entry:
 
     value: str = field(repr=False)
     line: int
+    earlier: tuple[int, ...] = ()
+    """The lines in which the key stands before, in vain."""
 
 
 def entries(data: bytes) -> dict[str, Entry]:
@@ -53,8 +55,8 @@ def _entries(text: str) -> dict[str, Entry]:
             key, value = _unescape(key_end.group()), _unescape(line[separator.end() :])
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
-        found.pop(key, None)
-        found[key] = Entry(value, number)
+        before = found.pop(key, None)
+        found[key] = Entry(value, number, () if before is None else (*before.earlier, before.line))
     return found
 
 

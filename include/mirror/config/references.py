@@ -113,10 +113,15 @@ class References:
 
     def resolve(self, setting: Setting) -> str:
         """The text with every reference replaced. Raises ConfigurationError that names property and reference."""
+        values = self.values(setting)
+        return _REFERENCE.sub(lambda match: values[match.group()], setting.text)
+
+    def values(self, setting: Setting) -> dict[str, str]:
+        """Each reference in the text, as it is written, with what it leads to. Raises as `resolve`."""
         values, problems = self._values(setting, _REFERENCE.finditer(setting.text))
         if problems:
             raise ConfigurationError(problems)
-        return _REFERENCE.sub(lambda match: values[match.group()], setting.text)
+        return values
 
     def extra_of(self, connection: Setting, kind: str) -> dict[str, Any]:
         """The extra of the Airflow connection that a setting names, of this type. Raises ConfigurationError that names the property."""

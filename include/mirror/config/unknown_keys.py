@@ -9,7 +9,7 @@ The nearest known name to one that nobody knows.
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mirror.config.catalogue import CATALOGUE, OF_THE_FILE
 from mirror.config.catalogue.connect import WORKER_NAMES
@@ -34,6 +34,17 @@ _REMOVED = {
     "add.source.alias.to.metrics": "",
     "auto.include.jmx.reporter": "",
 }
+
+# What MirrorMaker 1 and others call the lists: difflib would take a list of what is taken for one of what is left out.
+_OTHER_WORDS = {
+    **dict.fromkeys(("topics.whitelist", "topic.whitelist", "whitelist", "topics.include", "topics.regex", "topics.pattern"), "topics"),
+    **dict.fromkeys(("topic.blacklist", "blacklist", "topics.blocklist", "topic.exclude"), "topics.exclude"),
+    **dict.fromkeys(("groups.whitelist", "group.whitelist", "groups.include", "groups.pattern"), "groups"),
+    **dict.fromkeys(("group.blacklist", "groups.blocklist", "group.exclude"), "groups.exclude"),
+}
+_BLANK = ", because a blank ends the key: the name of a flow has none"
+_ARROW = re.compile("\u2192|\xe2\x86\x92|\u21d2|\xe2\x87\x92|--+>|[\u2013\u2014]>|\xe2\x80[\x93\x94]>")
+"""Arrows that are not `->`: as such, and as a file in UTF-8 shows them to Java, which reads ISO-8859-1."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -70,6 +81,8 @@ class UnknownKey:
     suggestion: str = ""
     """The nearest key that is read."""
     reason: str = ""
+    text: str = field(default="", repr=False)
+    """Its value."""
 
     @property
     def is_own(self) -> bool:
@@ -90,12 +103,12 @@ def unknown_keys(raw: Mapping[str, Setting], clusters: Iterable[str]) -> Iterato
     aliases = sorted(clusters, key=len, reverse=True)
     flows = [f"{source}->{target}" for source in aliases for target in aliases if source != target]
     for key in raw:
-        found = _unknown(key, aliases, flows)
+        found = _unknown(key, aliases, flows, raw[key].text)
         if found is not None:
             yield found
 
 
-def _unknown(key: str, aliases: list[str], flows: list[str]) -> UnknownKey | None:
+def _unknown(key: str, aliases: list[str], flows: list[str], text: str) -> UnknownKey | None:
     flow = next((flow for flow in flows if key.startswith(flow + ".")), "")
     if flow:
         name = key[len(flow) + 1 :]
@@ -106,7 +119,7 @@ def _unknown(key: str, aliases: list[str], flows: list[str]) -> UnknownKey | Non
     if cluster:
         name = key[len(cluster) + 1 :]
         return None if _cluster_reads(name) else _of_cluster(UnknownKey(key, name, cluster=cluster))
-    return _of_top_level(UnknownKey(key, key), aliases)
+    return _of_top_level(UnknownKey(key, key, text=text), aliases)
 
 
 def _of_cluster(found: UnknownKey) -> UnknownKey:
@@ -119,6 +132,10 @@ def _of_cluster(found: UnknownKey) -> UnknownKey:
 
 
 def _of_top_level(found: UnknownKey, aliases: list[str]) -> UnknownKey:
+    if _ARROW.search(found.key):
+        return _replace(found, _ARROW.sub("->", found.key), ", because the arrow of a flow is written '->'")
+    if found.text.startswith("->"):
+        return _replace(found, f"{found.key}{re.sub(r'^-> *', '->', found.text).partition(' ')[0].partition('=')[0]}", _BLANK)
     foreign = _ANY_FLOW.fullmatch(found.key)
     if foreign:
         missing = next((alias for alias in foreign.group("source", "target") if alias not in aliases), "")
@@ -139,6 +156,8 @@ def _of_top_level(found: UnknownKey, aliases: list[str]) -> UnknownKey:
 
 
 def _with_nearest(found: UnknownKey, prefix: str, names: Iterable[str]) -> UnknownKey:
+    if found.name in _OTHER_WORDS:
+        return _replace(found, prefix + _OTHER_WORDS[found.name], "")
     if found.name in _REMOVED:
         new = _REMOVED[found.name]
         return _replace(found, prefix + new if new else "", " (Kafka 4.0 removed it)")

@@ -17,7 +17,7 @@ from mirror.config.catalogue.per_topic import reset_position
 from mirror.config.clients.mapping import client_settings
 from mirror.config.file import located, place
 from mirror.config.flow import CLIENTS, Configuration, Flow, InvalidFlow, Role, Side
-from mirror.config.hints import hints
+from mirror.config.hints import hints, with_likely_cause
 from mirror.config.references import has_reference
 from mirror.config.setting import DEFAULT, Setting
 from mirror.config.unknown_keys import UnknownKey
@@ -44,7 +44,7 @@ class Findings:
     @property
     def problems(self) -> list[Problem]:
         """Everything that keeps the flow from running."""
-        return list(self._problems)
+        return [with_likely_cause(problem) for problem in self._problems]
 
     @property
     def notices(self) -> tuple[str, ...]:

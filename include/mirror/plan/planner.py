@@ -122,7 +122,19 @@ class Planning:
         names, source = self._flow.value("mirror.assets.topics"), self._flow.source
         mirrored_names = {*topics, *self._selection.moved, *refused}
         assets = idle_members("mirror.assets.topics", names, "mirrored topic", source, mirrored_names, lambda _: True) if names else None
-        return [str(idle) for idle in (self.idle, assets) if idle is not None]
+        return [*(str(idle) for idle in (self.idle, assets) if idle is not None), *self._heartbeats_by_name(topics)]
+
+    def _heartbeats_by_name(self, topics: Collection[str]) -> list[str]:
+        """What is to be said of topics that the lists leave out and that are mirrored for their name; not of our clusters' own."""
+        policy, aliases = self._selection.policy, {None, *self._flow.clusters}
+        return [
+            f"{name} is mirrored though topics and topics.exclude leave it out: by its name it holds heartbeats, about which "
+            "heartbeats.replication.enabled decides."
+            for name in sorted(topics)
+            if name.endswith("heartbeats")
+            and not self._selection.topic_filter.should_replicate(name)
+            and policy.topic_source(name) not in aliases
+        ]
 
     def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The partitions that nobody paused; the others are named, with who paused them and why."""

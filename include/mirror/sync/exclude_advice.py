@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mirror.config.policies import config_property_filter
 from mirror.config.references import has_reference
+from mirror.policy.filters import DefaultConfigPropertyFilter
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -20,7 +22,7 @@ def exclude_advice(flow: "Flow", carried: Iterable[str], complaint: str) -> str:
     what = ", ".join(names) if names else "the config that it names"
     or_else = f"Or correct {what} on the source topic."
     setting = flow.connector.get(EXCLUDE)
-    if not flow.value("config.property.filter.class").endswith(".DefaultConfigPropertyFilter"):
+    if not isinstance(config_property_filter(flow), DefaultConfigPropertyFilter):
         return f"Let config.property.filter.class leave out {what}. {or_else}"
     if setting is not None and has_reference(setting.text):
         return f"Add {what} to the list that {setting.origin} refers to. {or_else}"
