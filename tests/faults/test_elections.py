@@ -10,11 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from mirror.copy.run import copy_in_process
 from mirror.copy.verdict import Verdict
 from mirror.cutover import open_wave
 from mirror.cutover.failback_compare import LESS
@@ -25,7 +26,10 @@ from mirror.cutover.steps import STOPPED
 from mirror.cutover.wave import Wave
 from mirror.decide.request import DecisionRequest
 from mirror.decide.run import decide
+from mirror.errors import SourceUnreadable
 from mirror.formats.control import RESTART
+from mirror.kafka.cluster import Cluster
+from mirror.plan.run import plan
 from tests.engine_hooks import EngineHooks
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection
@@ -74,7 +78,7 @@ class HeldCommits:
         self._threads.shutdown()
 
 
-@pytest.fixture(scope="module", params=["records", pytest.param("batches", marks=pytest.mark.faults)])
+@pytest.fixture(scope="module", params=["auto", *(pytest.param(each, marks=pytest.mark.faults) for each in ("records", "batches"))])
 def after(three_brokers: ThreeBrokers, request: pytest.FixtureRequest) -> Iterator[AfterElection]:
     """50 records of each partition are everywhere, 30 more were copied while broker 2 was away, and then broker 1 died.
 
@@ -145,6 +149,31 @@ def test_a_wave_over_a_source_that_lost_its_tail_stops_where_the_copy_ends_at_th
     (finding,) = [finding for finding in outcome.findings if finding.partition == 2]
     assert finding.code == "SourceTruncated"
     assert "[50, 80) exist on the target only" in finding.message
+
+
+def test_a_lane_hears_of_a_truncated_source_whose_plan_did_not(after: AfterElection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For want of an answer about leader epochs, or because the plan was made before the election."""
+    flow = after.source
+    mirroring, before = flow.mirroring, flow.remote_records(1)
+    ledger = mirroring.ledger()
+    with monkeypatch.context() as patch:
+        patch.setattr(Cluster, "epoch_ends", lambda *_: {})
+        unanswered = plan(mirroring.flow)
+        with pytest.raises(SourceUnreadable):
+            compare_source(mirroring.flow, (flow.topic,))
+        with pytest.raises(SourceUnreadable):
+            restarted(flow, 1)
+    (grown,) = [planned for planned in unanswered.ranges if planned.partition == 1]
+    assert {error.partition: error.code for error in unanswered.errors} == {0: "SourceTruncated", 2: "SourceUnreadable"}
+    assert grown.start_epoch is not None
+    assert grown.leader_epoch is not None
+    assert grown.start_epoch < grown.leader_epoch
+    for epoch in (grown.leader_epoch, grown.start_epoch):
+        planned = replace(unanswered, ranges=(replace(grown, leader_epoch=epoch),))
+        (error,) = [error for result in copy_in_process(mirroring.flow, planned) for error in result.errors]
+        assert (error.code, error.partition, error.offset) == ("SourceTruncated", 1, KEPT + LOST)
+        assert flow.remote_records(1) == before
+        assert mirroring.ledger() == ledger
 
 
 def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_what_only_it_has_is_told(after: AfterElection) -> None:
