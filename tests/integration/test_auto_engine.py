@@ -3,7 +3,7 @@
 import pytest
 
 from mirror.copy import engine_choice
-from mirror.copy.batches import target
+from mirror.copy.batches import sampler, target
 from mirror.copy.engine_forecast import forecast
 from mirror.copy.engine_text import forecast_text
 from mirror.copy.run import copy_in_process
@@ -89,6 +89,26 @@ def test_a_partition_goes_over_to_batches_for_a_record_that_only_they_carry(pair
     assert shares(mirroring)[0] == {"records": 10, "batches": made}
     assert mirroring.assert_mirrored(topic).records == made
     assert mirroring.assert_mirrored(other).records == 10
+    assert mirroring.ledger()[TopicPartition(topic, 0)].skipped == ()
+
+
+@pytest.mark.parametrize("tolerance", ["all", "none"])
+def test_a_record_that_only_batches_carry_comes_behind_a_batch_that_is_encoded_anew(pair, make_mirroring, tolerance, monkeypatch):
+    monkeypatch.setattr(sampler, "_PARTITION_BYTES", 20_000)  # the look sees nothing of the other codec
+    monkeypatch.setattr(engine_choice, "_FEW_BATCHES", 100_000)
+    mirroring = make_mirroring(pair, {**AUTO, "errors.tolerance": tolerance})
+    topic = pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, topic, 1)
+    mirroring.refresh()
+    mirroring.oracle.alter_configs(mirroring.target, pair.remote(topic), {"compression.type": "lz4"})
+    for codec, records in (("lz4", 300), ("gzip", 20)):
+        mirroring.oracle.produce(mirroring.source, topic, records, seed=records, codec=codec, min_size=900, max_size=1100)
+    mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"k", b"v", timestamp=0)])
+    mirroring.oracle.produce(mirroring.source, topic, 30, seed=3, codec="lz4")
+    (result,) = copy_in_process(mirroring.flow, plan(mirroring.flow))
+    assert (result.errors, result.skipped) == ((), ())
+    assert {share.engine for share in result.engines} == {"batches", "records"}
+    assert mirroring.assert_mirrored(topic).records == 351
     assert mirroring.ledger()[TopicPartition(topic, 0)].skipped == ()
 
 

@@ -62,7 +62,7 @@ class PartitionAssignment:
     refused: Mapping[int, RefusedRecord] = field(default_factory=dict)
     """What the target refused in this run's earlier attempts, by source offset."""
     hands_over: bool = False
-    """Whether another engine takes records that this one cannot carry: then they are not passed over."""
+    """Whether another engine takes records that this one cannot carry, in this run or a later one: then they are not passed over."""
     batch_by_batch: bool = False
     """Whether each batch that can be handed on is, whatever that costs the target: the other engine cannot carry every record of them."""
 
@@ -157,14 +157,15 @@ class BatchRefused(Exception):
 
 
 class BatchNotTaken(Exception):
-    """Raised when the target refused a batch that was to be carried as it is; the engine that encodes records anew finds out which record
-    is meant, if any is."""
+    """Raised when the target refused the batch `[offset, until)` that was to be carried as it is; the engine that encodes records anew
+    finds out which record is meant, if any is."""
 
-    def __init__(self, source: TopicPartition, offset: int, detail: str) -> None:
+    def __init__(self, source: TopicPartition, offset: int, detail: str, until: int | None = None) -> None:
         super().__init__(f"{source}@{offset}: {detail}")
         self.source = source
         self.offset = offset
         self.detail = detail
+        self.until = until
 
 
 class WritingRefused(Exception):

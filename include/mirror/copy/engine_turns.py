@@ -11,7 +11,7 @@ first record that the other engine cannot carry:
         │ copied, aborted │                     │
         ╰───────────────── batches from here on ╯
 
-What of it the engine for batches cannot carry either goes back, and there such a record is an error: so it ends.
+What of it the engine for batches cannot carry either goes back, and only there such a record is an error, or is passed over: so it ends.
 """
 
 from collections.abc import Collection, Mapping
@@ -44,6 +44,10 @@ class EngineTurns:
         self._returns: dict[TopicPartition, int] = {}
         """Partitions with a record that only batches carry, and how often a batch of theirs was given back."""
         self._reencodings: dict[TopicPartition, Reencoding] = {}
+        self._closed: set[TopicPartition] = set()
+        """Partitions of which no batch can be handed on any more, nor a part of one."""
+        self._is_for_good = engine != AUTO
+        """Whether no later run is going to carry batches that this one does not."""
         self._new: set[str] = set()
         """The engines that have something to do, and have not had their turn since."""
 
@@ -65,8 +69,9 @@ class EngineTurns:
         self._new = owners - {self.turn}
         self.is_chosen = True
 
-    def do_without_batches(self, why: str, partitions: Collection[TopicPartition]) -> None:
-        """Leaves everything to the engine that encodes anew, for this run."""
+    def do_without_batches(self, why: str, partitions: Collection[TopicPartition], *, for_good: bool = True) -> None:
+        """Leaves everything to the engine that encodes anew, for this run, or (`for_good`) for later ones too."""
+        self._is_for_good = for_good
         self.has_batches, self.is_chosen, self.turn = False, True, RECORDS
         for tp in partitions:
             self.reasons.setdefault(tp, why)
@@ -78,6 +83,8 @@ class EngineTurns:
     def hand_over(self, tp: TopicPartition, reencoding: Reencoding) -> Reencoding:
         """Leaves offsets of a partition to the engine that encodes anew; gives how far that is."""
         if tp in self._returns:
+            if reencoding.until is None:
+                self._closed.add(tp)
             self._returns[tp] += 1
             if self._returns[tp] > _MOST_RETURNS:
                 reencoding = replace(reencoding, until=None)
@@ -87,13 +94,20 @@ class EngineTurns:
         return reencoding
 
     def may_take_batches(self, tp: TopicPartition) -> bool:
-        """Whether a record that the engine that encodes anew cannot carry leads its partition to the other one: unless that has given it
-        back."""
-        return self.is_auto and self.has_batches and tp in self._records and tp not in self._reencodings
+        """Whether a record that the engine that encodes anew cannot carry leads its partition to the other one: unless that has given back
+        the very batch, or all that follow."""
+        reencoding = self._reencodings.get(tp)
+        is_refused = tp in self._closed or (reencoding is not None and reencoding.until is not None)
+        return self.is_auto and self.has_batches and not is_refused
+
+    def keeps(self, tp: TopicPartition) -> bool:
+        """Whether such a record is not passed over: batches may still carry it, now or in a later run."""
+        return self.may_take_batches(tp) if self.has_batches else not self._is_for_good
 
     def take_batches(self, tp: TopicPartition) -> None:
         """Leaves a partition to the engine for batches, from its watermark on."""
         self._records.discard(tp)
+        self._reencodings.pop(tp, None)
         self._returns[tp] = 0
         self._new.add(BATCHES)
 

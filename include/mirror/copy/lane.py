@@ -147,19 +147,20 @@ class LaneCopy:
         self._changes += 1
         return state.engines.next(state.errors.keys())
 
-    def _do_without_batches(self, why: str) -> None:
+    def _do_without_batches(self, why: str, for_good: bool = True) -> None:
         """Goes on with the engine that encodes anew alone."""
-        self._state.engines.do_without_batches(why, [planned.topic_partition for planned in self._task.ranges])
+        self._state.engines.do_without_batches(why, [planned.topic_partition for planned in self._task.ranges], for_good=for_good)
         self._state.log.does_without_batches(why)
 
     def _leave_to_reencoder(self, refusal: BatchNotTaken) -> None:
-        tp, stops = refusal.source, self._state.bisection.stops
-        if self._state.engines.needs_batches(tp) and stops.get(tp) != refusal.offset:
+        tp, stops, engines = refusal.source, self._state.bisection.stops, self._state.engines
+        if engines.needs_batches(tp) and stops.get(tp) != refusal.offset:
             stops[tp] = refusal.offset  # only batches may carry what precedes it, so they come first
             self._state.log.again(f"{refusal}. What precedes it is copied first.")
             return
-        self._state.log.again(f"{refusal}. The records of {refusal.source} are encoded anew from now on.")
-        self._state.engines.hand_over(refusal.source, Reencoding(None, refusal.detail))
+        until = refusal.until if engines.needs_batches(tp) else None
+        self._state.log.again(f"{refusal}. The records of {tp} are encoded anew {'there' if until else 'from now on'}.")
+        engines.hand_over(tp, Reencoding(until, refusal.detail))
 
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state
@@ -230,7 +231,7 @@ class LaneCopy:
             self._failures, self._reached = 0, state.transactions
         self._failures += 1
         if self._failures >= _MAX_FAILURES_OF_BATCHES and state.engines.is_auto and state.engines.turn == BATCHES:
-            self._do_without_batches(f"{self._failures} attempts in a row failed: {error_text(error.report())}")
+            self._do_without_batches(f"{self._failures} attempts in a row failed: {error_text(error.report())}", for_good=False)
         if self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()
             return False

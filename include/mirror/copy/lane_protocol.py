@@ -222,7 +222,7 @@ class Attempt:
         limits, refused, turns = self._view.limits(remote), self._state.bisection.named.get(tp, {}), self._state.engines
         return PartitionAssignment(
             *(tp, remote, record.watermark, end, record.leader_epoch, limits, most, self._task.skip_refused, refused),
-            hands_over=turns.may_take_batches(tp),
+            hands_over=turns.keeps(tp),
             batch_by_batch=turns.needs_batches(tp),
         )
 

@@ -24,6 +24,7 @@ from mirror.copy.engine import (
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, RecordNotCarried, TransactionTooSlow
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_codec import decode, decode_key
+from mirror.formats.skips import Skipped
 from mirror.kafka.ledger import FencedLane
 from mirror.kafka.model import Topic
 from mirror.offsets.map import runs_of
@@ -237,11 +238,14 @@ class MemoryEngine:
         """Records up to the end of the range or of the transaction's share, in batches, of which a refused one is refused whole."""
         wanted, most = self.brokers.source[work.source], min(most, work.max_records or most)
         uncarried = self._uncarried(work)
+        passed = {*work.refused, *([] if work.hands_over else uncarried)} if work.skip_refused else set()
+        stops = {*work.refused, *uncarried} - passed
         sources: list[int] = []
         position = work.start
-        while position < work.end and position not in {*work.refused, *uncarried} and (len(sources) < most or wanted[position] == HOLE):
-            sources += [position] if wanted[position] == RECORD else []
+        while position < work.end and position not in stops and (len(sources) < most or wanted[position] == HOLE):
+            sources += [position] if wanted[position] == RECORD and position not in passed else []
             position += 1
+        skipped = tuple(Skipped(at, at + 1, "not taken") for at in sorted(passed) if work.start <= at < position)
         log = self.brokers.log(TopicPartition(work.remote, work.source.partition))
         targets = []
         for first in range(0, len(sources), BATCH):
@@ -255,11 +259,11 @@ class MemoryEngine:
                 log.append(Entry(source, RECORD, OPEN))
         size, target_next = len(sources) * RECORD_BYTES, targets[-1] + 1 if targets else None
         poison: PoisonRecord | RecordNotCarried | None = None
-        if position in work.refused:
+        if position in work.refused and position in stops:
             poison = PoisonRecord(position, work.refused[position].detail)
-        elif position in uncarried and position < work.end:
+        elif position in uncarried and position in stops and position < work.end:
             poison = RecordNotCarried(*work.source, position, "its timestamp is 0")
-        return PartitionProgress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison)
+        return PartitionProgress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison, skipped)
 
     def _uncarried(self, work: PartitionAssignment) -> set[int]:
         wanted = self.brokers.source[work.source]
@@ -310,7 +314,7 @@ class MemoryBatchEngine(MemoryEngine):
         try:
             moved = super()._copy(replace(work, end=stop, max_records=None, refused={}), most)
         except BatchRefused as refusal:
-            raise BatchNotTaken(refusal.source, refusal.first, refusal.detail) from refusal
+            raise BatchNotTaken(refusal.source, refusal.first, refusal.detail, refusal.first + 1) from refusal
         if not closed or moved.next_offset < stop:
             return moved
         return replace(moved, reencoding=Reencoding(stop + 1 if stop % 2 or work.batch_by_batch else None, "closed"))

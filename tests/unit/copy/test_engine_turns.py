@@ -138,23 +138,43 @@ def test_an_engine_without_work_has_no_turn():
     assert not auto().next()
 
 
-def test_a_partition_goes_over_to_batches_in_their_turn_and_once_in_a_run():
+def test_a_partition_goes_over_to_batches_in_their_turn():
     turns = auto(ORDERS, PAYMENTS)
     assert turns.may_take_batches(ORDERS)
     turns.take_batches(ORDERS)
     assert (turns.end(ORDERS, 100, 7), turns.end(PAYMENTS, 100, 7)) == (7, 100)
     assert turns.next()
-    assert (turns.turn, turns.end(ORDERS, 100, 7), turns.may_take_batches(ORDERS)) == (BATCHES, 100, False)
+    assert (turns.turn, turns.end(ORDERS, 100, 7)) == (BATCHES, 100)
     assert not turns.next()
 
 
-def test_what_batches_give_back_never_goes_over_to_them_again():
+def test_a_batch_that_batches_give_back_does_not_go_over_to_them_again():
     turns = auto(ORDERS, PAYMENTS)
     turns.take_batches(ORDERS)
     turns.next()
     turns.hand_over(ORDERS, Reencoding(40, "an edge"))
     assert turns.next()
-    assert (turns.turn, turns.end(ORDERS, 100, 7), turns.may_take_batches(ORDERS)) == (RECORDS, 40, False)
+    assert (turns.turn, turns.end(ORDERS, 100, 7), turns.may_take_batches(ORDERS), turns.keeps(ORDERS)) == (RECORDS, 40, False, False)
+
+
+def test_what_batches_gave_back_unseen_goes_over_to_them_for_a_record_that_only_they_carry():
+    turns = auto()
+    turns.hand_over(ORDERS, Reencoding(None, "another codec"))
+    assert turns.next()
+    assert (turns.end(ORDERS, 100, 7), turns.may_take_batches(ORDERS), turns.keeps(ORDERS)) == (100, True, True)
+    turns.take_batches(ORDERS)
+    assert turns.next()
+    assert (turns.turn, turns.end(ORDERS, 100, 7), turns.needs_batches(ORDERS)) == (BATCHES, 100, True)
+    turns.hand_over(ORDERS, Reencoding(None, "messages of an older format"))
+    assert turns.next()
+    assert (turns.may_take_batches(ORDERS), turns.keeps(ORDERS)) == (False, False)
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_run_without_batches_leaves_records_that_only_they_carry_to_a_later_run_that_has_them(for_good):
+    turns = auto(ORDERS)
+    turns.do_without_batches("two attempts failed", [ORDERS], for_good=for_good)
+    assert (turns.may_take_batches(ORDERS), turns.keeps(ORDERS)) == (False, not for_good)
 
 
 def test_a_partition_is_given_back_batch_by_batch_only_so_often():
@@ -183,3 +203,4 @@ def test_without_the_engine_for_batches_everything_is_encoded_anew_and_nothing_g
 @pytest.mark.parametrize("engine", [RECORDS, BATCHES])
 def test_an_engine_that_was_asked_for_by_name_is_not_left_for_a_record(engine):
     assert not EngineTurns(engine).may_take_batches(ORDERS)
+    assert not EngineTurns(engine).keeps(ORDERS)

@@ -166,7 +166,7 @@ class BatchProducer:
         if code in _NOT_TAKEN and in_flight.remote not in self._recorded:
             detail = f" ({answer.message})" if answer.message else ""
             why = f"the target refused a batch: {name_of(code)}{detail}"
-            return BatchNotTaken(source, in_flight.sent[0].base_offset, why)
+            return BatchNotTaken(source, in_flight.sent[0].base_offset, why, in_flight.sent[0].next_offset)
         return self._transactions.failure(code, f"writing to {in_flight.remote}")
 
     def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:
