@@ -263,7 +263,9 @@ def test_what_only_a_step_can_see_is_told_for_as_long_as_it_stands(
     assert freshness.run()["open"] == [], "a dry run is a question"
     for _ in range(2):
         assert run_dag(step).state == "failed"
-        assert [(each["kind"], each["topic"]) for each in freshness.run()["open"]] == [("RemoteConfigRefused", topic)]
+        document = freshness.run()
+        assert [(each["kind"], each["topic"]) for each in document["open"]] == [("RemoteConfigRefused", topic)]
+        assert document["of_steps"] == ["RemoteConfigRefused"], "the page shows it, which sees no errors of steps itself"
     assert main(["freshness", "--flow", pair.flow]) == 1
     assert "RemoteConfigRefused: Remote config refused" in capsys.readouterr().out
 

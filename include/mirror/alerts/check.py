@@ -74,6 +74,7 @@ class FreshnessCheck:
             "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
             "watermark_records": _copied(status),
             "open": [alert.as_document() for alert in self.alerts],
+            "of_steps": sorted(self.observation.of_steps),
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
             "unsent": len(self.state.outbox),
         }

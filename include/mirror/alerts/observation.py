@@ -32,6 +32,8 @@ class CheckObservation:
     """The first offset that the source still has of each partition, as far as it could be seen."""
     failure: str = ""
     """Why it could not be looked at all."""
+    of_steps: frozenset[str] = frozenset()
+    """The codes of errors that steps met, and no look at the clusters shows."""
 
     @property
     def unseen(self) -> frozenset[Where]:

@@ -69,7 +69,8 @@ def with_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport
         for error in errors
         if (error.code, error.topic) not in of_check and error.code not in _SEEN_BY_EVERY_CHECK
     ]
-    return replace(observation, status=replace(status, errors=tuple(dict.fromkeys((*status.errors, *more)))))
+    errors = tuple(dict.fromkeys((*status.errors, *more)))
+    return replace(observation, status=replace(status, errors=errors), of_steps=frozenset(error.code for error in more))
 
 
 def errors_in_dry_runs(flow: Flow) -> list[ErrorReport]:

@@ -92,20 +92,21 @@ def _freshness_issue(dag: Dag, state: str) -> AirflowIssue:
 def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
     """The alerts that were open at the last run of `freshness`, the oldest first; none if that run is too old.
 
-    Alerts about errors are left out, for the snapshot has those errors, and says sooner that they are over.
+    Alerts about errors are left out, for the snapshot has those errors, and says sooner that they are over; but for errors that only a step
+    could see.
     """
     document_of_run = _newest_freshness(view)
     age = None if document_of_run is None else _age(document_of_run, now)
     if document_of_run is None or age is None or age > FRESHNESS_OLD_SECONDS:
         return []
-    documents = document_of_run.get("open")
+    documents, of_steps = document_of_run.get("open"), document_of_run.get("of_steps") or ()
     alerts = []
     for document in documents if isinstance(documents, list) else []:
         try:
             alerts.append(Alert.from_document(document))
         except (KeyError, TypeError, ValueError, AttributeError):
             continue  # of another version of the mirror; the next run of `freshness` leaves it anew
-    return sorted((alert for alert in alerts if alert.kind not in entries()), key=lambda alert: alert.since)
+    return sorted((alert for alert in alerts if alert.kind not in entries() or alert.kind in of_steps), key=lambda alert: alert.since)
 
 
 def _newest_freshness(view: AirflowView) -> Mapping[str, Any] | None:

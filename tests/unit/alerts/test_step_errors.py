@@ -54,6 +54,8 @@ def test_every_error_of_the_runbook_that_a_step_ends_with_time_after_time_is_an_
 def test_what_the_check_saw_by_itself_is_not_said_twice() -> None:
     both = with_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED, error("RemoteConfigRefused", "bills")])
     assert [each.topic for each in both.status.errors] == ["orders", "bills"]
+    assert both.of_steps == {"RemoteConfigRefused"}
+    assert with_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED]).of_steps == frozenset()
     silent = with_step_errors(seen(0), [error("ClusterUnreachable"), error("AuthenticationFailed")])
     assert silent.status.errors == (), "it is an alert by the cluster's name"
 

@@ -227,6 +227,15 @@ def test_alert_about_an_error_is_left_to_the_snapshot_which_knows_sooner_that_it
     assert state_of(snapshot(topic("a", 0)), with_alert(kind="SourceGap"), NOW).verdict == "Fine"
 
 
+def test_alert_about_an_error_that_only_a_step_can_see_is_shown() -> None:
+    view = with_alert(kind="RemoteConfigRefused", summary="Remote config refused: orders.")
+    shown = replace(view, freshness=({**view.freshness[0], "of_steps": ["RemoteConfigRefused"]},))
+    assert [alert.kind for alert in alerts_of(shown, NOW)] == ["RemoteConfigRefused"]
+    state = state_of(snapshot(topic("a", 0)), shown, NOW)
+    assert (state.level, state.verdict) == ("behind", "Needs a look")
+    assert "Remote config refused: orders." in state.because
+
+
 def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw() -> None:
     history = LagHistory()
     documents = [
