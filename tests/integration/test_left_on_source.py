@@ -51,6 +51,8 @@ def test_what_a_forgotten_producer_writes_is_named_by_status_waves_and_report_un
         (error,) = flow["errors"]
         assert (code, error["code"], error["partition"], error["offset"]) == (1, "WrittenOnSource", 1, first), command
         assert f"[{first}, {last})" in error["message"]
+    code, flow = mirror("freshness")
+    assert (code, [(alert["kind"], alert["severity"]) for alert in flow["result"]["over"]]) == (1, [("WrittenOnSource", "critical")])
     (error,) = mirror("cutover", "report", "--wave", wave)[1]["result"]["written_on_source"]
     assert error["code"] == "WrittenOnSource"
     assert mirror("copy", "--without-spark")[1]["result"]["records"] == 0

@@ -14,6 +14,11 @@ STOP, WARNING, INFORMATION = "stop", "warning", "information"
 KINDS = (STOP, WARNING, INFORMATION)
 
 _SHOWN = 5
+CUT_OFF = (
+    "A broker that is cut off from its cluster goes on answering as the leader that it was. Connect it again, stop it, or take it out of "
+    "bootstrap.servers. "
+)
+"""What to do where the bootstrap servers of the source contradict each other."""
 
 
 @dataclass(frozen=True)

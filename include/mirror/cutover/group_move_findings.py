@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirror.cutover.findings import Finding, some, stop, warning
+from mirror.cutover.findings import CUT_OFF, Finding, some, stop, warning
 from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings, unstable_group
 from mirror.errors.next_step import Command, Part, of_the_flow
 from mirror.kafka.model import GroupMember
@@ -76,6 +76,14 @@ def read_on_source(name: str, places: Sequence[str], source: str) -> Finding:
     """A group that read on on the source while it moved."""
     said = f"{name}: it went on on {source} while it was moved, so what was committed for it is out of date: {some(places)}."
     return stop("group-read-on", said, "Stop its members. ", _AGAIN, group=name)
+
+
+def contradicted_position(name: str, by_server: Mapping[str, Sequence[str]], source: str) -> Finding:
+    """A group of which the source's bootstrap servers tell different positions. `by_server`: where it stands by each, but for where it was
+    moved from."""
+    places = "; ".join(f"{server}: {some(places) or 'where it was moved from'}" for server, places in by_server.items())
+    said = f"{name}: the bootstrap servers of {source} contradict each other about where it stands: {places}."
+    return stop("source-contradicts-itself", said, CUT_OFF, _AGAIN, group=name)
 
 
 def not_committed(name: str, reasons: Sequence[str], target: str) -> Finding:

@@ -1,23 +1,26 @@
 """The step `move-groups`: commits the exact positions of a wave's groups on the target; `rollback` puts back what was there before."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mirror.cutover.findings import STOP, Finding, in_order, of_error, some
 from mirror.cutover.flow_settings import right_findings
-from mirror.cutover.group_move_findings import GroupLogs, active_groups, read_on_source, stops_of_groups
+from mirror.cutover.group_move_findings import GroupLogs, active_groups, contradicted_position, read_on_source, stops_of_groups
 from mirror.cutover.group_placement import GroupAim, GroupPlacer, Placement
 from mirror.cutover.group_survey import GroupSurvey, survey_groups, unstable_positions
 from mirror.cutover.groups import WaveGroup, unstable_group
 from mirror.cutover.move import Move
 from mirror.cutover.steps import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
+from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.group_commit import positions_on
+from mirror.sync.groups.group_move import Positions
 
 _PAUSE_SECONDS = 0.5
 
@@ -120,15 +123,30 @@ def _aim(group: WaveGroup) -> GroupAim:
 
 
 def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
-    """A stop for each group that stands elsewhere on the source than where it was moved from, or soon may."""
-    here = positions_on(move.sides.source_groups, aims)
+    """A stop for each group that stands elsewhere on the source than where it was moved from, or soon may; as every bootstrap server tells
+    it, for a coordinator that is cut off from its cluster goes on telling where the group stood."""
+    answers, silent = move.sides.source.ask_each_server(lambda server: _stand(server, aims))
+    if not answers:
+        raise next(iter(silent.values()))
     refused: dict[str, MirrorError] = {}
-    unstable = unstable_positions(here, move.topics.names, move.sides, refused)
+    unstable = unstable_positions({name: aim.source for name, aim in aims.items()}, move.topics.names, move.sides, refused)
     yield from (of_error(error.report()) for error in refused.values())
     yield from (unstable_group(WaveGroup(name, (), unstable=places)) for name, places in unstable.items())
     for name, aim in aims.items():
-        topics = {tp.topic for tp in aim.source}
-        ours = [(tp, at.offset) for tp, at in sorted(here[name].items()) if tp.topic in topics]
-        moved_on = [f"{tp}@{offset}" for tp, offset in ours if aim.source.get(tp) != offset]
-        if moved_on:
-            yield read_on_source(name, moved_on, move.flow.source)
+        by_server = {server: _elsewhere(aim, positions[name]) for server, positions in answers.items()}
+        first, *others = by_server.values()
+        if any(places != first for places in others):
+            yield contradicted_position(name, by_server, move.flow.source)
+        elif first:
+            yield read_on_source(name, first, move.flow.source)
+
+
+def _stand(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
+    with Groups(server, server.settings) as groups:
+        return positions_on(groups, names)
+
+
+def _elsewhere(aim: GroupAim, here: Positions) -> list[str]:
+    """Where the group stands in the topics of its move, but for where it was moved from."""
+    topics = {tp.topic for tp in aim.source}
+    return [f"{tp}@{at.offset}" for tp, at in sorted(here.items()) if tp.topic in topics and aim.source.get(tp) != at.offset]

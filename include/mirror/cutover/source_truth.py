@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mirror.cutover.findings import Finding, of_error, some, stop, warning
+from mirror.cutover.findings import CUT_OFF, Finding, of_error, some, stop, warning
 from mirror.cutover.move import Move
 from mirror.cutover.wave_ends import Records, SourceLog
 from mirror.errors import MirrorError, SourceTruncated
@@ -156,8 +156,8 @@ def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog 
     return stop(
         "source-contradicts-itself",
         f"The bootstrap servers of {source} contradict each other about where {len(by_partition)} partitions end: {some(places)}.",
-        "A broker that is cut off from its cluster goes on answering as the leader that it was. Connect it again, stop it, or take it out "
-        "of bootstrap.servers; then run the wave again: ",
+        CUT_OFF,
+        "Then run the wave again: ",
         of_the_flow("cutover run"),
     )
 

@@ -5,13 +5,13 @@ so does who moves a group. Brokers before Kafka 2.5 do not tell: then the group 
 """
 
 import time
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import kafka.errors as errors
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from mirror.errors import AuthorizationRefused, MirrorError
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
@@ -48,25 +48,30 @@ def unstable_offsets(
 
 
 def _of_group(pool: BrokerPool, group: str, wanted: Collection[TopicPartition], deadline: float) -> tuple[TopicPartition, ...]:
-    """Asks the group's coordinator, and the next one while it moves."""
+    """Asks the group's coordinator, and the next one while it moves; over a new connection where one broke."""
     step = f"asking for the stable offsets of the group {group}"
     while True:
-        answer = pool.guarded(step, lambda: _ask(pool, group, wanted))
-        failure = None if answer is None or not answer.error_code else errors.for_code(answer.error_code)
-        if failure is None or not failure.retriable or time.monotonic() + _PAUSE_SECONDS >= deadline:
-            break
+        is_late = time.monotonic() + _PAUSE_SECONDS >= deadline
+        try:
+            answer = pool.guarded(step, lambda: _ask(pool, group, wanted))
+        except ClusterUnreachable:
+            if is_late:
+                raise
+            pool.close()
+        else:
+            failure = errors.for_code(answer.error_code) if answer is not None and answer.error_code else None
+            if failure is None:
+                return tuple(sorted(_unstable(answer)))
+            if is_late or not failure.retriable:
+                raise pool.refused(failure.errno, step, operation="DESCRIBE", what=f"the group {group}")
         time.sleep(_PAUSE_SECONDS)
-    if failure is not None:
-        raise pool.refused(failure.errno, step, operation="DESCRIBE", what=f"the group {group}")
-    topics = () if answer is None else answer.topics
-    return tuple(
-        sorted(
-            TopicPartition(topic.name, partition.partition_index)
-            for topic in topics
-            for partition in topic.partitions
-            if partition.error_code == _UNSTABLE
-        )
-    )
+
+
+def _unstable(answer: Any) -> Iterator[TopicPartition]:
+    for topic in answer.topics if answer is not None else ():
+        for partition in topic.partitions:
+            if partition.error_code == _UNSTABLE:
+                yield TopicPartition(topic.name, partition.partition_index)
 
 
 def _ask(pool: BrokerPool, group: str, wanted: Collection[TopicPartition]) -> Any:

@@ -10,6 +10,7 @@ aborted ones.
 """
 
 from collections.abc import Collection, Mapping, MutableMapping
+from dataclasses import replace
 
 from mirror.config import Flow, load_again
 from mirror.errors import ErrorReport, MirrorError, UsageError, WrittenOnSource
@@ -34,7 +35,7 @@ def written_since_moved(flow: Flow, source: Cluster, records: Records, topics: C
     try:
         written = _written(flow, source, records, topics, errors) if topics else []
     except MirrorError as error:
-        return [error.report()]
+        return [replace(error.report(), topic=topic) for topic in sorted(topics)]  # the flow copies all others
     return [error.report() for error in (*written, *errors.values())]
 
 
