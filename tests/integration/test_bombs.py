@@ -69,3 +69,15 @@ def test_a_bomb_that_the_source_stamped_stops_its_partition_alone_and_one_decisi
     (skipped,) = mirroring.ledger()[TopicPartition(topic, 0)].skipped
     assert (skipped.start, skipped.end) == (20, 20 + MEGABYTES)
     used_up(decide, mirroring, "skip-record", "--topic", topic)
+
+
+def test_where_every_record_is_encoded_anew_a_bomb_stops_its_partition_too_and_the_way_on_is_named(
+    pair, make_mirroring, mirroring, make_topic
+):
+    mirroring.flow = make_mirroring(pair, {ENGINE: "records", "source->target.mirror.lanes": "1"}).flow
+    topic, other = make_topic("orders", records=20), make_topic("payments", records=50)
+    produce(mirroring.source, topic, bomb())
+    error = errors_of(mirroring.copy(), "BatchNotUnpacked")[TopicPartition(topic, 0)]
+    assert (error.offset, error.retriable) == (20, False)
+    assert "mirror.engine=auto" in error.next
+    assert (len(mirrored(mirroring, topic)), len(mirrored(mirroring, other))) == (20, 50)

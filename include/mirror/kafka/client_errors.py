@@ -201,7 +201,14 @@ def to_mirror_error(
         return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or _SILENCE)
     if code in _TIMED_OUT:
         return _timed_out(complaints, step, seconds)
-    return KafkaFailure(f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}.", reason=error.name(), topic=topic)
+    said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
+    return KafkaFailure(said, reason=error.name(), topic=topic, next=_NOT_UNPACKED if code == KafkaError._BAD_COMPRESSION else "")
+
+
+_NOT_UNPACKED = (
+    "Trying again changes nothing: this client cannot unpack the batch that is named, which is spoilt or unpacks to far more than it "
+    "should. Leave it out, for an audit by --from and --to, or the topic."
+)
 
 
 def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:

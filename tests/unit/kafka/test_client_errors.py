@@ -94,6 +94,12 @@ def test_any_other_error_keeps_the_name_that_kafka_gives_it():
     assert error.message == "Cluster 'east': listing offsets failed: INVALID_REPLICATION_FACTOR: Broker: Invalid replication factor."
 
 
+def test_a_batch_that_the_client_cannot_unpack_has_a_next_step_that_ends_it():
+    error = ours(KafkaException(KafkaError(KafkaError._BAD_COMPRESSION, "Decompression (codec 0x4) of message at 7 failed")))
+    assert "message at 7" in error.message
+    assert "Leave it out" in error.report().next
+
+
 def test_the_sentence_of_the_client_gets_one_full_stop():
     assert ours(KafkaException(KafkaError(KafkaError._FAIL, "Local: no luck."))).message.endswith("_FAIL: Local: no luck.")
 
