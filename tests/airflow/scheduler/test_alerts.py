@@ -1,0 +1,62 @@
+"""What people hear of a flow whose runs are red for as long as one thing is wrong."""
+
+from pathlib import Path
+
+from mirror.__main__ import main
+from services.sinks import HttpSink
+from tests.airflow.scheduler.in_airflow import InAirflow, checked
+from tests.waiting import eventually
+
+RUNS = 8
+"""So many runs are red, and so many deadlines pass after they have ended."""
+
+
+def test_a_gap_is_one_alert_over_all_its_red_runs_and_their_deadlines_and_its_end_is_one_message(
+    gapped: InAirflow, hook: HttpSink, services_directory: Path
+) -> None:
+    freshness = gapped.dag.replace(".copy", ".freshness")
+    gapped.api.wait_for_dags([freshness])
+    posted, topic = len(hook.posted), gapped.create_topic("orders")
+    gapped.produce(topic, 300, seed=21)
+    gapped.api.unpause(gapped.dag)
+    eventually(lambda: gapped.mirrored(topic) == 300 and gapped.ended_runs(), "the first copy", 600)
+
+    def decide(decision: str) -> None:
+        of_topic = ["--flow", gapped.pair.flow, "--topic", topic, "--reason", "a test"]
+        assert main(["--config", str(services_directory / "gapped.properties"), "decide", decision, *of_topic]) == 0
+
+    decide("pause")
+    before = len(gapped.ended_runs())
+    eventually(lambda: len(gapped.ended_runs()) >= before + 2, "a run that leaves the topic out", 600)
+    gapped.produce(topic, 300, seed=22)
+    gapped.oracle.delete_records(gapped.pair.source_bootstrap, topic, {0: 150})
+    gapped.api.unpause(freshness)
+    decide("resume")
+
+    def red() -> list[str]:
+        return [run for run, found in gapped.ended_runs().items() if found["state"] == "failed"]
+
+    def told_of(runs: list[str]) -> bool:
+        """Whether Airflow has said of each of these runs, which have ended, that they missed their deadline."""
+        logs = services_directory / "scheduler" / "logs" / "executor_callbacks" / gapped.dag
+        return all(any("Callback exec" in log.read_text() for log in (logs / run).glob("*")) for run in runs)
+
+    def alerts() -> list[tuple[str, str]]:
+        """What was told of this flow by either connection: what it is, and whether it begins or ends."""
+        bodies = [each.body for each in hook.posted[posted:]]
+        incidents = [(str(each["dedup_key"]), each["event_action"]) for each in bodies if "dedup_key" in each]
+        others = [(each["alert"]["key"], each["event"]) for each in bodies if "alert" in each]
+        return [(key, what) for key, what in (*incidents, *others) if key.startswith(gapped.pair.flow)]
+
+    eventually(lambda: len(red()) >= RUNS, f"{RUNS} red runs", 600)
+    eventually(lambda: told_of(red()[:RUNS]), "their deadlines", 600)
+    key = f"{gapped.pair.flow}/SourceGap/{topic}"
+    assert [each["key"] for each in checked(gapped.api, freshness)["open"]] == [key]
+    assert alerts() == [(key, "trigger"), (key, "opened")]
+
+    decide("accept-gap")
+    eventually(lambda: checked(gapped.api, freshness)["open"] == [], "the end of the alert")
+    still_red = red()
+    eventually(lambda: told_of(still_red), "the deadlines of the last red runs", 600)
+    assert alerts() == [(key, "trigger"), (key, "resolve"), (key, "opened"), (key, "cleared")]
+    gapped.api.pause(freshness)
