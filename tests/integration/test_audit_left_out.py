@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 
+from mirror.__main__ import main
 from mirror.audit.compare_ranges import compare_audit_ranges
 from mirror.audit.run import audit
 from mirror.formats.history import History, HistoryTopic
@@ -170,3 +171,25 @@ def test_a_compacted_topic_is_equal_however_its_source_was_cleaned_and_a_spoilt_
     assert (found[newest].difference.kind, found[newest].difference.source_offset) == ("changed value", 290)
     assert (found[tied].difference.kind, found[tied].difference.source_offset) == ("changed value", 50)
     assert (found[older].state, len(found[older].notes)) == ("equal", 1), "which record it was, nobody can tell: the note says so"
+
+
+def test_what_is_not_copied_yet_is_said_first_and_complete_makes_it_a_failure(mirroring, capsys):
+    oracle, name = mirroring.oracle, mirroring.pair.topic("orders")
+    oracle.create_topic(mirroring.source, name, 2)
+    oracle.produce(mirroring.source, name, 30, seed=1)
+    assert mirroring.copy().state == "done"
+
+    def audited(*more):
+        file = str(mirroring.pair.directory / "mm2.properties")
+        code = main(["--config", file, "audit", "--flow", mirroring.pair.flow, "--topics", name, *more])
+        return code, " ".join(capsys.readouterr().out.splitlines()[:2])  # the flow's state stands in front of what it says
+
+    assert audited("--complete")[0] == 0
+    oracle.produce(mirroring.source, name, 12, seed=2)
+    code, first = audited()
+    assert (code, "equal up to where the copy is: 30 records" in first) == (0, True)
+    assert "Not copied yet, so not compared: at most 12 records" in first
+    assert audited("--complete")[0] == 1
+    assert mirroring.copy().state == "done"
+    code, first = audited("--complete")
+    assert (code, "equal: 42 records" in first, "Not copied" in first) == (0, True, False)

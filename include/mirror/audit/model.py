@@ -107,6 +107,17 @@ class LeftOut:
     reason: str
 
 
+@dataclass(frozen=True)
+class Backlog:
+    """How many source offsets of a partition are not copied yet, so that nothing of them was compared: an upper bound of the records.
+    `error` is the code at which the partition is stuck; '' if it is not."""
+
+    topic: str
+    partition: int
+    offsets: int
+    error: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuditFigures:
     """What came of comparing offsets of both sides.
@@ -153,7 +164,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class AuditResult:
-    """An audit of a flow. `time`: when the ledger was read; what was copied later is not in it. `errors` kept something from being read."""
+    """An audit of a flow. `time`: when the ledger was read; what was copied later is not in it. `errors` kept something from being read.
+    `backlog` and `not_begun` (topics, and new partitions of topics, in words) are what was asked for and is not copied yet."""
 
     flow: str
     time: datetime
@@ -162,6 +174,14 @@ class AuditResult:
     notices: tuple[str, ...] = ()
     isolation: str = "read_committed"
     seconds: float = field(default=0.0, compare=False)
+    backlog: tuple[Backlog, ...] = ()
+    not_begun: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that the source holds of what was asked for is copied, and was compared."""
+        unproven = any(partition.state == UNPROVEN for partition in self.partitions)
+        return not (self.backlog or self.not_begun or self.errors or unproven or self.state == DIFFERENT)
 
     @property
     def state(self) -> str:
@@ -188,6 +208,10 @@ class AuditResult:
             "target_records": sum(partition.target_records for partition in self.partitions),
             "left_out": sum(len(partition.left_out) for partition in self.partitions),
             "errors": len(self.errors),
+            "backlog_offsets": sum(partition.offsets for partition in self.backlog),
+            "backlog_partitions": len(self.backlog),
+            "backlog_stuck": sum(1 for partition in self.backlog if partition.error),
+            "not_begun": len(self.not_begun),
         }
 
     def as_document(self) -> dict[str, Any]:
@@ -210,6 +234,8 @@ class AuditResult:
             ],
             "notes": [[number, note] for number, partition in enumerate(rows) for note in partition.notes],
             "notices": list(self.notices),
+            "backlog": [asdict(partition) for partition in self.backlog],
+            "not_begun": list(self.not_begun),
             "errors": [error.as_dict() for error in self.errors],
         }
 
@@ -242,6 +268,8 @@ class AuditResult:
             notices=tuple(document["notices"]),
             isolation=document["isolation"],
             seconds=document["seconds"],
+            backlog=tuple(Backlog(**row) for row in document.get("backlog", ())),
+            not_begun=tuple(document.get("not_begun", ())),
         )
 
 

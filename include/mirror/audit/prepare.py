@@ -1,6 +1,6 @@
 """What an audit has to compare: the ledger first, then what both sides still hold of what it says."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -8,10 +8,10 @@ from mirror.audit.context import audit_context
 from mirror.audit.copied_ranges import empty_range_at_end, live_ranges
 from mirror.audit.history_ranges import HISTORY_GONE, HISTORY_LOST, PLACE_UNKNOWN, countable, forgotten, history_range, subtract_intervals
 from mirror.audit.log_bounds import LogBoundsReader
-from mirror.audit.model import LeftOut
+from mirror.audit.model import Backlog, LeftOut
 from mirror.audit.pair_search import Pairs, search_pairs, searches
 from mirror.audit.range import AuditRange
-from mirror.audit.scope import Scope, not_begun_notice
+from mirror.audit.scope import Scope, not_begun, not_begun_notice
 from mirror.config import Flow
 from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated
@@ -38,6 +38,8 @@ class PreparedAudit:
     errors: tuple[ErrorReport, ...] = ()
     notices: tuple[str, ...] = ()
     tails: Mapping[TopicPartition, Interval] = field(default_factory=dict)
+    backlog: tuple[Backlog, ...] = ()
+    not_begun: tuple[str, ...] = ()
 
     @property
     def offsets(self) -> int:
@@ -63,6 +65,8 @@ def prepare(flow: Flow, source: Cluster, target: Cluster, scope: Scope) -> Prepa
         tuple(looking.errors),
         tuple(looking.notices),
         looking.tails,
+        tuple(looking.backlog),
+        looking.not_begun,
     )
 
 
@@ -82,9 +86,11 @@ class _LedgerPass:
         self._pairs: Pairs = {}
         self.records = scope.select_partitions(flow, view.records)
         self._holdings = LogBoundsReader(source, target, self.records, flow.reads_committed)
-        if scope.is_everything and not view.unreadable:
-            waiting = not_begun_notice(flow, source, self.records, self._holdings.partitions)
-            self.notices += [waiting] if waiting else []
+        self.backlog: list[Backlog] = []
+        self.not_begun: tuple[str, ...] = ()
+        if scope.is_whole_topics and not view.unreadable:
+            self.not_begun = not_begun(flow, source, scope, self.records, self._holdings.partitions)
+            self.notices += not_begun_notice(self.not_begun)
 
     def run(self) -> None:
         """Fills what was asked for."""
@@ -98,6 +104,7 @@ class _LedgerPass:
             if error is not None:
                 self._fail(tp, error)
             else:
+                self.backlog += self._backlog(tp, record, (wanted or {}).get(tp))
                 self._live(tp, record, (wanted or {}).get(tp))
                 self._history(tp, record, (wanted or {}).get(tp))
 
@@ -112,6 +119,15 @@ class _LedgerPass:
                 searches_of_ends.append(searches(tp, record, wanted[tp], self._holdings.bounds(tp, record.target_topic)))
         if any(search is not None for ends in searches_of_ends for search in ends):
             self._pairs = search_pairs(audit_context(self._flow, False), searches_of_ends)
+
+    def _backlog(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> Iterator[Backlog]:
+        """What is asked for and not copied yet, of a partition that this flow is to copy."""
+        if record.moved is not None or record.is_handed_back:
+            return
+        first, last = (record.watermark, self._holdings.ends[tp]) if wanted is None or self._scope.reaches_the_end else wanted
+        offsets = min(last, self._holdings.ends[tp]) - max(first, record.watermark)
+        if offsets > 0:
+            yield Backlog(*tp, offsets, record.blocked.code if record.blocked is not None else "")
 
     # ------------------------------------------------------------ stretches
 

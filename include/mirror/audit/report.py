@@ -3,8 +3,9 @@
 From the outcomes of stretches to the audit of each partition.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, RecordText
 from mirror.audit.prepare import PreparedAudit
@@ -47,7 +48,7 @@ def errors_of(result: AuditResult, topics: Collection[str] = ()) -> tuple[ErrorR
 
 
 def lines_of(result: AuditResult) -> list[str]:
-    """What people read: each difference with both records side by side, what was left out, notes, and a sentence about all."""
+    """What people read: a sentence about all, each difference with both records side by side, what was left out, and notes."""
     lines: list[str] = []
     for difference in result.differences:
         lines += [str(difference), *side_by_side(difference)]
@@ -61,19 +62,31 @@ def lines_of(result: AuditResult) -> list[str]:
     for note in dict.fromkeys(note for audit in result.partitions for note in audit.notes):
         of = [audit for audit in result.partitions if note in audit.notes]
         lines.append(f"Note: {_named(of)}: {note}.")
-    return [*lines, *result.notices, sentence(result)]
+    return [sentence(result), *lines, *result.notices]
 
 
 def sentence(result: AuditResult) -> str:
-    """The whole audit in one sentence."""
+    """The whole audit, and what is not copied yet."""
     totals = result.totals
     records = f"{totals['source_records']:,} records of the source and {totals['target_records']:,} of the target"
-    said = f"{result.flow}: {result.state}: {records} in {totals['partitions']} partitions were compared in {result.seconds:.1f} s"
+    state = "equal up to where the copy is" if result.state == EQUAL and (result.backlog or result.not_begun) else result.state
+    said = f"{result.flow}: {state}: {records} in {totals['partitions']} partitions were compared in {result.seconds:.1f} s"
     if totals["different"]:
         said += f"; {totals['different']} partitions differ"
     if totals["unproven"]:
         said += f"; nothing could be compared of {totals['unproven']}"
-    return said + "."
+    return f"{said}.{not_copied(result.totals)}"
+
+
+def not_copied(totals: Mapping[str, Any]) -> str:
+    """A sentence about what was not compared because it is not copied yet, with a blank in front; empty if all is copied."""
+    waiting = []
+    if totals.get("backlog_partitions"):
+        stuck = f", {totals['backlog_stuck']:,} of them stuck" if totals["backlog_stuck"] else ""
+        waiting.append(f"at most {totals['backlog_offsets']:,} records in partitions: {totals['backlog_partitions']:,}{stuck}")
+    if totals.get("not_begun"):
+        waiting.append(f"topics or parts of topics that no copy has begun: {totals['not_begun']:,}")
+    return f" Not copied yet, so not compared: {'; '.join(waiting)}." if waiting else ""
 
 
 def side_by_side(difference: Difference) -> list[str]:

@@ -80,8 +80,9 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, contex
     partitions = partition_audits(prepared, outcomes)
     errors = dict.fromkeys((*prepared.errors, *(outcome.error for outcome in outcomes if outcome.error is not None)))
     isolation = "read_committed" if context.read_committed else "read_uncommitted"
-    result = AuditResult(flow.name, prepared.time, partitions, tuple(errors), prepared.notices, isolation)
-    return replace(result, errors=tuple(error.of_flow(flow.name) for error in result.errors))
+    reports = tuple(error.of_flow(flow.name) for error in errors)
+    result = AuditResult(flow.name, prepared.time, partitions, reports, prepared.notices, isolation)
+    return replace(result, backlog=prepared.backlog, not_begun=prepared.not_begun)
 
 
 def _moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:

@@ -1,6 +1,6 @@
 """What an audit is asked for: which partitions of the ledger, and which of their source offsets."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,9 +31,9 @@ class Scope:
     starts: Mapping[TopicPartition, int] | None = None
 
     @property
-    def is_everything(self) -> bool:
-        """Whether nothing narrows it."""
-        return not self.topics and self.source_offsets is None and self.times is None and self.starts is None
+    def is_whole_topics(self) -> bool:
+        """Whether nothing narrows it but topics."""
+        return self.source_offsets is None and self.times is None and self.starts is None
 
     @property
     def reaches_the_end(self) -> bool:
@@ -84,15 +84,19 @@ class Scope:
         return selected
 
 
-def not_begun_notice(flow: Flow, source: Cluster, records: Records, partitions: Mapping[str, int]) -> str | None:
-    """A sentence about what the flow mirrors and the ledger does not know yet, if there is such; `partitions` are how many the source's
-    topics in the ledger have. An audit is about what was copied, so it would be equal without it."""
+def not_begun(flow: Flow, source: Cluster, scope: Scope, records: Records, partitions: Mapping[str, int]) -> tuple[str, ...]:
+    """What the flow mirrors and the ledger does not know yet: topics, and new partitions of others, in words; `partitions` are how many the
+    source's topics in the ledger have. An audit is about what was copied, so it would be equal without it."""
     if not flow.value("refresh.topics.enabled"):
-        return None
+        return ()
     in_ledger, selection = {tp.topic for tp in records}, topic_selection(flow)
-    not_begun = [name for name in source.names() if name not in in_ledger and selection.takes(name)]
-    for name, count in sorted(partitions.items()):
-        new = count - sum(1 for tp in records if tp.topic == name)
-        not_begun += [f"{new} partitions of {name}"] if new > 0 else []
-    more = [f"{len(not_begun) - _SHOWN} more"] if len(not_begun) > _SHOWN else []
-    return NOT_BEGUN.format(", ".join([*not_begun[:_SHOWN], *more]), program()) if not_begun else None
+    topics = () if scope.topics else [name for name in source.names() if name not in in_ledger and selection.takes(name)]
+    new = {name: count - sum(1 for tp in records if tp.topic == name) for name, count in sorted(partitions.items())}
+    return (*topics, *(f"{count} partitions of {name}" for name, count in new.items() if count > 0))
+
+
+def not_begun_notice(names: Sequence[str]) -> Iterator[str]:
+    """The first of them, and what says more."""
+    if names:
+        more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+        yield NOT_BEGUN.format(", ".join([*names[:_SHOWN], *more]), program())

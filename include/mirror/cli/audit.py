@@ -20,13 +20,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--topics", metavar="A,B", help="only these source topics (default: all that the flow mirrors)")
     command.add_argument("--from", metavar="TIME", dest="start", help="ISO 8601, UTC unless it says otherwise; needs --to")
     command.add_argument("--to", metavar="TIME", dest="end", help="the interval ends in front of it")
+    command.add_argument(
+        "--complete", action="store_true", help="fail, too, while anything of it is not copied yet or could not be compared"
+    )
     command.add_argument("--show-payload", action="store_true", help="show values and headers of records that differ, not only their sizes")
     command.add_argument("--without-spark", action="store_true", help="compare in this process, however much it is")
     command.add_argument("--master", metavar="URL", help="compare on this Spark cluster, however little it is")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none.
+    """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none. What is not copied yet is said,
+    and with `--complete` it is a failure too.
 
     A topic that was never copied is a failure of the flow that is named; without a name it has to be a topic of one of them.
     """
@@ -42,7 +46,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         compare=comparer(flow, options),
     )
     errors = errors_of(result, topics if options.flow else ())
-    failed = bool(errors) or result.state == DIFFERENT
+    failed = bool(errors) or result.state == DIFFERENT or (options.complete and not result.is_complete)
     known = frozenset(topics) & {partition.topic for partition in result.partitions}
     return Answer(FAILED if failed else DONE, result.as_document(), errors, lines_of(result), known)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mirror.alerts.model import Alert
 from mirror.audit.model import DIFFERENT, EQUAL, AuditResult
+from mirror.audit.report import not_copied
 from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport
 from mirror.errors.next_step import NextStep
@@ -70,7 +71,8 @@ def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
     state, different = totals["state"], int(totals["different"])
     records, partitions = number(totals["source_records"]), plural(int(totals["partitions"]), "partition")
     if state == EQUAL:
-        words = f"Equal: {records} records of {partitions}, record by record on both sides."
+        reach = " up to where the copy was" if not_copied(totals) else ""
+        words = f"Equal{reach}: {records} records of {partitions}, record by record on both sides."
     elif state == DIFFERENT:
         words = (
             f"Different in {plural(different, 'partition')} of {int(totals['partitions']):,}; {records} records of the source were read."
@@ -80,6 +82,7 @@ def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
     unproven = int(totals["unproven"])
     if state == EQUAL and unproven:
         words += f" Of {plural(unproven, 'partition')} nothing could be compared."
+    words += not_copied(totals)
     level = {EQUAL: "fine" if not unproven else "behind", DIFFERENT: "stuck"}.get(state, "unknown")
     return LastAudit(level, words, run=view.audit_run, different=different, left_out=int(totals["left_out"]))
 

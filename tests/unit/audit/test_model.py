@@ -1,10 +1,11 @@
 """An audit's result as a document, and what it says as a whole."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, RecordText
-from mirror.audit.report import errors_of, lines_of
+from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNPROVEN, AuditResult, Backlog, Difference, LeftOut, PartitionAudit, RecordText
+from mirror.audit.report import errors_of, lines_of, sentence
 from mirror.errors import ErrorReport
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -71,9 +72,27 @@ def test_a_topic_that_was_asked_for_and_never_copied_is_an_error_beside_the_diff
 
 def test_both_records_stand_side_by_side_and_what_differs_is_marked() -> None:
     lines = lines_of(result(DIFFERENT_ONE, LEFT_OUT))
-    assert lines[0] == "orders-2: missing record at source offset 5, east.orders-2@7"
+    assert lines[1] == "orders-2: missing record at source offset 5, east.orders-2@7"
     assert next(line.split() for line in lines if "≠" in line) == ["≠", "timestamp", "1", "2"]
     assert any(line.split() == ["≠", "key", "k", "null"] for line in lines)
     assert not any("header contents" in line for line in lines), "the payload was not asked for"
     assert "Left out: orders-1 [0, 9): gone" in lines
-    assert lines[-1].startswith("east->west: different: 9 records of the source and 8 of the target in 2 partitions")
+    assert lines[0].startswith("east->west: different: 9 records of the source and 8 of the target in 2 partitions")
+    assert lines[-1] == "a notice"
+
+
+def test_equal_is_not_complete_while_anything_is_not_copied() -> None:
+    whole = result(EQUAL_ONE)
+    assert (whole.is_complete, "Not copied yet" in sentence(whole)) == (True, False)
+    waiting = replace(whole, backlog=(Backlog("orders", 0, 3000), Backlog("returns", 2, 995, "SourceGap")), not_begun=("bills",))
+    assert (waiting.state, waiting.is_complete) == (EQUAL, False)
+    assert lines_of(waiting)[0] == (
+        "east->west: equal up to where the copy is: 9 records of the source and 9 of the target in 1 partitions were compared in 0.0 s. "
+        "Not copied yet, so not compared: at most 3,995 records in partitions: 2, 1 of them stuck; topics or parts of topics that no copy "
+        "has begun: 1."
+    )
+    assert AuditResult.from_document(json.loads(json.dumps(waiting.as_document()))) == waiting
+    assert not replace(whole, not_begun=("bills",)).is_complete
+    assert not result(EQUAL_ONE, LEFT_OUT).is_complete
+    assert not result(EQUAL_ONE, DIFFERENT_ONE).is_complete
+    assert not result(EQUAL_ONE, errors=(ErrorReport("X", "y"),)).is_complete

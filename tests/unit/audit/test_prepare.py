@@ -1,13 +1,14 @@
 """What of the ledger is compared and what is not, with both sides' holdings made up."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mirror.audit import prepare as module
-from mirror.audit.model import EQUAL, UNPROVEN
+from mirror.audit.model import EQUAL, UNPROVEN, Backlog
 from mirror.audit.prepare import PreparedAudit
 from mirror.audit.range import LogBounds
 from mirror.audit.report import partition_audits
@@ -16,13 +17,13 @@ from mirror.config import Flow
 from mirror.decisions.in_force import NO_DECISIONS
 from mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable
 from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import LedgerRecord
+from mirror.formats.ledger import Blocked, Decided, LedgerRecord
 from mirror.kafka.ledger import LedgerView
 from mirror.offsets.intervals import Interval
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.older_copies import OlderCopies
 from mirror.offsets.partition import TopicPartition
-from tests.unit.ledger_records import ledger_record
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP = TopicPartition("orders", 0)
 RECORD = ledger_record(
@@ -35,6 +36,8 @@ class FakeLogBounds:
 
     refused: MirrorError | None = None
     amiss: Mapping[str, MirrorError] = {}
+
+    ends: Mapping[TopicPartition, int] = {TP: 100}
 
     def __init__(self, *_: Any) -> None:
         self.partitions = {"orders": 1}
@@ -75,7 +78,8 @@ def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) ->
         looking.run()
         left_out = {tp: tuple(left) for tp, left in looking.left_out.items()}
         now = datetime(2026, 11, 21, tzinfo=UTC)
-        return PreparedAudit(now, looking.records, tuple(looking.stretches), left_out, tuple(looking.errors))
+        found = PreparedAudit(now, looking.records, tuple(looking.stretches), left_out, tuple(looking.errors))
+        return replace(found, backlog=tuple(looking.backlog))
 
     return make
 
@@ -85,6 +89,18 @@ def test_a_partition_whose_remote_topic_may_not_be_read_is_not_equal(prepared: C
     assert [(error.code, error.topic) for error in found.errors] == [("AuthorizationRefused", "orders")]
     assert [each.state for each in partition_audits(found, [])] == [UNPROVEN]
     assert [each.state for each in partition_audits(prepared(ledger_record(watermark=0, target_topic="east.orders")), [])] == [EQUAL]
+
+
+def test_what_is_asked_for_and_not_copied_yet_is_counted(prepared: Callable[..., PreparedAudit]) -> None:
+    stuck = ledger_record(
+        watermark=70, target_topic="east.orders", covered=((0, 70),), blocked=Blocked(70, "SourceGap", "gone", WRITTEN_AT, 1)
+    )
+    assert prepared().backlog == ()
+    assert prepared(stuck).backlog == (Backlog("orders", 0, 30, "SourceGap"),)
+    assert prepared(stuck, offsets=(60, 90)).backlog == (Backlog("orders", 0, 20, "SourceGap"),)
+    assert prepared(stuck, offsets=(10, 70)).backlog == (), "it is copied"
+    moved = replace(stuck, blocked=None, moved=Decided("moved", "ana", WRITTEN_AT, "first"))
+    assert prepared(moved).backlog == (), "the flow is not to copy it"
 
 
 def test_history_in_the_remote_topic_whose_place_is_forgotten_may_stand_there(prepared: Callable[..., PreparedAudit]) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from mirror.audit.scope import Scope, not_begun_notice
+from mirror.audit.scope import Scope, not_begun, not_begun_notice
 from mirror.config import Flow
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -59,7 +59,7 @@ def test_starts_ask_for_what_was_copied_from_there_on_and_for_what_stands_behind
     scope = Scope(starts={TP: 60, TopicPartition("gone", 0): 1})
     assert scope.select_offsets(source, {TP: RECORD, OTHER: RECORD}, holdings) == {TP: (60, 100)}
     assert Scope(starts={TP: 110}).select_offsets(source, {TP: RECORD}, holdings) == {TP: (100, 100)}
-    assert (scope.reaches_the_end, scope.is_everything) == (True, False)
+    assert (scope.reaches_the_end, scope.is_whole_topics) == (True, False)
     assert not Scope(source_offsets={TP: (0, 5)}).reaches_the_end
 
 
@@ -79,8 +79,12 @@ def test_only_topics_of_the_flow_or_those_that_are_named(make_flow: Callable[...
 def test_what_the_flow_mirrors_and_has_not_begun_is_said(make_flow: Callable[..., Flow]) -> None:
     source: Any = Source(names=("orders", "returns", "east.more", "other"))
     flow = make_flow({"east->west.topics": "orders,returns"})
-    said = not_begun_notice(flow, source, {TP: RECORD}, {"orders": 3})
-    assert said is not None
+    names = not_begun(flow, source, Scope(), {TP: RECORD}, {"orders": 3})
+    assert names == ("returns", "2 partitions of orders")
+    (said,) = not_begun_notice(names)
     assert "Not copied yet, so not compared: returns, 2 partitions of orders." in said
-    assert not_begun_notice(flow, source, {TP: RECORD, TopicPartition("returns", 0): RECORD}, {"orders": 1, "returns": 1}) is None
-    assert not_begun_notice(make_flow({"refresh.topics.enabled": "false"}), source, {TP: RECORD}, {"orders": 3}) is None
+    assert not_begun(flow, source, Scope(("orders",)), {TP: RECORD}, {"orders": 3}) == ("2 partitions of orders",)
+    both = {TP: RECORD, TopicPartition("returns", 0): RECORD}
+    assert not_begun(flow, source, Scope(), both, {"orders": 1, "returns": 1}) == ()
+    assert not_begun(make_flow({"refresh.topics.enabled": "false"}), source, Scope(), {TP: RECORD}, {"orders": 3}) == ()
+    assert list(not_begun_notice(())) == []
