@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mirror.config import Flow
     from mirror.copy.model import LaneResult
     from mirror.copy.verdict import Verdict
+    from mirror.errors import ErrorReport
     from mirror.plan.model import Plan
 
 
@@ -116,8 +117,11 @@ def verdict(flow_name: str) -> str:
         if plan_value is None:
             raise JobFailed(f"{flow_name}: there is no plan, so nothing was copied.", next="The log of the task plan says why.")
         if is_dry_run():
-            summary_line = dry_run_verdict(flow_name, plan_value)
+            summary_line, errors = dry_run_verdict(flow_name, plan_value)
             log.info("%s", summary_line)
+            if errors:
+                push_return_value(summary_line)
+            raise_errors(f"{flow_name}: a copy would fail here", errors)
             return summary_line
         if published_value is None:
             raise JobFailed(f"{flow_name}: the ledger could not be read after the copy.", next="The log of the task publish says why.")
@@ -130,21 +134,22 @@ def verdict(flow_name: str) -> str:
     return str(result)
 
 
-def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> str:
-    """Says what a copy would do. Raises the errors that a copy would meet."""
+def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str, Sequence[ErrorReport]]:
+    """What a copy would do, in a sentence, and the errors that it would meet."""
     from mirror.copy.engine_forecast import forecast
     from mirror.copy.engine_text import forecast_text
 
     document = from_xcom(plan_value)
     if document is None:
-        return f"{flow_name}: {plan_value['totals']}"
+        return f"{flow_name}: {plan_value['totals']}", ()
     flow = configured_flow(flow_name)
     planned = plan_from_xcom(flow, document)
-    raise_errors(f"{flow_name}: this would fail", planned.errors)
     offsets = sum(planned_range.offsets for planned_range in planned.ranges)
     engines = forecast_text(planned.ranges, forecast(flow, planned)) if planned.has_work else ""
     by_engine = f" ({engines})" if engines else ""
-    return f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied{by_engine}."
+    failing = f" {len(planned.errors)} would fail: {', '.join(sorted({error.code for error in planned.errors}))}." if planned.errors else ""
+    said = f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied{by_engine}.{failing}"
+    return said, planned.errors
 
 
 class CopyOperator(ReportsLineage, BaseOperator):

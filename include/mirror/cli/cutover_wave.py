@@ -41,7 +41,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if report is not None and options.output is not None:
         _write(report, options.output)
     document = {**_run_document(flow, result), "report": None if report is None else report.as_document()}
-    pieces = _outcomes(result.outcomes)
+    pieces = _outcomes(result.outcomes, options.dry_run)
     if report is not None:
         pieces += [report.markdown()]
     elif not options.dry_run:
@@ -57,7 +57,7 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
     if not result.outcomes and result.record.state == ROLLED_BACK:
         pieces: list[Piece] = [f"The wave {result.record.name} is rolled back."]
     else:
-        pieces = [*_outcomes(result.outcomes), *([] if options.dry_run else [_next_text(flow, result.record)])]
+        pieces = [*_outcomes(result.outcomes, options.dry_run), *([] if options.dry_run else [_next_text(flow, result.record)])]
     return Answer(_STATES[result.state], _run_document(flow, result), (), pieces)
 
 
@@ -131,10 +131,10 @@ def _say(line: str) -> None:
 # ---------------------------------------------------------------- as text
 
 
-def _outcomes(outcomes: Sequence[StepOutcome]) -> list[Piece]:
+def _outcomes(outcomes: Sequence[StepOutcome], dry_run: bool) -> list[Piece]:
     pieces: list[Piece] = []
     for outcome in outcomes:
-        pieces.append(f"{outcome.step}: {outcome.state}")
+        pieces.append(f"{outcome.step}: {words.state_text(outcome.state, dry_run)}")
         pieces += [f"  {line}" for line in (*outcome.lines, *outcome.findings)]
     return pieces
 

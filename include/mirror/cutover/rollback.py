@@ -27,10 +27,10 @@ def roll_back_steps(
         note = notes.record.steps.get(step)
         if note is None or note.state == TAKEN_BACK:
             continue
-        options.progress(f"{step} is taken back.")
+        options.progress(f"{step} {'would be' if options.dry_run else 'is'} taken back.")
         outcome = named(cast(UndoneModule, load(step, notes.record.mode)).rollback(move, notes, options), flow)
         outcomes.append(outcome)
-        options.progress(said(outcome))
+        options.progress(said(outcome, options.dry_run))
         if options.dry_run:
             continue
         notes.end_step(outcome, now(), TAKEN_BACK if outcome.is_done else None)

@@ -12,7 +12,7 @@ from mirror.config.validate import check_readable
 from mirror.cutover.move import Move, move_of, move_without_source
 from mirror.cutover.rollback import roll_back_steps
 from mirror.cutover.runner import Load, WaveRunner, load_step
-from mirror.cutover.steps import DONE, FAILOVER, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
+from mirror.cutover.steps import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
 from mirror.cutover.stored_waves import StoredWaves
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_notebook import WaveNotebook
@@ -34,10 +34,20 @@ class WaveRun:
 
     record: WaveRecord
     outcomes: tuple[StepOutcome, ...] = ()
+    is_drill: bool = False
+    """Whether it is a dry run of the steps."""
 
     @property
     def state(self) -> str:
-        """How the run ended: by its last step, or DONE if there was nothing left to do. In a dry run every stop counts."""
+        """How the run ended: by its last step, or DONE if there was nothing left to do.
+
+        A drill is stopped by what would stop the wave. That nothing is fenced, so that producers write and members read, is what a drill
+        expects: it does not wait for that, and counts no stop of the steps behind the fence, which follow from it.
+        """
+        if self.is_drill:
+            order = self.record.order
+            steps = order[: order.index(FENCE) + 1] if FENCE in order else order
+            return STOPPED if any(outcome.state == STOPPED and outcome.step in steps for outcome in self.outcomes) else DONE
         states = {outcome.state for outcome in self.outcomes}
         return next((state for state in (STOPPED, WAITING) if state in states), DONE)
 
@@ -76,7 +86,7 @@ def run_wave(
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
-        return WaveRun(notes.record, outcomes)
+        return WaveRun(notes.record, outcomes, is_drill=options.dry_run and only is None)
 
 
 def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> WaveRun:

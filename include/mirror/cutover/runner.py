@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from mirror.cutover.findings import STOP, Finding, stop
-from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of
+from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of, state_text
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.errors import MirrorError, WaveRunElsewhere
 from mirror.errors.next_step import of_the_flow
@@ -115,7 +115,7 @@ class WaveRunner:
     def _run(self, step: str, goes_on: bool) -> StepOutcome:
         if self.options.dry_run:
             outcome = self._outcome(step)
-            self.options.progress(said(outcome))
+            self.options.progress(said(outcome, dry_run=True))
             return outcome
         self.options.progress(f"{step} begins.")
         self.notes.start_step(step, self.options.who, self.now())
@@ -154,7 +154,7 @@ def named(outcome: StepOutcome, flow: str) -> StepOutcome:
     return replace(outcome, findings=tuple(finding.of_flow(flow) for finding in outcome.findings))
 
 
-def said(outcome: StepOutcome) -> str:
-    """One line on how a step ended."""
+def said(outcome: StepOutcome, dry_run: bool = False) -> str:
+    """One line on how a step ended, or would end."""
     reason = next((f": {finding.message}" for finding in stops(outcome.findings)), "")
-    return f"{outcome.step}: {outcome.state}{reason or '.'}"
+    return f"{outcome.step}: {state_text(outcome.state, dry_run)}{reason or '.'}"

@@ -65,6 +65,12 @@ def modules_of(mode: str) -> Mapping[str, str]:
 
 DONE, WAITING, STOPPED = "done", "waiting", "stopped"
 """How a step ended: it is done; it waits for people or for the clusters, and is run again as it is; or something has to be mended first."""
+_IN_A_DRY_RUN = {DONE: "would do", WAITING: "would wait", STOPPED: "would stop"}
+
+
+def state_text(state: str, dry_run: bool) -> str:
+    """The state as people read it: a dry run did nothing."""
+    return _IN_A_DRY_RUN[state] if dry_run else state
 
 
 @dataclass(frozen=True)

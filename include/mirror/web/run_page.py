@@ -47,7 +47,7 @@ def run_page(found: CopyRun) -> RunPage:
 
 def _without_verdict(found: CopyRun) -> tuple[str, str]:
     if found.said:
-        return "fine", found.said
+        return "stuck" if found.run.state == "failed" else "fine", f"Dry run. {found.said}"
     if found.run.state in _RUNNING:
         return "behind", "This run goes on; its verdict comes last."
     return (

@@ -94,6 +94,16 @@ def test_a_run_takes_what_it_is_told(run, answers):
     assert (options.reason, options.who, options.full_audit, options.dry_run) == ("because", "bob", True, True)
 
 
+def test_a_dry_run_says_of_each_step_what_it_would_do(run, answers):
+    answers(RECORD, StepOutcome(PREFLIGHT, DONE), StepOutcome(FENCE, WAITING), BROKEN)
+    _, output, _ = run(*RUN, "--dry-run")
+    assert [line for line in output.splitlines() if ": would" in line] == [
+        "preflight: would do",
+        "fence: would wait",
+        "fence: would stop",
+    ]
+
+
 def test_dry_run_counts_in_front_of_the_part_too(run, answers):
     calls = answers(RECORD)
     run("cutover", "--dry-run", *RUN[1:])

@@ -56,3 +56,14 @@ def test_a_dry_run_asks_all_and_notes_nothing(steps, notes):
     take_back(steps, notes, dry_run=True)
     assert steps.calls == ["rollback move-groups", "rollback fence"]
     assert notes.record == before
+
+
+def test_a_dry_run_says_what_would_be_taken_back(steps, notes):
+    said = []
+    take_back(steps, notes, dry_run=True, progress=said.append)
+    assert said == [
+        "move-groups would be taken back.",
+        "move-groups: would do.",
+        "fence would be taken back.",
+        "fence: would do.",
+    ]

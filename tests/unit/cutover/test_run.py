@@ -1,9 +1,11 @@
 """How a run of a wave ends as a whole; against clusters it is run in tests/integration."""
 
+from dataclasses import replace
+
 import pytest
 
 from mirror.cutover.run import WaveRun
-from mirror.cutover.steps import DONE, FENCE, OPEN, PLANNED, PREFLIGHT, STOPPED, WAITING, StepOutcome
+from mirror.cutover.steps import DONE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PLANNED, PREFLIGHT, STOPPED, WAITING, StepOutcome
 from mirror.cutover.wave_record import WaveRecord
 
 RECORD = WaveRecord("w", ("orders",), (), PLANNED, "ann", "because", 1)
@@ -23,3 +25,18 @@ RECORD = WaveRecord("w", ("orders",), (), PLANNED, "ann", "because", 1)
 def test_a_stop_counts_more_than_a_wait(states, state):
     outcomes = tuple(StepOutcome(step, of_step) for step, of_step in zip((PREFLIGHT, FENCE, OPEN), states, strict=False))
     assert WaveRun(RECORD, outcomes).state == state
+
+
+@pytest.mark.parametrize(
+    ("mode", "states", "state"),
+    [
+        (PLANNED, {PREFLIGHT: DONE, FENCE: WAITING, LAST_COPY: STOPPED, OPEN: STOPPED}, DONE),
+        (PLANNED, {PREFLIGHT: DONE, FENCE: STOPPED}, STOPPED),
+        (PLANNED, {PREFLIGHT: STOPPED, OPEN: DONE}, STOPPED),
+        (FAILOVER, {PREFLIGHT: DONE, MOVE_GROUPS: WAITING}, DONE),
+        (FAILOVER, {PREFLIGHT: DONE, MOVE_GROUPS: STOPPED}, STOPPED),
+    ],
+)
+def test_a_drill_is_not_stopped_by_what_a_drill_expects(mode, states, state):
+    outcomes = tuple(StepOutcome(step, of_step) for step, of_step in states.items())
+    assert WaveRun(replace(RECORD, mode=mode), outcomes, is_drill=True).state == state

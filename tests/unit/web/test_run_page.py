@@ -52,10 +52,17 @@ def test_a_failed_run_shows_each_error_with_its_place_and_what_to_do() -> None:
     [
         (CopyRun(RUNNING), "This run goes on; its verdict comes last."),
         (CopyRun(DagRun(RUN, "failed", NOW, NOW)), "ended without a verdict"),
-        (CopyRun(ENDED, said="east->west: 3 partitions and 40 offsets would be copied."), "40 offsets would be copied"),
+        (
+            CopyRun(ENDED, said="east->west: 3 partitions and 40 offsets would be copied."),
+            "3 partitions and 40 offsets would be copied.",
+        ),
+        (
+            CopyRun(DagRun(RUN, "failed", NOW, NOW), said="east->west: 2 partitions would be copied. 1 would fail: SourceGap."),
+            "1 would fail",
+        ),
         (CopyRun(ENDED, Verdict(NOTHING_TO_DO)), "Nothing to do: no partition had new records."),
     ],
-    ids=["goes on", "killed", "dry run", "nothing to do"],
+    ids=["goes on", "killed", "dry run", "dry and red", "nothing to do"],
 )
 def test_every_other_run_says_what_it_is(run: CopyRun, said: str) -> None:
     assert said in with_run(run).page(ADDRESS)
