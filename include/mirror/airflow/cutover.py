@@ -1,6 +1,7 @@
 """The tasks of the `cutover` DAG: a step of a wave each, and the report."""
 
 import logging
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -244,7 +245,7 @@ def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome) -> str:
 
 
 def _roll_back(flow_name: str, wave: str) -> str:
-    return str(own(f"cutover rollback --flow {flow_name!r} --wave {wave}"))
+    return str(own(f"cutover rollback --flow {flow_name!r} --wave {shlex.quote(wave)}"))
 
 
 def _listed(summary: str, sentences: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirror.errors import ErrorReport
+from mirror.errors.display import visible
 
 DONE, FAILED, UNUSABLE, NOTHING_TO_DO, WAITING = "done", "failed", "unusable", "nothing to do", "waiting"
 """States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first. `waiting`: for people or
@@ -55,4 +56,4 @@ class Answer:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[Piece]:
     """The rows under a head as one piece of an answer; nothing if there are none."""
-    return [Table(tuple(head), tuple(tuple(map(str, row)) for row in rows))] if rows else []
+    return [Table(tuple(head), tuple(tuple(visible(str(cell), keep="") for cell in row) for row in rows))] if rows else []

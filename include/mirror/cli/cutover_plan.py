@@ -7,6 +7,7 @@ from mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from mirror.config import Flow
 from mirror.cutover.findings import KINDS
 from mirror.cutover.wave import Wave
+from mirror.errors.display import show
 
 if TYPE_CHECKING:
     from mirror.cutover.groups import WaveGroup
@@ -38,7 +39,7 @@ def _row(group: "WaveGroup") -> tuple[object, ...]:
     exact = sum(position.is_exact for position in group.positions)
     reread = "?" if group.reread is None else group.reread
     people = len(group.members), len(group.target_members)
-    return (group.name, len(group.positions), exact, reread, len(group.unanswered), *people)
+    return (show(group.name), len(group.positions), exact, reread, len(group.unanswered), *people)
 
 
 def _document(wave: Wave, result: "Preflight") -> dict[str, Any]:

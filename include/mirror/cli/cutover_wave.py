@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from mirror.cutover.steps import StepOptions, StepOutcome
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
 from mirror.errors import UsageError
+from mirror.errors.display import visible
 from mirror.errors.next_step import own
 
 if TYPE_CHECKING:
@@ -124,7 +126,7 @@ def _noted_fence(record: WaveRecord) -> str | None:
 
 def _say(line: str) -> None:
     """One line of progress on standard error, with the time: a pause is on, and somebody waits."""
-    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {line}\n")
+    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {visible(line, keep='')}\n")
     sys.stderr.flush()
 
 
@@ -163,7 +165,7 @@ def _next_text(flow: Flow, record: WaveRecord) -> str:
 
 
 def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:
-    wave = f"--flow '{flow.name}' --wave {record.name}"
+    wave = f"--flow '{flow.name}' --wave {shlex.quote(record.name)}"
     go_on, take_back, tell = (str(own(f"cutover {part} {wave}")) for part in ("run", "rollback", "report"))
     if record.state == OPENED:
         return [tell]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, UNUSABLE, WAITING, Piece, Table
 from mirror.errors import ErrorReport
 from mirror.errors.base import before_next
+from mirror.errors.display import visible
 from mirror.status.status import GONE, INTENDED, OPEN_TRANSACTION, PROGRESSING, UNKNOWN, UP_TO_DATE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def say(pieces: Iterable[Piece]) -> None:
         if isinstance(piece, Table) and is_terminal(sys.stdout):
             console(sys.stdout).print(fitted(piece))
         else:
-            sys.stdout.write(f"{piece}\n")
+            sys.stdout.write(f"{visible(str(piece))}\n")
 
 
 def say_error(flow: str | None, error: ErrorReport) -> None:
@@ -61,7 +62,7 @@ def say_error(flow: str | None, error: ErrorReport) -> None:
     if is_terminal(sys.stderr):
         console(sys.stderr).print(_coloured(where, error), soft_wrap=True)
     else:
-        sys.stderr.write(f"{where}{error}\n")
+        sys.stderr.write(visible(f"{where}{error}\n"))
 
 
 def console(stream: TextIO) -> "Console":
@@ -88,11 +89,11 @@ def fitted(table: Table) -> "RichTable":
 def _coloured(where: str, error: ErrorReport) -> "Text":
     from rich.text import Text
 
-    text = Text.assemble(where, (error.code, f"bold {_BAD}"), f": {error.message}")
+    text = Text.assemble(where, (error.code, f"bold {_BAD}"), f": {visible(error.message)}")
     if error.next:
         text.append(f"{before_next(error.message)}Next: ", "bold")
         for words, is_command in error.step.pieces:
-            text.append(words, _COMMAND if is_command else "")
+            text.append(visible(words), _COMMAND if is_command else "")
     return text
 
 

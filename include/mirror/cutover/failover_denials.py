@@ -3,6 +3,7 @@
 The notes that tell whose they are stand on the source, which is lost. So they are named, and a person removes them.
 """
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -45,5 +46,5 @@ def denial_findings(acls: Iterable[Acl], topics: Collection[str], target: str) -
 
 
 def _removal(acl: Acl) -> str:
-    who = f"--deny-principal '{acl.principal}' --deny-host '{acl.host}' --operation {acl.operation}"
+    who = f"--deny-principal {shlex.quote(acl.principal)} --deny-host {shlex.quote(acl.host)} --operation {acl.operation}"
     return f"kafka-acls.sh --bootstrap-server <target> --remove --force --topic {acl.topic} {who}"

@@ -16,6 +16,7 @@ from mirror.cutover.move import Move
 from mirror.cutover.ownership import owning
 from mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
+from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
@@ -35,7 +36,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     whole."""
     flow, survey = move.flow, survey_failover(move.flow, move.wave)
     findings = [finding for finding in survey.findings if finding.kind != INFORMATION]
-    lines = tuple(f"{position.group}: {position}" for position in survey.positions)
+    lines = tuple(f"{show(position.group)}: {position}" for position in survey.positions)
     commit = survey.to_commit()
     if not options.dry_run and not any(finding.kind == STOP for finding in findings):
         _note(flow, survey, notes)
@@ -104,7 +105,7 @@ def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed
     reasons |= {name: error.message for name, error in errors.items()}
     step = "Mend what is named, and run the step again."
     return [
-        stop("group-not-committed", f"{name}: not all positions could be committed on {flow.target}: {why}.", step, group=name)
+        stop("group-not-committed", f"{show(name)}: not all positions could be committed on {flow.target}: {why}.", step, group=name)
         for name, why in sorted(reasons.items())
     ]
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from mirror.cutover.findings import Finding, information, some, stop, warning
 from mirror.cutover.missing_records import moment_of
+from mirror.errors.display import show
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.partition import TopicPartition
@@ -200,27 +201,27 @@ def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iter
     for position in positions:
         by_kind.setdefault(position.kind, []).append(position)
     if none := by_kind.get(NONE):
-        said = f"{name}: {len(none)} of {len(positions)} positions have no answer on {target}: {some(none)}."
+        said = f"{show(name)}: {len(none)} of {len(positions)} positions have no answer on {target}: {some(none)}."
         yield stop(
             "group-without-answer", said, "Reset the group there by hand, by the time of the last record that it had read.", group=name
         )
     if incomplete := by_kind.get(INCOMPLETE):
         reasons = some([f"{position} ({position.reason})" for position in incomplete])
-        yield warning("group-incomplete", f"{name}: records that it had not read are not on {target}: {reasons}.", group=name)
+        yield warning("group-incomplete", f"{show(name)}: records that it had not read are not on {target}: {reasons}.", group=name)
     if early := [position for position in by_kind.get(EARLY, ()) if position.reread != 0]:
         counts = [position.reread for position in early]
         count = "an unknown number of" if None in counts else f"at most {sum(number or 0 for number in counts):,}"
-        said = f"{name}: it reads {count} records again, from {len(early)} of {len(positions)} positions: {some(early)}."
+        said = f"{show(name)}: it reads {count} records again, from {len(early)} of {len(positions)} positions: {some(early)}."
         yield warning("group-not-exact", said, "Let its application pass over what it knows, or take that.", group=name)
     if there := by_kind.get(COMMITTED):
-        said = f"{name}: on {target} it stands behind its checkpoint in {some(there)}. It stays there: the mirror never moves a group back."
+        said = f"{show(name)}: on {target} it is ahead of its checkpoint in {some(there)}. The mirror never moves a group back."
         step = "If somebody only tried it there, reset it to its checkpoint by hand before its consumers start."
         yield warning("group-further-on-target", said, step, group=name)
     times = [position.time for position in positions if position.time is not None]
     if times:
         behind = sum(position.behind for position in positions)
         said = (
-            f"{name}: its offsets on the source are known as of {moment_of(min(times))} at the oldest. What it read after its checkpoints "
-            f"it reads again; {behind:,} offsets stand behind its positions in all."
+            f"{show(name)}: its offsets on the source are known as of {moment_of(min(times))} at the oldest. What it read after its "
+            f"checkpoints it reads again; {behind:,} offsets stand behind its positions in all."
         )
         yield information("group-known-until", said, group=name)

@@ -14,6 +14,7 @@ from mirror.cutover.groups import STOP_MEMBERS
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from mirror.cutover.wave import Wave, WaveTopics, matches, select_topics
 from mirror.errors import MirrorError, named_with
+from mirror.errors.display import show
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
@@ -119,7 +120,7 @@ class _TargetSurvey:
             return frozenset(with_positions)
         taken, unmatched = matches(self._wave.groups, with_positions)
         for pattern in unmatched:
-            said = f"--groups {pattern} matches no consumer group with a checkpoint in a topic of the wave."
+            said = f"--groups {show(pattern)} matches no consumer group with a checkpoint in a topic of the wave."
             self._findings.append(stop("pattern-matches-nothing", said, "Name groups as the topic of checkpoints has them."))
         return taken
 
@@ -145,15 +146,14 @@ class _TargetSurvey:
         target = self._flow.target
         for name, group in describe_groups(self._target, names, self._refused).items():
             if group.members:
-                said = (
-                    f"{name}: it has {len(group.members)} members ({some(group.members)}) on {target}, so nothing can be committed there."
-                )
+                people = f"{len(group.members)} members ({some(group.members)})"
+                said = f"{show(name)}: it has {people} on {target}, so nothing can be committed there."
                 yield stop("group-active-on-target", said, STOP_MEMBERS, group=name)
         outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in {*topics.names, *self._moved}}
         for name in sorted(names):
             others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})
             if others:
-                said = f"{name}: it also has checkpoints in topics that stay behind: {some(others)}."
+                said = f"{show(name)}: it also has checkpoints in topics that stay behind: {some(others)}."
                 yield stop("group-split", said, "Take them into --topics.", group=name)
         if topics.names and not names:
             said = f"No consumer group has a checkpoint in a topic of the wave, in {self._context.checkpoints_topic}."
@@ -183,6 +183,6 @@ def _sightings(
     for (group, remote), checkpoint in stored.items():
         if remote in remotes and (checkpoint.logs is None or checkpoint.logs.source.topic_id == records[remotes[remote]].source_topic_id):
             time = None if checkpoint.time is None else datetime.fromtimestamp(checkpoint.time / 1000, UTC)
-            sighting = EndSighting(checkpoint.checkpoint.upstream, time, f"the checkpoint of the group {group}")
+            sighting = EndSighting(checkpoint.checkpoint.upstream, time, f"the checkpoint of the group {show(group)}")
             sightings.setdefault(remotes[remote], []).append(sighting)
     return sightings

@@ -6,6 +6,7 @@ from typing import Any
 
 from mirror.cutover.wave import Wave, WaveTopics
 from mirror.errors import ErrorReport
+from mirror.errors.display import show, visible
 from mirror.errors.next_step import NOTHING, Command, NextStep, Part, of_the_flow
 from mirror.offsets.partition import TopicPartition
 
@@ -44,7 +45,7 @@ class Finding:
         return {**what, **where, "next": self.step.text, "commands": list(self.step.commands)}
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.message}" + (f" Next: {self.step}" if self.step else "")
+        return visible(f"{self.kind}: {self.message}" + (f" Next: {self.step}" if self.step else ""), keep="")
 
 
 def stop(code: str, message: str, *next: Part, topic: str | None = None, group: str | None = None) -> Finding:
@@ -100,7 +101,7 @@ def wave_findings(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:
     for topic in topics.not_replicated:
         yield stop(
             "topic-not-replicated",
-            f"{topic} is taken by --topics {','.join(wave.topics)}, but the flow does not replicate it.",
+            f"{topic} is taken by --topics {show(','.join(wave.topics))}, but the flow does not replicate it.",
             "Take it into the flow's property topics and let it be copied, or leave it out of the wave.",
             topic=topic,
         )

@@ -1,11 +1,13 @@
 """What keeps a wave's groups from moving, what their applications should know, and what a roll back leaves. Pure."""
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror.cutover.findings import CUT_OFF, Finding, some, stop, warning
 from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings, unstable_group
-from mirror.errors.next_step import Command, Part, of_the_flow
+from mirror.errors.display import show
+from mirror.errors.next_step import Command, Part, of_the_flow, of_the_wave
 from mirror.kafka.model import GroupMember
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
@@ -28,7 +30,7 @@ class GroupLogs:
 
 def rollback_of(wave: str) -> Command:
     """The command that takes a wave back."""
-    return of_the_flow("cutover rollback", f"--wave {wave}")
+    return of_the_wave("rollback", wave)
 
 
 def stops_of_groups(wave_groups: WaveGroups, logs: GroupLogs, source: str, target: str) -> Iterator[Finding]:
@@ -53,8 +55,8 @@ def active_groups(groups: Iterable[WaveGroup], source: str) -> Iterator[Finding]
 def active_group(name: str, members: Sequence[GroupMember], cluster: str) -> Finding:
     """A group that still has members, each named with its id."""
     noun = "member" if len(members) == 1 else "members"
-    people = some([f"{member} (member id {member.member_id})" for member in members])
-    said = f"{name}: it still has {len(members)} {noun} on {cluster}: {people}."
+    people = some([f"{member} (member id {show(member.member_id)})" for member in members])
+    said = f"{show(name)}: it still has {len(members)} {noun} on {cluster}: {people}."
     step = "Stop them; one that was killed leaves when its session times out. ", _AGAIN
     return stop("group-active", said, *step, group=name)
 
@@ -62,10 +64,10 @@ def active_group(name: str, members: Sequence[GroupMember], cluster: str) -> Fin
 def used_on_target(name: str, foreign: Mapping[TopicPartition, int], target: str) -> Finding:
     """A group that somebody used or reset on the target since the wave noted it."""
     first = next(iter(foreign))
-    said = f"{name}: since the wave noted it, somebody else moved it on {target}: {_places(foreign)}. Nothing of it was changed."
+    said = f"{show(name)}: since the wave noted it, somebody else moved it on {target}: {_places(foreign)}. Nothing of it was changed."
     step = (
         "Find out who reads with it there. If its position there is not wanted, delete it: ",
-        Command(f"kafka-consumer-groups.sh --delete-offsets --group {name} --topic {first.topic}"),
+        Command(f"kafka-consumer-groups.sh --delete-offsets --group {shlex.quote(name)} --topic {shlex.quote(first.topic)}"),
         ". ",
         _AGAIN,
     )
@@ -74,7 +76,7 @@ def used_on_target(name: str, foreign: Mapping[TopicPartition, int], target: str
 
 def read_on_source(name: str, places: Sequence[str], source: str) -> Finding:
     """A group that read on on the source while it moved."""
-    said = f"{name}: it went on on {source} while it was moved, so what was committed for it is out of date: {some(places)}."
+    said = f"{show(name)}: it went on on {source} while it was moved, so what was committed for it is out of date: {some(places)}."
     return stop("group-read-on", said, "Stop its members. ", _AGAIN, group=name)
 
 
@@ -88,19 +90,19 @@ def contradicted_position(name: str, by_server: Mapping[str, Sequence[str]], sou
 
 def not_committed(name: str, reasons: Sequence[str], target: str) -> Finding:
     """A group of which the target refused positions, or shows others than those that were committed."""
-    said = f"{name}: not all its positions stand on {target}: {some(reasons)}."
+    said = f"{show(name)}: not all its positions stand on {target}: {some(reasons)}."
     return stop("group-not-moved", said, "Look at the group there, and stop its members. ", _AGAIN, group=name)
 
 
 def not_taken_back(name: str, reasons: Sequence[str], target: str, wave: str) -> Finding:
     """A group of which a roll back could not put everything back."""
-    said = f"{name}: not all its positions on {target} could be put back: {some(reasons)}."
+    said = f"{show(name)}: not all its positions on {target} could be put back: {some(reasons)}."
     return stop("group-not-taken-back", said, "Mend that; then ", rollback_of(wave), " again.", group=name)
 
 
 def stays_where_it_is(name: str, foreign: Mapping[TopicPartition, int], target: str) -> Finding:
     """Positions of others, which a roll back does not touch."""
-    said = f"{name}: a roll back leaves what the wave did not commit on {target}: {_places(foreign)}."
+    said = f"{show(name)}: a roll back leaves what the wave did not commit on {target}: {_places(foreign)}."
     return warning("group-used-on-target", said, "Reset the group there by hand if nobody wants that.", group=name)
 
 
@@ -109,7 +111,7 @@ def stays_where_it_is(name: str, foreign: Mapping[TopicPartition, int], target: 
 
 def _ahead(group: WaveGroup) -> Iterator[Finding]:
     if group.ahead:
-        said = f"{group.name}: it has read {group.ahead:,} offsets that the copy has yet to bring, so it would read them again."
+        said = f"{group.label}: it has read {group.ahead:,} offsets that the copy has yet to bring, so it would read them again."
         yield stop("group-ahead-of-copy", said, of_the_flow("copy"), ". ", _AGAIN, group=group.name)
 
 
@@ -121,10 +123,10 @@ def _logs(group: WaveGroup, logs: GroupLogs, target: str) -> Iterator[Finding]:
         elif _lacks_records(position, logs):
             gone.append(f"{position.remote}@{position.answer.target} (the log begins at {logs.target[position.remote][0]})")
     if without_leader:
-        said = f"{group.name}: no leader on {target} tells which offsets there are of {some(without_leader)}."
+        said = f"{group.label}: no leader on {target} tells which offsets there are of {some(without_leader)}."
         yield stop("no-leader", said, "Bring the target's brokers back. ", _AGAIN, group=group.name)
     if gone:
-        said = f"{group.name}: records that it has not read are gone from {target}, and are not from the source: {some(gone)}."
+        said = f"{group.label}: records that it has not read are gone from {target}, and are not from the source: {some(gone)}."
         step = "Let it read them on the source, or raise the remote topics' retention before they are copied anew. ", _AGAIN
         yield stop("group-behind-retention", said, *step, group=group.name)
 
@@ -143,7 +145,7 @@ def _back(group: WaveGroup, target: str) -> Iterator[Finding]:
         if position.target_offset is not None and position.answer.target is not None and position.target_offset > position.answer.target
     ]
     if further:
-        said = f"{group.name}: it was further on on {target}, and goes back to where it stands on the source: {some(further)}."
+        said = f"{group.label}: it was further on on {target}, and goes back to where it stands on the source: {some(further)}."
         yield warning("group-goes-back", said, "What was there is noted; a roll back puts it back.", group=group.name)
 
 
@@ -152,7 +154,7 @@ def _without_position(group: WaveGroup, partitions: Collection[TopicPartition]) 
     topics = {tp.topic for tp in have}
     lacking = sorted(tp for tp in partitions if tp.topic in topics and tp not in have)
     if lacking:
-        said = f"{group.name}: it has no position in {some(lacking)}, so none is committed there."
+        said = f"{group.label}: it has no position in {some(lacking)}, so none is committed there."
         step = "On the target its auto.offset.reset counts there, as on the source: latest skips what was copied."
         yield warning("group-without-position", said, step, group=group.name)
 

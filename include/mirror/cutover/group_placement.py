@@ -15,6 +15,7 @@ from mirror.cutover.group_move_findings import active_group, not_committed, not_
 from mirror.cutover.ownership import Mended, owning
 from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
 from mirror.errors import MirrorError
+from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.groups import Groups
@@ -116,8 +117,8 @@ class GroupPlacer:
         commit = {name: {tp: to for tp, to in positions.items() if to is not None} for name, positions in wrong.items()}
         delete = {name: [tp for tp, to in positions.items() if to is None] for name, positions in wrong.items()}
         refused = write_positions(self._groups, commit, delete)
-        done = tuple(f"{len(positions)} positions of {name}" for name, positions in wrong.items() if name not in refused)
-        return Mended(done, tuple(f"positions of {name}: {', '.join(why)}" for name, why in refused.items()))
+        done = tuple(f"{len(positions)} positions of {show(name)}" for name, positions in wrong.items() if name not in refused)
+        return Mended(done, tuple(f"positions of {show(name)}: {', '.join(why)}" for name, why in refused.items()))
 
     # ------------------------------------------------------------ inside
 
@@ -178,7 +179,7 @@ def _lines(moves: Moves, there: Mapping[str, Positions], dry_run: bool) -> Itera
     verb = "would be committed" if dry_run else "committed"
     for name, of_group in sorted(moves.items()):
         due = of_group.due(there[name])
-        yield f"{name}: {len(due)} of {len(of_group.after)} positions {verb}, {len(of_group.after) - len(due)} stood there already."
+        yield f"{show(name)}: {len(due)} of {len(of_group.after)} positions {verb}, {len(of_group.after) - len(due)} stood there already."
 
 
 def _held_lines(moves: Moves, there: Mapping[str, Positions], held: Mapping[str, str]) -> Iterator[str]:
@@ -186,10 +187,11 @@ def _held_lines(moves: Moves, there: Mapping[str, Positions], held: Mapping[str,
         stays = sorted(tp for tp in of_group.before if tp.topic in held and tp in there.get(name, {}))
         if stays:
             waves = ", ".join(sorted({held[tp.topic] for tp in stays}))
-            yield f"{name}: {len(stays)} positions stay, for the wave {waves} is open and stands on them: {some(stays)}."
+            yield f"{show(name)}: {len(stays)} positions stay, for the wave {waves} is open and stands on them: {some(stays)}."
 
 
 def _undo_lines(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:
     verb = "would be" if dry_run else "were"
     for name, of_group in sorted(undo.items()):
-        yield f"{name}: {len(of_group.commit)} positions {verb} put back, {len(of_group.delete)} {verb} deleted, for there was none before."
+        deleted = f"{len(of_group.delete)} {verb} deleted, for there was none before"
+        yield f"{show(name)}: {len(of_group.commit)} positions {verb} put back, {deleted}."

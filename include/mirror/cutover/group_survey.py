@@ -9,6 +9,7 @@ from mirror.cutover.flow_settings import LackingRight
 from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition
 from mirror.cutover.wave import Wave, matches
 from mirror.errors import ErrorReport, MirrorError
+from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import GroupDescription, describe_groups
 from mirror.kafka.groups import Group, Groups
@@ -146,8 +147,8 @@ def _rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[La
     lacking = []
     for name, group in sorted(namesakes.items()):
         if not group.may_commit:
-            lacking.append(LackingRight(flow.target, "READ", f"the group {name}", "committing its positions there"))
+            lacking.append(LackingRight(flow.target, "READ", f"the group {show(name)}", "committing its positions there"))
         if not group.may_delete:
             purpose = "taking back a position where there was none"
-            lacking.append(LackingRight(flow.target, "DELETE", f"the group {name}", purpose, is_optional=True))
+            lacking.append(LackingRight(flow.target, "DELETE", f"the group {show(name)}", purpose, is_optional=True))
     return tuple(lacking)

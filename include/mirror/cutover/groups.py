@@ -1,9 +1,11 @@
 """What consumer groups say against a wave: positions without an exact answer, members, topics that the wave leaves behind. Pure."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mirror.cutover.findings import Finding, information, some, stop, warning
+from mirror.errors.display import show
 from mirror.errors.next_step import Command, of_the_flow
 from mirror.kafka.model import GroupMember
 from mirror.offsets.partition import TopicPartition
@@ -62,6 +64,11 @@ class WaveGroup:
     """Whether it is a group of Kafka Streams' own protocol."""
 
     @property
+    def label(self) -> str:
+        """Its name in messages."""
+        return show(self.name)
+
+    @property
     def unanswered(self) -> tuple[WavePosition, ...]:
         """Positions for which there is none on the target, or one behind which records are missing."""
         return tuple(position for position in self.positions if position.answer.kind not in (EXACT, EARLY))
@@ -97,16 +104,15 @@ class WaveGroups:
 def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterator[Finding]:
     """What is said of all groups of a wave."""
     for pattern in wave_groups.unmatched:
-        said = f"--groups {pattern} matches no consumer group with a position in a topic of the wave."
+        said = f"--groups {show(pattern)} matches no consumer group with a position in a topic of the wave."
         yield stop("pattern-matches-nothing", said, "Name groups as ", of_the_flow("refresh-groups"), " lists them.")
     if wave_groups.shares:
-        said = (
-            f"Share groups of {source} have no positions that could be moved, and may read topics of the wave: {some(wave_groups.shares)}."
-        )
-        look = Command(f"kafka-share-groups.sh --bootstrap-server <source> --describe --group {wave_groups.shares[0]}")
+        names = some(list(map(show, wave_groups.shares)))
+        said = f"Share groups of {source} have no positions that could be moved, and may read topics of the wave: {names}."
+        look = Command(f"kafka-share-groups.sh --bootstrap-server <source> --describe --group {shlex.quote(wave_groups.shares[0])}")
         yield warning("group-of-another-kind", said, "See which topics each of them reads: ", look, ". Move their applications by hand.")
     if wave_groups.left_out:
-        names = some(wave_groups.left_out)
+        names = some(list(map(show, wave_groups.left_out)))
         said = f"--groups leaves out groups with positions in topics of the wave, which are not moved: {names}."
         yield warning("groups-left-out", said, "Take them into --groups unless nobody uses them any more.")
     if not wave_groups.groups and not wave_groups.unmatched:
@@ -119,14 +125,14 @@ def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterato
 
 def _positions(group: WaveGroup) -> Iterator[Finding]:
     total = len(group.positions)
-    translate = of_the_flow("translate", f"--group {group.name}")
+    translate = of_the_flow("translate", f"--group {shlex.quote(group.name)}")
     if group.unanswered:
         reasons = some([f"{position} ({position.answer.reason or position.answer.kind})" for position in group.unanswered])
-        said = f"{group.name}: {len(group.unanswered)} of {total} positions have no answer on the target, or records missing: {reasons}."
+        said = f"{group.label}: {len(group.unanswered)} of {total} positions have no answer on the target, or records missing: {reasons}."
         yield stop("group-without-answer", said, translate, " shows each; mend what it names, or reset the group.", group=group.name)
     if group.early:
         count = "an unknown number of" if group.reread is None else f"at most {group.reread:,}"
-        said = f"{group.name}: it would read {count} records again, from {len(group.early)} of {total} positions."
+        said = f"{group.label}: it would read {count} records again, from {len(group.early)} of {total} positions."
         step = (
             "Let it read on until it is near the end, or raise mirror.translation.count.max.bytes; ",
             translate,
@@ -134,7 +140,7 @@ def _positions(group: WaveGroup) -> Iterator[Finding]:
         )
         yield stop("group-not-exact", said, *step, group=group.name)
     if group.ahead:
-        said = f"{group.name}: it has read {group.ahead:,} offsets that the copy has yet to bring; the last copy brings them."
+        said = f"{group.label}: it has read {group.ahead:,} offsets that the copy has yet to bring; the last copy brings them."
         yield information("group-ahead-of-copy", said, group=group.name)
     further = [
         position
@@ -142,43 +148,42 @@ def _positions(group: WaveGroup) -> Iterator[Finding]:
         if position.target_offset is not None and position.answer.target is not None and position.target_offset > position.answer.target
     ]
     if further:
-        said = f"{group.name}: on the target it stands behind its translated position in {some(further)}, so it was used there."
+        said = f"{group.label}: on the target it stands behind its translated position in {some(further)}, so it was used there."
         step = "group-offsets never moves a group back: delete it on the target, or reset it there by what ", translate, " says."
         yield warning("group-further-on-target", said, *step, group=group.name)
 
 
 def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
     if group.members:
-        said = f"{group.name}: it has {_people(group.members)} on {source}."
+        said = f"{group.label}: it has {_people(group.members)} on {source}."
         yield warning("group-active", said, "Stop them behind the write fence, before its positions are moved.", group=group.name)
     if group.unstable:
         yield warning("group-unstable", _unstable(group), "It has to end before the positions are moved.", group=group.name)
     if group.target_members:
-        said = f"{group.name}: it has {_people(group.target_members)} on {target}, so no position can be committed there."
+        said = f"{group.label}: it has {_people(group.target_members)} on {target}, so no position can be committed there."
         yield stop("group-active-on-target", said, STOP_MEMBERS, group=group.name)
 
 
 def _topics(group: WaveGroup) -> Iterator[Finding]:
     if group.outside:
-        said = f"{group.name}: it also has positions in topics that stay behind: {some(group.outside)}."
+        said = f"{group.label}: it also has positions in topics that stay behind: {some(group.outside)}."
         step = (
             "Take them into --topics; if it reads them no more, delete its positions there: ",
-            Command(f"kafka-consumer-groups.sh --delete-offsets --group {group.name} --topic {group.outside[0]}"),
+            Command(f"kafka-consumer-groups.sh --delete-offsets --group {shlex.quote(group.name)} --topic {shlex.quote(group.outside[0])}"),
             ".",
         )
         yield stop("group-split", said, *step, group=group.name)
     if group.left_out:
-        said = (
-            f"{group.name}: it has positions in topics from the target that the flow's property topics leaves out: {some(group.left_out)}."
-        )
+        topics = some(group.left_out)
+        said = f"{group.label}: it has positions in topics from the target that the flow's property topics leaves out: {topics}."
         upstream = "Take them into topics: then it goes on in the topics that they are copies of. Or delete its positions there."
         yield stop("group-topic-left-out", said, upstream, group=group.name)
     if group.is_streams:
-        said = f"{group.name}: it is a streams group, for which no checkpoints are written; a failover would find no position."
+        said = f"{group.label}: it is a streams group, for which no checkpoints are written; a failover would find no position."
         state = "Take the internal topics of its application into the wave, if its state is to move with it."
         yield warning("group-without-checkpoints", said, state, group=group.name)
     elif not group.has_checkpoints:
-        said = f"{group.name}: the flow's property groups leaves it out, so no checkpoints are written for it."
+        said = f"{group.label}: the flow's property groups leaves it out, so no checkpoints are written for it."
         step = "Take it into groups, and run ", of_the_flow("checkpoints"), "; a failover in between would find no position."
         yield warning("group-without-checkpoints", said, *step, group=group.name)
 
@@ -194,7 +199,7 @@ def unstable_group(group: WaveGroup) -> Finding:
 
 
 def _unstable(group: WaveGroup) -> str:
-    return f"{group.name}: a transaction that is still open commits offsets for it in {some(group.unstable)}."
+    return f"{group.label}: a transaction that is still open commits offsets for it in {some(group.unstable)}."
 
 
 def _people(members: Sequence[GroupMember]) -> str:

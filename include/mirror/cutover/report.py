@@ -6,6 +6,7 @@ It is made of the wave's record, and of what the source shows now, so it can be 
 milliseconds UTC.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -105,10 +106,10 @@ class WaveReport:
         if self.record.state == ROLLED_BACK:
             return ()
         if self.record.state != OPENED:
-            return (str(own(f"cutover rollback --flow '{self.flow}' --wave {self.record.name}")),)
+            return (str(own(f"cutover rollback --flow '{self.flow}' --wave {shlex.quote(self.record.name)}")),)
         source, _, target = self.flow.partition("->")
-        groups = f" --groups '{','.join(self.record.groups)}'" if self.record.groups else ""
-        wave = f"--flow '{target}->{source}' --topics '{','.join(self.record.topics)}'{groups}"
+        groups = f" --groups {shlex.quote(','.join(self.record.groups))}" if self.record.groups else ""
+        wave = f"--flow '{target}->{source}' --topics {shlex.quote(','.join(self.record.topics))}{groups}"
         return (str(own(f"cutover plan {wave}")), str(own(f"cutover run {wave}")))
 
     def as_document(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from mirror.cutover.findings import STOP, Finding, stop
 from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of, state_text
 from mirror.cutover.wave_notebook import WaveNotebook
 from mirror.errors import MirrorError, WaveRunElsewhere
-from mirror.errors.next_step import of_the_flow
+from mirror.errors.next_step import of_the_wave
 
 
 class StepModule(Protocol):
@@ -70,7 +70,7 @@ class WaveRunner:
         missing = next((earlier for earlier in self._before(step) if not self.notes.record.is_done(earlier)), None)
         if missing is None or self.options.dry_run:
             return self._checked(step)
-        command = of_the_flow("cutover run", f"--wave {self.options.wave} --step {missing}")
+        command = of_the_wave("run", self.options.wave, f"--step {missing}")
         finding = stop("step-before", f"{step} cannot begin: {missing} is not done.", "Run that first: ", command, ".")
         return StepOutcome(step, STOPPED, findings=(finding.of_flow(self.flow),))
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
+from mirror.errors.display import visible
 from mirror.errors.next_step import NextStep, Part, Remedy, remedies
 
 
@@ -127,8 +128,8 @@ class MirrorError(Exception):
         offset: int | None = None,
         next: str | Sequence[Part] = "",
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = visible(message)
+        super().__init__(self.message)
         self.topic = topic
         self.partition = partition
         self.offset = offset

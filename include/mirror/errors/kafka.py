@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from mirror.errors.base import MirrorError, Runbook
+from mirror.errors.display import show
 from mirror.errors.next_step import Command, Part
 
 
@@ -215,7 +216,7 @@ class GroupUndoFailed(MirrorError):
 
     def __init__(self, group: str, target: str, reason: str) -> None:
         super().__init__(
-            f"The group {group} was not taken back on {target}, or not in all its partitions: {reason}",
+            f"The group {show(group)} was not taken back on {target}, or not in all its partitions: {reason}",
             next="Stop its consumers on the target, look at the target's brokers and at the mirror's rights on the group (READ, DELETE), "
             "and run the same command again.",
         )
@@ -234,7 +235,7 @@ class NoGroupOffsets(MirrorError):
 
     def __init__(self, group: str, cluster: str) -> None:
         super().__init__(
-            f"The group {group} has committed nothing on '{cluster}'.",
+            f"The group {show(group)} has committed nothing on '{cluster}'.",
             next=("Look for its name: ", Command(f"kafka-consumer-groups.sh --bootstrap-server <{cluster}> --list"), "."),
         )
         self.group = group

@@ -1,6 +1,7 @@
 """Errors of what is shared with MirrorMaker 2: its checkpoints, a flow that is taken over from it, or handed back to it."""
 
 from mirror.errors.base import MirrorError, Runbook
+from mirror.errors.display import show
 from mirror.errors.next_step import Command, of_the_flow
 
 
@@ -35,7 +36,7 @@ class MirrorMakerRunning(MirrorError):
     def __init__(self, group: str, state: str, members: tuple[str, ...]) -> None:
         hosts = ", ".join(members[:5]) or "no member is named"
         super().__init__(
-            f"The worker group {group} of MirrorMaker 2 on the target is {state} ({hosts}). Nothing was written.",
+            f"The worker group {show(group)} of MirrorMaker 2 on the target is {state} ({hosts}). Nothing was written.",
             next="Stop every worker of this flow. One that was killed leaves the group after session.timeout.ms (10 s by default). Then "
             "run the command again.",
         )

@@ -4,9 +4,12 @@ An error gives the parts of its next step. The sentence, the typeface of the com
 """
 
 import os
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+
+from mirror.errors.display import visible
 
 FLOW = "<flow>"
 """Stands for the flow's name in an error that does not know it; `ErrorReport.of_flow` puts the name in."""
@@ -56,7 +59,7 @@ class Remedy:
     def line(self, program: str) -> str:
         """The command line that takes the decision."""
         options = {"topic": self.topic, "partition": self.partition, "alias": self.alias}
-        arguments = "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
+        arguments = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None)
         return f"{program} decide {self.decision} --flow '{FLOW}'{arguments} --reason \"…\""
 
     def __str__(self) -> str:
@@ -76,17 +79,18 @@ class NextStep:
 
     @classmethod
     def of(cls, *parts: Part) -> "NextStep":
-        """The parts, one behind the other."""
-        return cls("".join(map(str, parts)), tuple(str(part) for part in parts if not isinstance(part, str)))
+        """The parts, one behind the other. Names in a command may be any text: it is for shells, and the sentence shows it in one line."""
+        text = "".join(visible(part) if isinstance(part, str) else _one_line(str(part)) for part in parts)
+        return cls(text, tuple(str(part) for part in parts if not isinstance(part, str)))
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
         """The text in its order, cut at its commands; each piece with whether it is a command."""
         pieces, rest = [], self.text
         for command in self.commands:
-            before, is_there, behind = rest.partition(command)
+            before, is_there, behind = rest.partition(_one_line(command))
             if is_there:
-                pieces += [(before, False), (command, True)]
+                pieces += [(before, False), (_one_line(command), True)]
                 rest = behind
         return [(text, typed) for text, typed in (*pieces, (rest, False)) if text]
 
@@ -99,7 +103,7 @@ class NextStep:
         return self._with(TIMES, f"--from {start} --to {end}")
 
     def _with(self, placeholder: str, value: str) -> "NextStep":
-        commands = tuple(command.replace(placeholder, value) for command in self.commands)
+        commands = tuple(command.replace(placeholder, value, 1) for command in self.commands)
         return replace(self, text=self.text.replace(placeholder, value), commands=commands)
 
     def __bool__(self) -> bool:
@@ -107,6 +111,10 @@ class NextStep:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _one_line(command: str) -> str:
+    return visible(command, keep="")
 
 
 NOTHING = NextStep()
@@ -123,6 +131,11 @@ def of_the_flow(arguments: str, options: str = "") -> Command:
     return own(f"{arguments} --flow '{FLOW}'{f' {options}' if options else ''}")
 
 
+def of_the_wave(part: str, wave: str, options: str = "") -> Command:
+    """A command of `cutover` about a wave of the flow that the error is of."""
+    return of_the_flow(f"cutover {part}", f"--wave {shlex.quote(wave)}{f' {options}' if options else ''}")
+
+
 def the_plan() -> tuple[Part, ...]:
     """Where a person sees what the next copy has to do, and what keeps it from doing it."""
     return of_the_flow("plan"), " (in Airflow: trigger the DAG copy with dry_run)"
@@ -131,7 +144,7 @@ def the_plan() -> tuple[Part, ...]:
 def backfill_again(topic: str, options: str, parameters: str) -> tuple[Part, ...]:
     """The backfill of a topic with other options, by the command line and by the parameters of the DAG."""
     in_airflow = f' (in Airflow, the parameters of the DAG backfill: topics = ["{topic}"], {parameters})'
-    return of_the_flow("backfill", f"--topics {topic} {TIMES} {options}"), in_airflow
+    return of_the_flow("backfill", f"--topics {shlex.quote(topic)} {TIMES} {options}"), in_airflow
 
 
 def remedies(parts: Iterable[Part]) -> tuple[Remedy, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from mirror.errors.base import MirrorError, Runbook
-from mirror.errors.next_step import of_the_flow
+from mirror.errors.next_step import of_the_flow, of_the_wave
 
 _SHOWN = 5
 
@@ -39,7 +39,11 @@ class WaveDiffers(MirrorError):
     def __init__(self, wave: str, what: str, noted: str, given: str) -> None:
         super().__init__(
             f"The wave '{wave}' was begun with {what} {noted}, not {given}. Nothing was changed.",
-            next=("Go on with it as it is: ", of_the_flow("cutover run", f"--wave {wave}"), ". Or roll it back, and begin the other one."),
+            next=(
+                "Go on with it as it is: ",
+                of_the_wave("run", wave),
+                ". Or roll it back, and begin the other one.",
+            ),
         )
         self.wave = wave
 
@@ -84,7 +88,7 @@ class WaveHeld(MirrorError):
 
     def __init__(self, wave: str, what: str, other: str, state: str, topics: Sequence[str]) -> None:
         named = ", ".join(topics[:_SHOWN]) + (f" and {len(topics) - _SHOWN} more" if len(topics) > _SHOWN else "")
-        run, take_back = (of_the_flow(f"cutover {command}", f"--wave {other}") for command in ("run", "rollback"))
+        run, take_back = (of_the_wave(command, other) for command in ("run", "rollback"))
         end = ("End the other one: ", run, "; or take it back: ", take_back, ".")
         super().__init__(
             f"The wave '{wave}' cannot be {what}: the wave '{other}' is {state} and holds {named}. Nothing was changed.",
@@ -126,7 +130,7 @@ class WaveRollsBack(MirrorError):
     def __init__(self, wave: str) -> None:
         super().__init__(
             f"The wave '{wave}' is half rolled back.",
-            next=("End that: ", of_the_flow("cutover rollback", f"--wave {wave}"), ". Then the wave can be run anew."),
+            next=("End that: ", of_the_wave("rollback", wave), ". Then the wave can be run anew."),
         )
         self.wave = wave
 
@@ -143,7 +147,11 @@ class WaveTooLarge(MirrorError):
     def __init__(self, wave: str, size: int, limit: int) -> None:
         super().__init__(
             f"What is to be noted of the wave '{wave}' is {size:,} bytes; a record of the control topic may have {limit:,}.",
-            next=("Take back what it did so far (", of_the_flow("cutover rollback", f"--wave {wave}"), "), and move in smaller waves."),
+            next=(
+                "Take back what it did so far (",
+                of_the_wave("rollback", wave),
+                "), and move in smaller waves.",
+            ),
         )
         self.wave = wave
         self.size = size

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from confluent_kafka.admin import AclOperation
 
 from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.coordinator_faults import LOST_TRACK_NEXT
 from mirror.kafka.model import GroupMember
 from mirror.kafka.polling import until
 
-_NO_GROUP = "GROUP_ID_NOT_FOUND"
+_WITHOUT_MEMBERS = ("GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID")
+"""There is no such group, or nobody can be a member of it: old clients committed under an empty id (KIP-289)."""
 _COORDINATOR_MOVES = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
 _BROKER_FAULT = "UNKNOWN"
 _PAUSE_SECONDS = 0.1
@@ -60,7 +62,7 @@ def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[s
     )
     groups: dict[str, GroupDescription] = {}
     for name, answer in answers.items():
-        failure = cluster.admin.failure(answer, f"describing the group {name}", "DESCRIBE")
+        failure = cluster.admin.failure(answer, f"describing the group {show(name)}", "DESCRIBE")
         if failure is None:
             described = answer.result(0)
             members = tuple(GroupMember(member.client_id, member.host, member.member_id) for member in described.members)
@@ -68,10 +70,10 @@ def _described(cluster: Cluster, names: Iterable[str], refused: MutableMapping[s
             may_commit, may_delete = (not operations or operation in operations for operation in (AclOperation.READ, AclOperation.DELETE))
             groups[name] = GroupDescription(members, may_commit, may_delete)
         elif isinstance(failure, AuthorizationRefused):
-            refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {name}")
+            refused[name] = AuthorizationRefused(cluster.alias, "DESCRIBE", f"the group {show(name)}")
         elif _reason(failure) == _BROKER_FAULT:
             refused[name] = KafkaFailure(failure.message, reason=_BROKER_FAULT, next=LOST_TRACK_NEXT)
-        elif _reason(failure) != _NO_GROUP:
+        elif _reason(failure) not in _WITHOUT_MEMBERS:
             refused[name] = failure
     return groups
 

@@ -21,6 +21,7 @@ from kafka import TopicPartition as PythonTopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.coordinator_faults import LOST_TRACK_NEXT
 from mirror.kafka.kafka_python import python_settings
@@ -103,7 +104,7 @@ class GroupAdmin:
 
     def _translated(self, failure: errors.KafkaError, step: str, group: Sequence[str], operation: str) -> MirrorError:
         alias = self._cluster.alias
-        named = f"the group {group[0]}" if len(group) == 1 else "the groups"
+        named = f"the group {show(group[0])}" if len(group) == 1 else "the groups"
         if isinstance(failure, errors.GroupAuthorizationFailedError):
             return AuthorizationRefused(alias, operation, named)
         if isinstance(failure, errors.TopicAuthorizationFailedError):
@@ -283,7 +284,7 @@ class Groups:
                     raise kind
             return answer
 
-        answer = self._admin.ask(f"{verb} offsets of the group {group}", call, group=(group,), operation=operation)
+        answer = self._admin.ask(f"{verb} offsets of the group {show(group)}", call, group=(group,), operation=operation)
         return {TopicPartition(tp.topic, tp.partition): str(kind.message) for tp, kind in answer.items() if kind is not errors.NoError}
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mirror.errors.display import show, visible
+
 
 class Partition(NamedTuple):
     """One partition in the cluster's metadata; `leader` is None while there is none."""
@@ -90,7 +92,7 @@ class GroupMember(NamedTuple):
     member_id: str = ""
 
     def __str__(self) -> str:
-        return f"{self.client_id} on {self.host.removeprefix('/')}"
+        return f"{show(self.client_id)} on {self.host.removeprefix('/')}"
 
 
 class ActiveProducer(NamedTuple):
@@ -113,7 +115,7 @@ class Acl(NamedTuple):
     permission: str
 
     def __str__(self) -> str:
-        return f"{self.permission} {self.operation} for {self.principal} from {self.host}"
+        return f"{self.permission} {self.operation} for {visible(self.principal, keep='')} from {self.host}"
 
 
 EVERYBODY = "User:*"

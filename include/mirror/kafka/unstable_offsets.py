@@ -12,6 +12,7 @@ import kafka.errors as errors
 from kafka.protocol.consumer import OffsetFetchRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError
+from mirror.errors.display import show
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
@@ -49,7 +50,7 @@ def unstable_offsets(
 
 def _of_group(pool: BrokerPool, group: str, wanted: Collection[TopicPartition], deadline: float) -> tuple[TopicPartition, ...]:
     """Asks the group's coordinator, and the next one while it moves; over a new connection where one broke."""
-    step = f"asking for the stable offsets of the group {group}"
+    step = f"asking for the stable offsets of the group {show(group)}"
     while True:
         is_late = time.monotonic() + _PAUSE_SECONDS >= deadline
         try:
@@ -63,7 +64,7 @@ def _of_group(pool: BrokerPool, group: str, wanted: Collection[TopicPartition], 
             if failure is None:
                 return tuple(sorted(_unstable(answer)))
             if is_late or not failure.retriable:
-                raise pool.refused(failure.errno, step, operation="DESCRIBE", what=f"the group {group}")
+                raise pool.refused(failure.errno, step, operation="DESCRIBE", what=f"the group {show(group)}")
         time.sleep(_PAUSE_SECONDS)
 
 

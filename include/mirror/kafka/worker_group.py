@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from mirror.errors.display import show
 from mirror.kafka.client_errors import ClientErrors, retry_until, settings_with, to_mirror_error
 
 _GONE = ("empty", "dead", "")
@@ -39,9 +40,11 @@ def worker_group(alias: str, settings: Mapping[str, Any], group: str, seconds: f
         for described in listed:
             if described.error is not None:
                 raise KafkaException(described.error)
-            return WorkerGroup(described.state or "", tuple(f"{member.client_id} on {member.client_host}" for member in described.members))
+            return WorkerGroup(
+                described.state or "", tuple(f"{show(member.client_id)} on {member.client_host}" for member in described.members)
+            )
     except KafkaException as failure:
-        step = f"looking at the worker group {group}"
+        step = f"looking at the worker group {show(group)}"
         raise to_mirror_error(failure, complaints, step=step, seconds=seconds, operation="DESCRIBE") from failure
     return WorkerGroup("")
 

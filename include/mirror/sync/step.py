@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mirror.errors import ErrorReport
+from mirror.errors.display import visible
 
 if TYPE_CHECKING:
     from mirror.config import Configuration, Flow
@@ -47,8 +48,13 @@ class StepResult:
     lines: tuple[str, ...] = ()
     """The same for people."""
     errors: tuple[ErrorReport, ...] = ()
+
     is_idle: bool = False
     """Whether the flow takes nothing that the step could work on: then it is not done, and there is nothing to do."""
+
+    def __post_init__(self) -> None:
+        """Each line stays one, whatever is in the names that it tells."""
+        object.__setattr__(self, "lines", tuple(visible(line, keep="") for line in self.lines))
 
 
 class Step(Protocol):

@@ -1,7 +1,7 @@
 """One error of each class, made from its signature."""
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mirror.errors import MirrorError
@@ -20,6 +20,7 @@ _VALUES: dict[Any, Any] = {
     tuple[int, int]: (3, 9),
     tuple[str, int]: ("east.orders", 3),
     Collection[str]: ("orders",),
+    Sequence[str]: ("orders",),
     list[Problem]: [Problem("west.acks", "has to be all", "1")],
 }
 

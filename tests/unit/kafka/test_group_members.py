@@ -15,7 +15,8 @@ FAILURES = {
     "missing": KafkaFailure("no such group", reason="GROUP_ID_NOT_FOUND"),
     "loading": KafkaFailure("loading", reason="COORDINATOR_LOAD_IN_PROGRESS"),
     "confused": KafkaFailure("describing the group confused failed: UNKNOWN", reason="UNKNOWN", next="Look."),
-    "odd": KafkaFailure("odd", reason="INVALID_GROUP_ID"),
+    "odd": KafkaFailure("odd", reason="INVALID_REQUEST"),
+    "": KafkaFailure("describing the group '' failed", reason="INVALID_GROUP_ID"),
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
+from mirror.errors.display import show
 from mirror.formats.columns import columns
 from mirror.formats.mm2 import Checkpoint
 from mirror.kafka.cluster import Cluster
@@ -159,6 +160,6 @@ def _lines(emitted: CheckpointsResult, dry_run: bool) -> Iterable[str]:
     if emitted.over_budget:
         yield f"{emitted.over_budget:,} stayed early; {OVER_BUDGET}."
     for offset in emitted.unanswered[:_SHOWN]:
-        yield f"{offset.group} in {offset.source}@{offset.committed.offset}: no answer; {offset.translated.reason}"
+        yield f"{show(offset.group)} in {offset.source}@{offset.committed.offset}: no answer; {offset.translated.reason}"
     if len(emitted.unanswered) > _SHOWN:
         yield f"… and {len(emitted.unanswered) - _SHOWN:,} more without an answer."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirror.config.policies import group_filter, topic_selection
 from mirror.errors import ErrorReport, MirrorError
+from mirror.errors.display import show
 from mirror.formats.fields import moment_text
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
@@ -60,7 +61,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:  # noqa: ARG001 —
     counts = [len(selected.offsets[name]) for name in names]
     result = {"time": moment_text(datetime.now(UTC)), "config": flow.config_hash, "group": names, "partitions": counts}
     totals = {"groups": len(names), "partitions": selected.partitions}
-    lines = [f"{name}: {count} partitions" for name, count in zip(names, counts, strict=True)]
+    lines = [f"{show(name)}: {count} partitions" for name, count in zip(names, counts, strict=True)]
     lines.append(f"{len(names)} groups with {selected.partitions} partitions are translated.")
     if selected.idle is not None:
         lines.append(str(selected.idle))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
+from mirror.errors.display import show
 from mirror.formats.columns import columns_of
 from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
@@ -238,7 +239,7 @@ def _lines(groups: Sequence[GroupOutcome], states: Counter[str], dry_run: bool) 
     shown_outcomes = [outcome for outcome in groups if outcome.state != UP_TO_DATE or outcome.reason]
     for outcome in shown_outcomes[:_SHOWN]:
         count = f"{verb}synced in {outcome.synced} partitions" if outcome.state == SYNCED else outcome.state
-        yield f"{outcome.group}: {count}{'; ' + outcome.reason if outcome.reason else ''}"
+        yield f"{show(outcome.group)}: {count}{'; ' + outcome.reason if outcome.reason else ''}"
     if len(shown_outcomes) > _SHOWN:
         yield f"… and {len(shown_outcomes) - _SHOWN:,} more."
     yield f"{len(groups):,} groups: " + (", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "none") + "."

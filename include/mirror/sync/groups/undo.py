@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, GroupRunUnknown, GroupUndoFailed
+from mirror.errors.display import show
 from mirror.formats.columns import columns_of
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
@@ -136,7 +137,7 @@ def _lines(outcomes: Sequence[UndoOutcome], dry_run: bool) -> Iterator[str]:
     for outcome in outcomes:
         counts = f"{outcome.restored} positions {verb}put back, {outcome.deleted} {verb}deleted, for there was none before"
         said = counts if outcome.state == UNDONE else outcome.state
-        yield f"{outcome.group}: {said}{'; ' + outcome.reason if outcome.reason else ''}"
+        yield f"{show(outcome.group)}: {said}{'; ' + outcome.reason if outcome.reason else ''}"
     if any(outcome.state == UNDONE for outcome in outcomes):
         yield _NEXT_RUN
 

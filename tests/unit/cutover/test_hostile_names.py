@@ -1,0 +1,58 @@
+"""Groups, members and clients of a wave under any name: each finding is one line, and each command has the name as one word."""
+
+import shlex
+
+from hypothesis import given
+
+from mirror.cutover.failover_denials import denial_findings
+from mirror.cutover.group_move_findings import (
+    GroupLogs,
+    active_groups,
+    not_committed,
+    not_taken_back,
+    read_on_source,
+    stays_where_it_is,
+    stops_of_groups,
+    used_on_target,
+)
+from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
+from mirror.kafka.model import Acl, GroupMember
+from mirror.offsets.partition import TopicPartition
+from mirror.translation.translate import no_answer
+from tests.unit.errors.test_display import NAMES, controls
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def findings(name, client, member):
+    """All that is said of a group that has everything wrong with it."""
+    people = (GroupMember(client, "/10.0.0.1", member),)
+    positions = (WavePosition("orders", 0, 5, no_answer("it lies in front of the log")),)
+    group = WaveGroup(name, positions, ("payments",), people, people, has_checkpoints=False, left_out=("west.orders",))
+    of_wave = WaveGroups((group,), (name,), left_out=(name,), shares=(name,))
+    yield from group_findings(of_wave, "east", "west")
+    yield from stops_of_groups(of_wave, GroupLogs({ORDERS: 0}, {}), "east", "west")
+    yield from active_groups((group,), "east")
+    yield used_on_target(name, {ORDERS: 3}, "west")
+    yield read_on_source(name, ["orders-0"], "east")
+    yield not_committed(name, ["orders-0"], "west")
+    yield not_taken_back(name, ["orders-0"], "west", name)
+    yield stays_where_it_is(name, {ORDERS: 3}, "west")
+    yield from denial_findings([Acl("orders", f"User:{name}", name, "WRITE", "DENY")], ["orders"], "west")
+
+
+@given(NAMES, NAMES, NAMES)
+def test_every_finding_is_one_line_and_every_command_has_the_name_as_one_word(name, client, member):
+    said = list(findings(name, client, member))
+    assert len(said) > 10
+    for finding in said:
+        assert controls(str(finding)) == [], finding
+        for command in finding.step.commands:
+            words = shlex.split(command)
+            for option in ("--group", "--wave", "--deny-host"):
+                assert option not in words or words[words.index(option) + 1] == name, command
+
+
+def test_a_group_without_a_name_is_seen():
+    said = [finding.message for finding in findings("", "", "")]
+    assert all("''" in message for message in said if not message.startswith("orders:"))
