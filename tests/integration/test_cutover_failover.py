@@ -21,15 +21,20 @@ from mirror.cutover.close_flow import close_flow, reopen_flow
 from mirror.cutover.failover_survey import survey_failover
 from mirror.cutover.steps import FAILOVER, StepOptions
 from mirror.cutover.wave import Wave
+from mirror.cutover.wave_notes import write_behind
+from mirror.decisions.in_force import Decisions
 from mirror.errors import FlowClosed, MirrorError, NotClosed
 from mirror.formats.control import CLOSED
+from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
+from mirror.sync.flow_clusters import control_of
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import member, read
 from tests.waiting import PATIENCE
+from tests.wave_notes import NotesInMemory
 
 PARTITIONS = 3
 
@@ -107,23 +112,17 @@ def callers(server):
     return said
 
 
-class MemoryNotes:
-    """A wave's notes, in memory."""
+class TargetNotes(NotesInMemory):
+    """A wave's notes in memory; what is decided goes to the flow's control topic."""
 
-    def __init__(self):
-        self.steps, self.groups = {}, {}
+    def __init__(self, flow):
+        super().__init__()
+        self._flow = flow
 
-    def of_step(self, step):
-        return self.steps.get(step, {})
-
-    def keep(self, step, facts):
-        self.steps[step] = facts
-
-    def of_group(self, group):
-        return self.groups.get(group, {})
-
-    def keep_groups(self, facts):
-        self.groups |= facts
+    def decide(self, decisions):
+        with Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds) as target:
+            control = control_of(self._flow, target)
+            write_behind(control, lambda: decisions(Decisions(control.read())))
 
 
 def values(oracle, bootstrap, topic):
@@ -226,7 +225,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
 
     positions = {each.remote: each for each in survey.positions}
     assert {each.group for each in survey.positions} == {lost.group}
-    notes = MemoryNotes()
+    notes = TargetNotes(lost.mirroring.flow)
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
     move = SimpleNamespace(flow=lost.mirroring.flow, wave=lost.wave)
     assert failover_preflight.step(move, notes, options).is_done

@@ -104,11 +104,16 @@ def test_wherever_a_run_stands_still_the_end_is_that_of_the_newer_one_alone(olde
     begin(alone)
     act(alone)
     begun = calls.index("write to the control topic") + 1
+    expected = {}
     for cut in range(begun, len(calls)):
-        expected = World()
-        begin(expected)
-        killed_at(len(expected.calls) + cut)(expected, act)
-        then(expected)
+        if expected and calls[cut - 1].startswith(("read", "list")):
+            expected[cut] = expected[cut - 1]  # nothing was changed in between
+        else:
+            killed = World()
+            begin(killed)
+            killed_at(len(killed.calls) + cut)(killed, act)
+            then(killed)
+            expected[cut] = killed.end()
 
         world, seen = World(), {}
         begin(world)
@@ -126,7 +131,7 @@ def test_wherever_a_run_stands_still_the_end_is_that_of_the_newer_one_alone(olde
         error = ended(act, world)
         place = (cut, calls[cut], error)
         if seen["took it"]:
-            assert world.end() == expected.end(), place
+            assert world.end() == expected[cut], place
         else:
             assert (error, world.stored.waves[wave].state) == (None, alone.stored.waves[wave].state), place
         if isinstance(error, WaveRunElsewhere) and "changed no ACL" in error.message:

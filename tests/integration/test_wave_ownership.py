@@ -1,0 +1,199 @@
+"""Whose wave it is, on real brokers: runs that stand still while another one plays to its end, kills of `open`, two waves of a topic."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mirror.copy.confluent.target import TransactionalProducer
+from mirror.cutover.run import roll_back, run_wave, stored_waves
+from mirror.cutover.steps import FAILOVER, MOVE_GROUPS, StepOptions
+from mirror.cutover.wave import Wave
+from mirror.cutover.wave_record import OPENED, ROLLED_BACK
+from mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
+from mirror.formats.control import MOVED
+from mirror.kafka.control import Control
+from mirror.kafka.groups import Groups
+from mirror.sync.groups.checkpoints import emit
+from mirror.sync.groups.context import group_context
+from services.oracle import Record
+from tests.integration.consumers import committed, set_offsets
+
+
+class Killed(BaseException):
+    """The process is gone at this very place."""
+
+
+@pytest.fixture
+def parcels(mirroring, oracle):
+    """A copied topic of three partitions."""
+    topic = mirroring.pair.topic("parcels")
+    oracle.create_topic(mirroring.source, topic, 3)
+    send(mirroring, topic, 45)
+    assert mirroring.copy().errors == ()
+    return topic
+
+
+@pytest.fixture
+def sorters(mirroring, parcels):
+    """A group with positions in two of the partitions."""
+    group = f"sorters-{mirroring.pair.mark}"
+    set_offsets(mirroring.source, group, {(parcels, 0): 4, (parcels, 2): 9})
+    emit(group_context(mirroring.flow), [group])
+    return group
+
+
+def send(mirroring, topic, records):
+    mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", b"%d" % n, partition=n % 3) for n in range(records)])
+
+
+def options(name="w", who="ada", **more):
+    return StepOptions(name, who, "a test", **{"dry_run": False, "quiet_seconds": 1.0, "timeout": 30.0, **more})
+
+
+def positions(mirroring, group):
+    return {tp.partition: offset for tp, offset in committed(mirroring.target, group).items()}
+
+
+def before_call(monkeypatch, owner, name, act):
+    """Calls `act` once, before this call of a client is made."""
+    call, acts = getattr(owner, name), [act]
+
+    def cut(*arguments, **named):
+        if acts:
+            acts.pop()()
+        return call(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, cut)
+
+
+def assert_copies_again(mirroring, topic):
+    send(mirroring, topic, 6)
+    copied = mirroring.copy()
+    assert (copied.errors, copied.records) == ((), 6)
+    mirroring.assert_mirrored(topic)
+
+
+@pytest.mark.parametrize(("until", "owner"), [(None, Groups), (MOVE_GROUPS, TransactionalProducer)], ids=["group", "ledger"])
+def test_a_run_that_stands_still_while_it_is_rolled_back_changes_nothing_when_it_wakes(
+    mirroring, parcels, sorters, monkeypatch, until, owner
+):
+    """Between its look and a group's commit; and in `open`, when a mark is written to the ledger and not committed."""
+    if until is not None:
+        run_wave(mirroring.flow, Wave((parcels,)), options(), until=until)
+    before_call(monkeypatch, owner, "commit", lambda: roll_back(mirroring.flow, options(who="bea")))
+    with pytest.raises(WaveRunElsewhere, match="by bea"):
+        run_wave(mirroring.flow, Wave((parcels,)), options())
+    assert stored_waves(mirroring.flow).waves["w"].state == ROLLED_BACK
+    assert positions(mirroring, sorters) == {}
+    assert_copies_again(mirroring, parcels)
+
+
+def before_decision(monkeypatch, is_it, act):
+    """Calls `act` once, before the first decision of this kind is written to the control topic."""
+    write, acts = Control.write_next, [act]
+
+    def cut(control, decisions):
+        if acts and any(is_it(decision) for decision in decisions):
+            acts.pop()()
+        return write(control, decisions)
+
+    monkeypatch.setattr(Control, "write_next", cut)
+
+
+def test_a_run_that_stands_still_while_another_one_opens_the_wave_moves_no_group_back(mirroring, parcels, sorters, monkeypatch):
+    remote = mirroring.pair.remote(parcels)
+
+    def open_and_read_on():
+        assert run_wave(mirroring.flow, Wave((parcels,)), options(who="bea")).record.state == OPENED
+        set_offsets(mirroring.target, sorters, {(remote, 0): 15, (remote, 2): 15})
+
+    before_decision(monkeypatch, lambda decision: decision.topic == f"w/{sorters}", open_and_read_on)
+    with pytest.raises(WaveRunElsewhere, match="It changed no ACL and no position since"):
+        run_wave(mirroring.flow, Wave((parcels,)), options())
+    assert positions(mirroring, sorters) == {0: 15, 2: 15}
+
+
+def die():
+    raise Killed
+
+
+def kill_a_lane(patch):
+    """Behind the first mark that is committed."""
+    commit = TransactionalProducer.commit
+
+    def once(producer):
+        commit(producer)
+        die()
+
+    patch.setattr(TransactionalProducer, "commit", once)
+
+
+def kill_the_move(patch):
+    before_decision(patch, lambda decision: decision.decision == MOVED, die)
+
+
+@pytest.mark.parametrize("kill", [kill_a_lane, kill_the_move])
+def test_a_killed_open_is_rolled_back_to_a_flow_that_copies(mirroring, parcels, sorters, monkeypatch, kill):
+    run_wave(mirroring.flow, Wave((parcels,)), options(), until=MOVE_GROUPS)
+    with monkeypatch.context() as patch:
+        kill(patch)
+        with pytest.raises(Killed):
+            run_wave(mirroring.flow, Wave((parcels,)), options())
+    assert any(record.moved for record in mirroring.ledger().values())
+    roll_back(mirroring.flow, options())
+    assert positions(mirroring, sorters) == {}
+    assert_copies_again(mirroring, parcels)
+    assert run_wave(mirroring.flow, Wave((parcels,)), options()).record.state == OPENED
+
+
+def test_a_planned_wave_under_an_open_failover_is_rolled_back_without_its_positions(mirroring, parcels, sorters):
+    run_wave(mirroring.flow, Wave((parcels,)), options("planned"), until=MOVE_GROUPS)
+    with pytest.raises(WaveHeld):
+        run_wave(mirroring.flow, Wave((f"{parcels[:-1]}.*",)), options("wider"))
+    assert run_wave(mirroring.flow, Wave((parcels,)), options("lost", mode=FAILOVER)).record.state == OPENED
+    remote = mirroring.pair.remote(parcels)
+    set_offsets(mirroring.target, sorters, {(remote, 2): 12})
+    with pytest.raises(MirrorError, match="was closed by ada"):
+        run_wave(mirroring.flow, Wave((parcels,)), options("planned"))
+    outcome = roll_back(mirroring.flow, options("planned"))
+    assert outcome.record.state == ROLLED_BACK
+    assert positions(mirroring, sorters) == {0: 4, 2: 12}
+    assert any("2 positions stay, for the wave lost is open" in line for line in outcome.outcomes[0].lines)
+
+
+def test_a_process_that_is_frozen_in_a_step_and_rolled_back_meanwhile_leaves_nothing_when_it_goes_on(mirroring, parcels, sorters):
+    """A real process and its signals: wherever it stood, the wave is rolled back, or was open already."""
+    file = mirroring.pair.directory / "mm2.properties"
+    command = ["cutover", "run", "--flow", mirroring.pair.flow, "--topics", parcels, "--wave", "w", "--quiet-seconds", "1", "--reason", "r"]
+    said = []
+    with subprocess.Popen(
+        [sys.executable, "-m", "mirror", "--config", str(file), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        try:
+            for line in running.stdout:
+                said.append(line)
+                if " move-groups begins." in line:
+                    running.send_signal(signal.SIGSTOP)
+                    is_open = play_roll_back(mirroring)
+                    running.send_signal(signal.SIGCONT)
+        finally:
+            running.kill()
+    record = stored_waves(mirroring.flow).waves["w"]
+    if is_open:
+        assert record.state == OPENED, said
+        return
+    assert record.state == ROLLED_BACK, said
+    assert any("WaveRunElsewhere" in line for line in said), said
+    assert positions(mirroring, sorters) == {}
+    assert_copies_again(mirroring, parcels)
+
+
+def play_roll_back(mirroring):
+    """Whether it comes too late."""
+    try:
+        roll_back(mirroring.flow, options(who="bea"))
+    except WaveIsOpen:
+        return True
+    return False
