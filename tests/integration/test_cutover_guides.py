@@ -232,7 +232,7 @@ def test_a_planned_cutover_moves_the_wave_behind_a_fence_of_acls(make_guide, wit
     assert guide.follow("cutover", "plan").code == 0
     producer = Producing(writer, topic)
     with consuming(pair.source_bootstrap, group, topic, 20) as stop:
-        assert guide.follow("cutover", "run").code == 1, "a producer writes, and a dry run fences nobody"
+        assert guide.follow("cutover", "run").code == 0, "a producer writes, which is what a drill expects"
         moved = guide.follow("cutover", "run", people={"last-copy begins.": stop})
     assert moved.code == 0, moved.said
     producer.stop()

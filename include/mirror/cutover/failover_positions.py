@@ -163,7 +163,9 @@ def best_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, 
         return answer
     if stored.place == EXACT_PLACE:
         return replace(answer, kind=EXACT, target=own, reread=0)
-    return replace(answer, target=own, reread=None if answer.reread is None else max(answer.reread - own + answer.target, 0))
+    if answer.reread is None or answer.at_most is None or record.older is not None:
+        return replace(answer, target=own)
+    return replace(answer, target=own, reread=min(answer.reread, answer.at_most - own))
 
 
 def _of_mirrormaker(downstream: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:

@@ -57,10 +57,20 @@ def answer(*arguments, **options):
         (120, 80, "", (EXACT, 90, 0)),
         (50, 40, "", (EARLY, 40, 10)),
         (50, 45, "", (EARLY, 45, 5)),
+        (43, 43, "", (EARLY, 43, 3)),
         (50, 45, EXACT_PLACE, (EXACT, 45, 0)),
         (50, 20, EXACT_PLACE, (EARLY, 40, 10)),
     ],
-    ids=["in the map", "at the watermark", "ahead of the copy", "in a hole", "moved on in it", "counted", "what the map knows is better"],
+    ids=[
+        "in the map",
+        "at the watermark",
+        "ahead of the copy",
+        "in a hole",
+        "moved on in it",
+        "what it has read may follow",
+        "counted",
+        "what the map knows is better",
+    ],
 )
 def test_the_later_one_of_checkpoint_and_ledger_counts(upstream, downstream, place, expected):
     assert answer(stored(upstream, downstream, place)) == expected

@@ -55,7 +55,7 @@ LOST_UNSEEN = [
 """When the checkpoint was written, the target had lost what the ledger had of it, and nobody had seen it."""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from([0, 0, 30]), st.sampled_from([12, 24, 120, 1536]), lives)
 @example(0, 1536, CREATED_ANEW)
 @example(0, 1536, CUT_OFF)
@@ -126,7 +126,7 @@ class UpstreamLife(MirrorLife):
         self.read = checkpoint, passed_over | {number for place, number in self.numbered if place < position}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(upstream_events, min_size=4, max_size=40))
 @example([("produce", 9, 0), ("copy", 9, 0), ("read_mirror", 9), ("create_source_anew", 12)])
 @example([("produce", 9, 0), ("copy", 9, 0), ("read_mirror", 9), ("cut_source", 4), ("produce", 12, 0)])
