@@ -14,6 +14,7 @@ from mirror.cutover.run import WaveRun, run_wave
 from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_record import OPENED
+from mirror.errors import MirrorError
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from services.flows import ClusterPair
@@ -22,6 +23,8 @@ from services.oracle import Oracle
 from tests.faults.deposed_leader import REPLICAS, deposed
 from tests.faults.injections_brokers import PROPERTIES, SEPARABLE, CutOff
 from tests.integration.conftest import Mirroring
+from tests.integration.consumers import committed, set_offsets
+from tests.waiting import eventually
 
 KEPT, LATE = 40, 25
 
@@ -103,3 +106,34 @@ def test_a_wave_stops_at_what_another_server_of_the_source_knows_and_opens_with_
     run = site.run()
     assert run.record.state == OPENED, run.outcomes
     assert site.copies() == KEPT + LATE
+
+
+def test_a_group_whose_coordinator_is_cut_off_moves_to_where_it_stands_by_the_true_one_or_not_at_all(site: Site) -> None:
+    """The wave's partition is led by another broker, so that only the group's place is in doubt."""
+    pair, oracle = site.mirroring.pair, site.mirroring.oracle
+    group, place = f"readers-{pair.mark}", (site.topic, 0)
+    oracle.move_replicas(site.servers, site.topic, {0: [*REPLICAS[1:], SEPARABLE]})
+    oracle.elect_leaders(site.servers, site.topic, [0])
+    set_offsets(site.servers, group, {place: 10})
+    fault = CutOff(site.fault.cluster, oracle, ("__consumer_offsets",))
+    fault.lead()
+    assert site.run(until=AUDIT_GATE).state == DONE
+    fault.inject()
+    try:
+        eventually(lambda: moved_on(site, group, place), "the true coordinator takes commits")
+        run = site.run()
+    finally:
+        fault.heal()
+    codes = {finding.code for outcome in run.outcomes for finding in outcome.findings}
+    assert run.record.state == OPENED or "source-contradicts-itself" in codes, run.outcomes
+    assert site.run().record.state == OPENED
+    assert set(committed(site.mirroring.target, group).values()) == {30}
+
+
+def moved_on(site: Site, group: str, place: tuple[str, int]) -> bool:
+    """Whether the group stands at 30 by a broker that is not cut off."""
+    try:
+        set_offsets(site.fault.others, group, {place: 30})
+    except MirrorError:
+        return False
+    return set(committed(site.fault.others, group).values()) == {30}
