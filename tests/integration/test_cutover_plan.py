@@ -108,3 +108,17 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     assert "the mirror ALTER the cluster" in warnings["right-missing"]
     assert warnings["writers-without-acl"].startswith(f"{topic}: these may write to it on {pair.source}")
     assert "ALLOW WRITE for User:writer from * on " in warnings["writers-without-acl"]
+
+
+def test_a_group_without_a_name_stops_no_wave_and_is_seen_for_what_it_is(pair, topic, oracle, mirror):
+    """Old clients committed under the empty id (KIP-289), and brokers keep it. Nobody can be a member of such a group."""
+    set_offsets(pair.source_bootstrap, "", {(topic, 0): 10})
+    try:
+        assert mirror("copy", "--without-spark")[0] == 0
+        code, flow = mirror("cutover", "plan", "--topics", topic)
+        assert (code, findings(flow, "stop")) == (0, {}), flow
+        assert [(group["group"], len(group["positions"])) for group in flow["result"]["groups"]] == [("", 1)]
+        code, flow = mirror("cutover", "run", "--topics", topic, "--wave", f"unnamed-{pair.mark}", "--dry-run", "--reason", "a test")
+        assert '"kind": "stop"' not in json.dumps(flow), flow
+    finally:
+        oracle.delete_topic(pair.source_bootstrap, topic)  # Kafka deletes no positions of such a group by themselves

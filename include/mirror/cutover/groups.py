@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mirror.cutover.findings import Finding, information, some, stop, warning
 from mirror.errors.display import show
-from mirror.errors.next_step import Command, of_the_flow
+from mirror.errors.next_step import Command, Part, of_the_flow
 from mirror.kafka.model import GroupMember
 from mirror.offsets.partition import TopicPartition
 from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
@@ -167,11 +167,13 @@ def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
 def _topics(group: WaveGroup) -> Iterator[Finding]:
     if group.outside:
         said = f"{group.label}: it also has positions in topics that stay behind: {some(group.outside)}."
-        step = (
+        step: tuple[Part, ...] = (
             "Take them into --topics; if it reads them no more, delete its positions there: ",
             Command(f"kafka-consumer-groups.sh --delete-offsets --group {shlex.quote(group.name)} --topic {shlex.quote(group.outside[0])}"),
             ".",
         )
+        if not group.name:
+            step = ("Take them into --topics, or leave it out with --groups '.+': Kafka deletes no positions of a group without a name.",)
         yield stop("group-split", said, *step, group=group.name)
     if group.left_out:
         topics = some(group.left_out)

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, Ac
 from kafka import KafkaAdminClient
 from kafka import admin as python
 
-from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, MirrorError
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.kafka_python import LOOK_SECONDS, python_settings, unreachable_broker
 from mirror.kafka.model import Acl, PatternAcl
 
 _LITERAL, _ANY = python.ACLResourcePatternType.LITERAL, python.ACLResourcePatternType.ANY
@@ -49,6 +49,9 @@ def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: python.AC
         return None
     except errors.ClusterAuthorizationFailedError:
         raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster") from None
+    except errors.KafkaConnectionError as failure:
+        detail = unreachable_broker(cluster.advertised, min(cluster.timeout, LOOK_SECONDS)) or str(failure)
+        raise ClusterUnreachable(cluster.alias, str(settings["bootstrap.servers"]), cluster.timeout, f"reading ACLs: {detail}") from failure
     except errors.KafkaError as failure:
         reason = type(failure).__name__
         raise KafkaFailure(f"Cluster '{cluster.alias}': reading ACLs failed: {reason}: {failure}.", reason=reason) from failure

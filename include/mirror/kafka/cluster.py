@@ -125,6 +125,11 @@ class Cluster:
         and clients end at the advertised one."""
         return frozenset(filter(None, (self.cluster_id(), self.connections.advertised_cluster_id())))
 
+    @property
+    def advertised(self) -> list[tuple[str, int]]:
+        """Host and port of each broker, as the cluster advertises them; as far as they are known."""
+        return self.connections.advertised
+
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
         answer = self.connections.topics(None)

@@ -85,6 +85,11 @@ class ClusterConnections:
         """Whether the brokers only check a request that says so."""
         return self._clean("the brokers' versions", lambda: self._opened().some().only_checks)
 
+    @property
+    def advertised(self) -> list[tuple[str, int]]:
+        """Host and port of each broker that metadata told of so far."""
+        return [] if self._pool is None else list(self._pool.brokers.values())
+
     def advertised_cluster_id(self) -> str | None:
         """The cluster's id as one of the brokers tells it whose addresses it advertises."""
         return self._clean("the cluster's id", lambda: self._advertised_cluster_id() or None)

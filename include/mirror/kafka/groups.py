@@ -20,11 +20,11 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as PythonTopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from mirror.errors import AuthenticationFailed, AuthorizationRefused, DeadlineExceeded, KafkaFailure, MirrorError
+from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.coordinator_faults import LOST_TRACK_NEXT
-from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.kafka_python import LOOK_SECONDS, python_settings, unreachable_broker
 from mirror.kafka.model import Committed
 from mirror.kafka.unstable_offsets import unstable_offsets
 from mirror.offsets.partition import TopicPartition
@@ -113,6 +113,10 @@ class GroupAdmin:
             return AuthorizationRefused(alias, operation, "the cluster")
         if isinstance(failure, errors.SaslAuthenticationFailedError):
             return AuthenticationFailed(alias, str(self._settings["bootstrap.servers"]), str(failure))
+        if isinstance(failure, errors.KafkaConnectionError):
+            settings, timeout = self._settings, self._cluster.timeout
+            detail = unreachable_broker(self._cluster.advertised, min(timeout, LOOK_SECONDS)) or str(failure)
+            return ClusterUnreachable(alias, str(settings["bootstrap.servers"]), timeout, f"{step}: {detail}")
         if failure.retriable:
             return DeadlineExceeded(
                 f"Cluster '{alias}': {step} did not end within {self._cluster.timeout:g} s: {failure}.",
@@ -120,7 +124,7 @@ class GroupAdmin:
             )
         reason = str(getattr(failure, "message", "")) or type(failure).__name__
         return KafkaFailure(
-            f"Cluster '{alias}': {step}{f' of {named}' if len(group) == 1 else ''} failed: {failure}.",
+            f"Cluster '{alias}': {step}{f' of {named}' if len(group) == 1 and named not in step else ''} failed: {failure}.",
             reason=reason,
             next="Look at the brokers; the next run goes on by itself.",
         )

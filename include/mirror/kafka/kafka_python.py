@@ -2,8 +2,9 @@
 
 import logging
 import os
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mirror.kafka.kerberos import python_kerberos
@@ -68,3 +69,20 @@ def _sasl(settings: Mapping[str, Any]) -> dict[str, Any]:
     if mechanism.startswith("SCRAM"):
         user = user.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, which the client leaves to its caller
     return {"sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": str(settings["sasl.password"])}
+
+
+LOOK_SECONDS = 5.0
+"""For how long each broker is tried to find the one that cannot be reached."""
+
+
+def unreachable_broker(addresses: Iterable[tuple[str, int]], seconds: float) -> str:
+    """The first of these brokers that this host does not reach, and why, in words like librdkafka's; empty if it reaches all of them. The
+    client itself names no host."""
+    for host, port in addresses:
+        try:
+            socket.create_connection((host, port), seconds).close()
+        except socket.gaierror as failure:
+            return f"Failed to resolve '{host}:{port}': {failure.strerror}"
+        except OSError as failure:
+            return f"Connecting to '{host}:{port}' failed: {failure}"
+    return ""

@@ -55,4 +55,6 @@ def test_every_finding_is_one_line_and_every_command_has_the_name_as_one_word(na
 
 def test_a_group_without_a_name_is_seen():
     said = [finding.message for finding in findings("", "", "")]
+    (split,) = {finding.step.text for finding in findings("", "", "") if finding.code == "group-split"}
+    assert "--groups '.+'" in split, "its positions cannot be deleted"
     assert all("''" in message for message in said if not message.startswith("orders:"))

@@ -7,7 +7,7 @@ import pytest
 from kafka import TopicPartition as PythonTopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from mirror.errors import AuthorizationRefused, DeadlineExceeded, KafkaFailure
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from mirror.kafka.groups import Committed, Groups
 from mirror.offsets.partition import TopicPartition
 
@@ -17,6 +17,7 @@ class Reachable:
 
     alias = "east"
     timeout = 0.5
+    advertised = (("127.0.0.1", 1),)
 
     def cluster_id(self):
         return "id"
@@ -36,6 +37,8 @@ class Client:
                 raise errors.GroupAuthorizationFailedError
             if name.startswith("odd"):
                 raise errors.InvalidGroupIdError
+            if name.startswith("unreached"):
+                raise errors.KafkaConnectionError("DNS Resolution failure")
             if name.startswith("away"):
                 raise errors.CoordinatorNotAvailableError
         offsets = {
@@ -85,3 +88,17 @@ def test_a_coordinator_that_stays_away_takes_the_deadline_once_whatever_the_numb
 def test_what_a_broker_refuses_of_a_commit_is_said_by_partition(groups):
     at = {TopicPartition("orders", 0): Committed(3)}
     assert groups.commit({"alive": at, "idle": at}, {}) == {"alive": {TopicPartition("orders", 0): "UNKNOWN_MEMBER_ID"}, "idle": {}}
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (("broker-1.example.invalid", 9092), "Failed to resolve 'broker-1.example.invalid:9092'"),
+        (("127.0.0.1", 1), "Connecting to '127.0.0.1:1' failed: .*refused"),
+    ],
+)
+def test_a_broker_whose_advertised_address_leads_nowhere_is_named_as_the_other_client_names_it(groups, monkeypatch, address, said):
+    monkeypatch.setattr(Reachable, "advertised", (address,))
+    with pytest.raises(ClusterUnreachable, match=said) as unreachable:
+        groups.committed(["unreached"], {})
+    assert "addresses they advertise" in unreachable.value.next
