@@ -12,7 +12,8 @@ PEOPLE = (CATCH_UP, AUDIT_GATE, None)
 """Up to which step a run goes before people do something: stop the producers, stop the consumers, start both on the other cluster."""
 STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 KILL, SOURCE_BROKER, TARGET_BROKER = "process killed", "source's broker killed", "target's broker killed"
-KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER)
+FROZEN, ROLLED_BACK = "process frozen, and another run meanwhile", "process frozen, and rolled back meanwhile"
+KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER, FROZEN, ROLLED_BACK)
 NO_FAULT = "none"
 LOST_TRACK = "Kafka lost track of the group"
 """Of the error of a broker that fails in asking for a group, since it came back from a crash (Kafka 4.3)."""
@@ -80,6 +81,7 @@ class Cutover:
         self._fault = fault
         self._dice = dice
         self._step: str | None = None
+        self._until_step: str | None = None
         self._step_began = 0.0
         self._is_under_way = self._is_hit = False
         self._runs = self._restarts = 0
@@ -119,6 +121,7 @@ class Cutover:
         while tries < _TRIES or time.monotonic() - began < _PATIENCE_SECONDS:
             tries += 1
             self._runs += 1
+            self._until_step = step
             mover = self._site.mover(f"wave-{self._number}", until=step)
             mover.watch(lambda line, mover=mover: self._hear(line, mover))  # type: ignore[misc]
             code = mover.run()
@@ -155,6 +158,11 @@ class Cutover:
         self._is_hit = self._step == self._fault.step
         if self._fault.kind == KILL:
             mover.kill()
+            return
+        if self._fault.kind in (FROZEN, ROLLED_BACK):
+            with mover.frozen():
+                meanwhile = {"rolls_back": True} if self._fault.kind == ROLLED_BACK else {"until": self._until_step}
+                self._site.mover(f"wave-{self._number}", **meanwhile).run()  # type: ignore[arg-type]
             return
         alias = self._site.at if self._fault.kind == SOURCE_BROKER else self._site.other
         cluster = self._site.clusters[alias]

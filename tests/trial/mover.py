@@ -1,4 +1,4 @@
-"""One run of a wave: `python -m tests.trial.mover CONFIG REQUEST`, the request as JSON. Its exit code says how the wave stands."""
+"""One run of a wave, or its roll back: `python -m tests.trial.mover CONFIG REQUEST`, the request as JSON. The exit code says how it was."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from mirror.config import load
-from mirror.cutover.run import run_wave
+from mirror.cutover.run import roll_back, run_wave
 from mirror.cutover.steps import DONE, WAITING, StepOptions
 from mirror.cutover.wave import Wave, patterns
 from mirror.errors import MirrorError
@@ -30,7 +30,10 @@ def main(config: Path, request: dict[str, object]) -> int:
     )
     until = request.get("until")
     try:
-        run = run_wave(flow, wave, options, until=None if until is None else str(until))
+        if request.get("rolls_back"):
+            run = roll_back(flow, options)
+        else:
+            run = run_wave(flow, wave, options, until=None if until is None else str(until))
     except MirrorError as error:
         print(f"{type(error).__name__}: {error}", flush=True)
         return 1

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +74,15 @@ class MoverProcess:
     def kill(self) -> None:
         """SIGKILL; harmless if it has ended."""
         self._process.kill()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stands still meanwhile, as on a machine that is suspended; harmless if it has ended."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def _read(self) -> None:
         assert self._process.stdout is not None
