@@ -130,14 +130,13 @@ def catch_up(
     """
     if not lag:
         return CatchUp(waiting=waiting, reason=UNKNOWN_LAG) if lag is None else CatchUp(0.0, "", waiting)
-    if old is not None and not old:
-        return CatchUp(interval, NEXT_RUN, waiting)
+    is_young = old is not None and not old
     if len(samples) < 2:
-        return CatchUp(waiting=waiting)
+        return CatchUp(interval, NEXT_RUN, waiting) if is_young else CatchUp(waiting=waiting)
     seconds = samples[-1].time - samples[0].time
     gained = _advance(samples, moving) - _growth(samples, moving)
     at_this_rate = lag * seconds / gained if gained > 0 else math.inf
-    if _keeps_up(samples, moving if old is None else old, interval):
+    if is_young or _keeps_up(samples, moving if old is None else old, interval):
         return CatchUp(min(at_this_rate, interval), NEXT_RUN, waiting)
     if math.isfinite(at_this_rate):
         return CatchUp(at_this_rate, "", waiting)
