@@ -51,9 +51,10 @@ class ClusterPair:
             f"{self.flow}.enabled": "true",
             f"{self.flow}.topics": topics or f".*-{self.mark}",
             **_ONE_BROKER,
-            **({"mirror.one.cluster": "true"} if self.source_bootstrap == self.target_bootstrap else {}),
             **more,
         }
+        if lines[f"{self.source}.bootstrap.servers"] == lines[f"{self.target}.bootstrap.servers"]:
+            lines.setdefault("mirror.one.cluster", "true")
         for alias in (self.source, self.target):
             if f"{alias}.connection" in more:
                 del lines[f"{alias}.bootstrap.servers"]
