@@ -87,13 +87,13 @@ def test_the_same_bindings_are_created(peer: Peer, acls: list[Acl], properties: 
     ours = set(
         remote_acls([PatternAcl(acl, LITERAL) for acl in acls], TopicSelection("east", "west", DefaultReplicationPolicy({}), chosen))
     )
-    assert ours == {carried for acl in {*theirs, *_denials_of_all(theirs)} for carried in _denied_without_writing(acl)}
+    assert ours == {carried for acl in {*theirs, *_denials_of_all(acls, theirs)} for carried in _denied_without_writing(acl)}
 
 
-def _denials_of_all(acls: set[Acl]) -> set[Acl]:
-    """Denials of the topic `*`, which MirrorMaker 2 calls `east.*`, are of each topic with an ALLOW, too."""
-    allowed = {acl.topic for acl in acls if acl.permission == "ALLOW"}
-    return {acl._replace(topic=topic) for acl in acls if (acl.topic, acl.permission) == ("east.*", "DENY") for topic in allowed}
+def _denials_of_all(acls: list[Acl], theirs: set[Acl]) -> set[Acl]:
+    """Denials of the topic `*` are of each topic with an ALLOW, too."""
+    allowed = {acl.topic for acl in theirs if acl.permission == "ALLOW"}
+    return {acl._replace(topic=topic) for acl in acls if (acl.topic, acl.permission) == ("*", "DENY") for topic in allowed}
 
 
 def _denied_without_writing(acl: Acl) -> list[Acl]:
