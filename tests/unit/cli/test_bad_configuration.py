@@ -18,7 +18,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
         ("mirror.lanes = many", ["mirror.lanes", "'many'"]),
         ("mirror.lanes = 300", ["mirror.lanes", "256", "'300'"]),
         ("east->west.bootstrap = x\nmirror.strict = true", ["east->west.bootstrap", "has no effect"]),
-        ("east.security.protocol = SASL_PLAINTEXT", ["east.sasl.mechanism", "is missing"]),
+        ("east.security.protocol = SASL_SSL", ["east.sasl.mechanism", "is missing"]),
         ("east->west.mirror.start = yesterday", ["east->west.mirror.start", "'yesterday'"]),
     ],
 )
