@@ -89,8 +89,8 @@ def note_of_group(name: str, positions: Iterable[FailoverPosition], there: Posit
 def _ours_alone(noted: GroupMove | None, there: Positions) -> GroupMove | None:
     if noted is None or noted.is_taken_back:
         return None
-    foreign = noted.foreign(there)
-    return replace(noted, before={tp: committed for tp, committed in noted.before.items() if tp not in foreign})
+    theirs = {tp for tp, present in there.items() if tp in noted.before and present.offset not in noted.ours(tp)}
+    return replace(noted, before={tp: committed for tp, committed in noted.before.items() if tp not in theirs})
 
 
 def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed]], notes: WaveNotes, wave: str) -> list[Finding]:

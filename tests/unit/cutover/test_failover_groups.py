@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirror.cutover.failover_groups import note_of_group
@@ -75,6 +75,8 @@ own = st.dictionaries(st.sampled_from(PARCELS), offsets.map(lambda number: numbe
 events = st.lists(st.one_of(st.tuples(st.just("run"), targets), st.tuples(st.just("own"), own), st.tuples(st.just("back"), st.just({}))))
 
 
+@example({PARCELS[1]: 1}, [("run", {PARCELS[1]: 2}), ("own", {PARCELS[1]: 1})])
+@example({PARCELS[2]: 1}, [("run", {PARCELS[2]: 2}), ("own", {PARCELS[2]: 1}), ("run", {PARCELS[2]: 2})])
 @given(own, events)
 def test_whatever_the_runs_before_a_roll_back_gives_back_exactly_what_stood_there(first, events):
     """`own`: the group moves by itself, to a place where no run puts it. What the mirror last found of others is what has to come back."""

@@ -94,7 +94,7 @@ def plan_undo(noted: GroupMove, there: Positions, held: Container[str] = ()) -> 
         return GroupUndo()
     foreign = {tp: offset for tp, offset in noted.foreign(there).items() if tp.topic not in held}
     stays = [tp for tp in noted.before if tp in foreign or tp.topic in held]
-    changed = {tp: before for tp, before in noted.before.items() if tp not in stays and there.get(tp) != before}
+    changed = {tp: before for tp, before in noted.before.items() if tp not in stays and not is_same(there.get(tp), before)}
     commit = {tp: before for tp, before in changed.items() if before is not None}
     return GroupUndo(commit, tuple(sorted(tp for tp, before in changed.items() if before is None)), foreign)
 
