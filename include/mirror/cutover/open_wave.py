@@ -25,7 +25,7 @@ from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from mirror.cutover.opposite_flow import append_findings, opposite_flow
 from mirror.cutover.source_truth import copied_from_another_log, look_at_source
-from mirror.cutover.steps import FAILOVER, OPEN, StepOptions, StepOutcome, WaveNotes, ended
+from mirror.cutover.steps import OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave import matches
 from mirror.cutover.wave_ends import (
     Records,
@@ -52,8 +52,6 @@ from mirror.plan.run import plan_without_work
 from mirror.plan.target_checks import RemotePartition, window
 from mirror.status.left_on_source import written_since_moved
 from mirror.sync.flow_clusters import control_of
-
-SOURCE_LOST = "the source is lost: nothing flows back until the wave is moved back"
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
@@ -94,8 +92,7 @@ class _Opening:
         for unreadable in view.unreadable.values():
             raise unreadable
         self.way_back, why_not = self._way_back()
-        names = self.move.topics.names
-        partitions = [tp for tp in view.records if tp.topic in names] if self._is_failover else self.move.source_partitions()
+        partitions = self.move.source_partitions()
         if not partitions:
             said = "The wave has no partitions that the flow knows."
             self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
@@ -130,15 +127,9 @@ class _Opening:
     def _is_stopped(self) -> bool:
         return any(finding.kind == STOP for finding in self.findings)
 
-    @property
-    def _is_failover(self) -> bool:
-        return self.options.mode == FAILOVER
-
     def _way_back(self) -> tuple[WayBack | None, str]:
         """The way back, or why there is none."""
         flow, sides = self.move.flow, self.move.sides
-        if self._is_failover:
-            return None, SOURCE_LOST
         opposite = opposite_flow(flow, self.move.topics.names)
         if opposite is None:
             return None, f"no flow {flow.target}->{flow.source} is enabled"
@@ -151,8 +142,6 @@ class _Opening:
 
     def _earlier_fence(self) -> Acls:
         """What has to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
-        if self._is_failover:
-            return ()
         flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
         opposite = self.way_back.opposite if self.way_back is not None else opposite_flow(flow, topics)
         fence = survey_opposite_fence(flow, opposite, topics, sides.source, sides.target)
@@ -160,10 +149,7 @@ class _Opening:
         return fence.acls
 
     def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
-        """Whether both sides of the partitions end where the ledger says. After a failover nobody can ask the source, and the copy ends
-        where it ends."""
-        if self._is_failover:
-            return
+        """Whether both sides of the partitions end where the ledger says."""
         look = look_at_source(self.move)
         logs = {tp: look.logs.get(tp, SourceLog("", None)) for tp in {*remaining, *unopened(records, look.logs)}}
         copied_before = copied_from_another_log(self.move, logs, records)
@@ -218,8 +204,7 @@ class _Opening:
         """Marks the partitions in the ledger, behind a fence; gives their records. One that was copied since it was looked at is a
         finding, and is not marked."""
         flow, sides = self.move.flow, self.move.sides
-        source_id = next(iter(looked_at.values())).source_cluster_id if self._is_failover else sides.source.cluster_id()
-        plan = plan_without_work(flow, source_id, sides.target.cluster_id(), self.ledger_id, self.decisions)
+        plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
         self.marks = LedgerMarks(flow, plan, self.notes)
         closed, copied = self.marks.set(looked_at, remaining, Decided.of(self._decision(None, looked_at)))
         if copied:
@@ -255,9 +240,8 @@ class _Opening:
     def _look_behind(self, closed: Records) -> None:
         """Names what came between the look and the marks: the source took it, and nobody copies it. The wave is open by now, and whoever
         looks at the flow sees it from now on."""
-        if not self._is_failover:
-            written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
-            self.findings += [of_error(error, WARNING) for error in written]
+        written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
+        self.findings += [of_error(error, WARNING) for error in written]
 
     def _take_back(self, earlier: Acls) -> tuple[str, ...]:
         """Lets producers write on the target, from which an earlier wave kept them."""

@@ -14,7 +14,7 @@ from mirror.copy.ledger_updates import after
 from mirror.cutover import ledger_marks, open_wave, way_back
 from mirror.cutover.opposite_fence import OppositeFence
 from mirror.cutover.opposite_flow import OppositeFlow
-from mirror.cutover.steps import DONE, FAILOVER, PLANNED, STOPPED, StepOptions
+from mirror.cutover.steps import DONE, PLANNED, STOPPED, StepOptions
 from mirror.cutover.wave import WaveTopics
 from mirror.decisions.in_force import Decisions
 from mirror.errors import WrittenOnSource
@@ -123,7 +123,7 @@ class World:
         end = positions[-1] + 1 if positions else None
         flow.records[TP] = after(record, PartitionProgress(TP, len(log), 0, runs_of(places, positions), len(places), 1, end), 0)
 
-    def open(self, alias, dry_run=False, mode=PLANNED):
+    def open(self, alias, dry_run=False):
         flow = self.flows[alias]
         here, there = self.clusters[alias], self.clusters[flow.target]
         selection = SimpleNamespace(remote=lambda topic: topic)
@@ -142,7 +142,7 @@ class World:
             decide=lambda make: self._control(flow, None).write_next(make(Decisions(flow.read()))),
         )
         with self._patched():
-            return open_wave.step(move, notes, StepOptions("wave", "a person", "a test", mode, dry_run))
+            return open_wave.step(move, notes, StepOptions("wave", "a person", "a test", PLANNED, dry_run))
 
     def _keep(self, alias, step, facts):
         self.writing()
@@ -321,18 +321,6 @@ def test_a_copy_that_goes_on_while_the_wave_is_opened_stops_it():
     assert world.flows["east"].decisions == []
     world._keep = keep
     assert world.open("east").state == DONE
-
-
-def test_after_a_failover_the_flow_is_closed_and_nothing_flows_back_by_itself():
-    world = World()
-    world.produce("east", 5)
-    world.copy("east")
-    world.produce("east", 2)  # lost with the source, as far as anybody knows
-    outcome = world.open("east", mode=FAILOVER)
-    assert (outcome.state, outcome.facts["way_back"]) == (DONE, open_wave.SOURCE_LOST)
-    world.copy("east", stale=True)
-    assert world.records_on("west") == [0, 1, 2, 3, 4]
-    assert (world.flows["west"].records, world.flows["west"].decisions) == ({}, [])
 
 
 RESTART_OF_ALL = Decision(
