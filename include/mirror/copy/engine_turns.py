@@ -94,11 +94,11 @@ class EngineTurns:
         return reencoding
 
     def may_take_batches(self, tp: TopicPartition) -> bool:
-        """Whether a record that the engine that encodes anew cannot carry leads its partition to the other one: unless that has given back
-        the very batch, or all that follow."""
+        """Whether a record that this turn's engine cannot carry leads its partition to the engine for batches: not in that one's own turn,
+        nor where it has given back the very batch, or all that follow."""
         reencoding = self._reencodings.get(tp)
         is_refused = tp in self._closed or (reencoding is not None and reencoding.until is not None)
-        return self.is_auto and self.has_batches and not is_refused
+        return self.is_auto and self.has_batches and self.turn == RECORDS and not is_refused
 
     def keeps(self, tp: TopicPartition) -> bool:
         """Whether such a record is not passed over: batches may still carry it, now or in a later run."""

@@ -145,6 +145,7 @@ def test_a_partition_goes_over_to_batches_in_their_turn():
     assert (turns.end(ORDERS, 100, 7), turns.end(PAYMENTS, 100, 7)) == (7, 100)
     assert turns.next()
     assert (turns.turn, turns.end(ORDERS, 100, 7)) == (BATCHES, 100)
+    assert not turns.may_take_batches(ORDERS), "what they cannot open themselves ends the partition: else the lane begins anew for ever"
     assert not turns.next()
 
 
