@@ -72,6 +72,12 @@ def is_same(present: Committed | None, wanted: Committed | None) -> bool:
     return (present.offset, present.metadata) == (wanted.offset, wanted.metadata)
 
 
+def _is_back(present: Committed | None, before: Committed | None) -> bool:
+    """Whether a group has what it had before. Its own consumers may have committed the same place anew, in a newer leader epoch: what the
+    mirror commits carries no epoch."""
+    return present == before or (present is not None and present.leader_epoch is not None and is_same(present, before))
+
+
 def plan_move(noted: GroupMove | None, there: Positions, wanted: Positions, source: Mapping[TopicPartition, int]) -> GroupMove:
     """The note of a group that is to stand at `wanted`, while `there` is what it has on the target now.
 
@@ -94,7 +100,7 @@ def plan_undo(noted: GroupMove, there: Positions, held: Container[str] = ()) -> 
         return GroupUndo()
     foreign = {tp: offset for tp, offset in noted.foreign(there).items() if tp.topic not in held}
     stays = [tp for tp in noted.before if tp in foreign or tp.topic in held]
-    changed = {tp: before for tp, before in noted.before.items() if tp not in stays and not is_same(there.get(tp), before)}
+    changed = {tp: before for tp, before in noted.before.items() if tp not in stays and not _is_back(there.get(tp), before)}
     commit = {tp: before for tp, before in changed.items() if before is not None}
     return GroupUndo(commit, tuple(sorted(tp for tp, before in changed.items() if before is None)), foreign)
 
