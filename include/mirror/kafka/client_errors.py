@@ -40,6 +40,8 @@ _OF_THE_REQUEST = {
     "INVALID_REQUEST",
 }
 _TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
+_COORDINATOR_MOVES = {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
+"""A broker says them until it has read the groups that it coordinates from now on."""
 
 _REFUSALS = 2
 """So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
@@ -127,8 +129,8 @@ def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more:
 
 def retry_until(call: Callable[[float], Result], seconds: float, complaints: ClientErrors) -> Result:
     """What `call(timeout)` gives within `seconds`. It is called with growing timeouts: while it waits, it cannot tell that the cluster
-    refuses our credentials, and some calls fail at once when a broker closes the connection. Raises AuthenticationFailed, and in the end
-    what the call raises."""
+    refuses our credentials, and some calls fail at once when a broker closes the connection, or loads its groups. Raises
+    AuthenticationFailed, and in the end what the call raises."""
     deadline = time.monotonic() + seconds
     share = _FIRST_SHARE_SECONDS
     while True:
@@ -138,7 +140,8 @@ def retry_until(call: Callable[[float], Result], seconds: float, complaints: Cli
         except KafkaException as failure:
             complaints.raise_refusal()
             error = kafka_error(failure)
-            if error is None or error.code() not in _UNREACHABLE | _TIMED_OUT or time.monotonic() + 0.1 >= deadline:
+            passes = error is not None and error.code() in _UNREACHABLE | _TIMED_OUT | _COORDINATOR_MOVES
+            if not passes or time.monotonic() + 0.1 >= deadline:
                 raise
         time.sleep(0.1)
         share *= 2

@@ -165,6 +165,17 @@ def test_a_call_that_fails_at_once_is_repeated_until_it_succeeds(clock):
     assert retry_until(call, 10, complaints()) == "metadata"
 
 
+def test_a_coordinator_that_is_still_loading_is_asked_again(clock):
+    answers = iter([KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE])
+
+    def call(_seconds):
+        if (code := next(answers, None)) is not None:
+            raise KafkaException(KafkaError(code))
+        return "groups"
+
+    assert retry_until(call, 10, complaints()) == "groups"
+
+
 def test_timeouts_grow_and_together_keep_the_deadline(clock):
     asked = []
 
