@@ -15,9 +15,9 @@ class SlowBrokers:
     """Each question goes to another broker; the first ones know nothing."""
 
     alias = "west"
-    timeout = 0.2
 
-    def __init__(self, unknowing=0, configs=COMPACT, failure=None):
+    def __init__(self, unknowing=0, configs=COMPACT, failure=None, timeout=60.0):
+        self.timeout = timeout
         self.unknowing = unknowing
         self.known = configs
         self.failure = failure
@@ -42,7 +42,7 @@ def test_configs_that_one_broker_does_not_know_yet_are_asked_for_again():
 
 def test_configs_that_never_come_are_an_error_that_is_retried():
     with pytest.raises(DeadlineExceeded, match=r"mm2-ledger\.east\.internal"):
-        compacted.check_compacted(SlowBrokers(unknowing=1000), TOPIC)
+        compacted.check_compacted(SlowBrokers(unknowing=1000, timeout=0.2), TOPIC)
 
 
 def test_another_policy_is_refused():
@@ -57,4 +57,4 @@ def test_a_topic_that_somebody_else_created_first_is_waited_for():
 
 def test_a_topic_that_the_target_does_not_create_is_the_targets_error():
     with pytest.raises(KafkaFailure, match="no room"):
-        compacted.create_compacted(SlowBrokers(unknowing=1000, failure=KafkaFailure("no room")), TOPIC.name, 1, 1)
+        compacted.create_compacted(SlowBrokers(unknowing=1000, failure=KafkaFailure("no room"), timeout=0.2), TOPIC.name, 1, 1)
