@@ -24,6 +24,9 @@ _AUTHENTICATION = {
 _TOO_EARLY = ("OAUTHBEARER", "Request not valid in current SASL state")
 """In librdkafka's words: it logged in again less than a second after it had done so before, which a broker does not take. That happens
 where a token has little time left and the next is not there yet; the next connection logs in as ever."""
+_CUT_SHORT = ("mechanism handshake failed: Local: ",)
+"""In librdkafka's words: the connection broke before the broker answered, so the broker refused nothing. A broker closes the connection of
+a token that ended (KIP-368), also in the middle of the client's next login."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
 _AUTHORIZATION = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: ("the operation", "the topic"),
@@ -103,20 +106,21 @@ class ClientErrors:
         return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
 
     @property
-    def renewed_too_early(self) -> bool:
-        """Whether a broker only did not take a login so soon after the last one. What was under way there may be tried again."""
-        return any(map(_is_too_early, self._errors)) and not self._refusals()
+    def may_log_in_again(self) -> bool:
+        """Whether logins failed that no broker refused. What was under way there may be tried again."""
+        return any(map(_is_unjudged, self._errors)) and not self._refusals()
 
     def _refusals(self) -> list[KafkaError]:
         return [error for error in self._errors if _is_refusal(error)]
 
 
-def _is_too_early(error: KafkaError) -> bool:
-    return all(words in error.str() for words in _TOO_EARLY)
+def _is_unjudged(error: KafkaError) -> bool:
+    """Whether a login failed and the broker did not judge what we logged in with."""
+    return any(all(words in error.str() for words in said) for said in (_TOO_EARLY, _CUT_SHORT))
 
 
 def _is_refusal(error: KafkaError) -> bool:
-    return not _is_too_early(error) and (error.code() in _AUTHENTICATION or refuses_us(error.str()))
+    return not _is_unjudged(error) and (error.code() in _AUTHENTICATION or refuses_us(error.str()))
 
 
 def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more: Any) -> dict[str, Any]:
@@ -198,7 +202,7 @@ def to_mirror_error(
         default_operation, resource = _AUTHORIZATION[code]
         named = f"topic {topic}" if topic else resource
         return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
-    if code in _AUTHENTICATION and not complaints.renewed_too_early:
+    if _is_refusal(error) and not complaints.may_log_in_again:
         return complaints.refused(error)
     if code in _UNREACHABLE | _AUTHENTICATION:
         return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or _SILENCE)

@@ -128,6 +128,29 @@ def test_a_login_that_is_renewed_too_early_is_no_refusal_and_sasl_on_a_listener_
     assert to_mirror_error(cut_off, complaints, step="fencing", seconds=5).retriable is not is_refusal
 
 
+CUT_SHORT = KafkaError(
+    KafkaError._AUTHENTICATION,
+    "GroupCoordinator: 127.0.0.1:9092: SASL OAUTHBEARER mechanism handshake failed: Local: Broker transport failure: "
+    "broker's supported mechanisms: (n/a) (after 1ms in state AUTH_HANDSHAKE)",
+)
+
+
+@pytest.mark.parametrize("told_by", ["the client's threads", "the call"])
+def test_a_connection_that_breaks_in_a_login_is_lost_and_not_refused(told_by):
+    heard = [CUT_SHORT] * 3 if told_by == "the client's threads" else []
+    error = ours(KafkaException(CUT_SHORT), *heard)
+    assert isinstance(error, ClusterUnreachable)
+    assert error.retriable
+    told = complaints()
+    for _ in range(3):
+        told(CUT_SHORT)
+    told.raise_refusal()
+
+
+def test_a_refusal_stays_one_beside_a_connection_that_broke_in_a_login():
+    assert isinstance(ours(KafkaError._TRANSPORT, CUT_SHORT, REFUSED), AuthenticationFailed)
+
+
 def test_a_missing_permission_for_the_group_is_none_of_our_business():
     assert not concerns_reading(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
     assert concerns_reading(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
