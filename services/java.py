@@ -45,9 +45,10 @@ def java() -> str:
     return f"{home}/bin/java" if home else "java"
 
 
-def older_jars(release: str = "3.9") -> Path:
-    """The jars of a broker of Kafka 3.9 or 3.0, which Maven fetches the first time (46 MB)."""
-    return fetched(f"kafka-{release}", "-f", str(Path(__file__).with_name(f"kafka-{release}.xml")), "dependency:copy-dependencies")
+def broker_jars(release: str) -> Path:
+    """The jars of a broker of another Kafka, such as 3.9.1, which Maven fetches the first time (46 MB)."""
+    pom = Path(__file__).with_name("kafka-broker.xml")
+    return fetched(f"kafka-{release}", "-f", str(pom), f"-Dkafka.version={release}", "dependency:copy-dependencies")
 
 
 def fetched(name: str, *goal: str) -> Path:

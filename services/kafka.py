@@ -186,8 +186,8 @@ class KafkaCluster:
         running = [node for node in self._ids if self._servers[node].running]
         client = AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0})
         for node in running:
-            self._servers[node].wait(partial(_listens, self._port(node, "plain")), timeout, "listen")
-            self._servers[node].wait(partial(_is_member, client, node, self._cluster_id()), timeout, "join its cluster")
+            self._servers[node].wait(partial(listens, self._port(node, "plain")), timeout, "listen")
+            self._servers[node].wait(partial(self._is_member, client, node), timeout, "join its cluster")
 
     def stop(self, broker: int | None = None, timeout: float = 20.0) -> None:
         """Stops all (or one broker) in order, controlled shutdown included; what does not end within `timeout` seconds is killed."""
@@ -243,6 +243,10 @@ class KafkaCluster:
         for node in self._nodes:
             lines = (f"{name}={value}" for name, value in self._settings(node).items())
             self._file(node).write_text("\n".join(lines) + "\n")
+        self._format_new()
+
+    def _format_new(self) -> None:
+        """Formats what was never formatted."""
         unformatted = [node for node in self._nodes if not (self._data(node) / "meta.properties").exists()]
         if unformatted:
             cluster_id = self._cluster_id()
@@ -257,6 +261,14 @@ class KafkaCluster:
         if done.returncode:
             reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))
             raise ServiceFailed(f"The storage for {properties} could not be formatted: {reason}")
+
+    def _is_member(self, client: AdminClient, node: int) -> bool:
+        """Whether the cluster knows the broker. One of another cluster may answer at its port: then it could not listen there, and ends."""
+        try:
+            seen = client.list_topics(timeout=5)
+        except KafkaException:
+            return False
+        return str(seen.cluster_id) == self._cluster_id() and node in seen.brokers
 
     @property
     def _ports_file(self) -> Path:
@@ -370,16 +382,8 @@ class KafkaCluster:
         }
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Whether something listens at a port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((LOOPBACK, port)) == 0
-
-
-def _is_member(client: AdminClient, node: int, cluster_id: str) -> bool:
-    """Whether the cluster knows the broker. One of another cluster may answer at its port: then it could not listen there, and ends."""
-    try:
-        seen = client.list_topics(timeout=5)
-    except KafkaException:
-        return False
-    return str(seen.cluster_id) == cluster_id and node in seen.brokers

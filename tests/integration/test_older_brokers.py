@@ -12,7 +12,7 @@ from mirror.plan.run import plan
 from mirror.status.observe import status
 from mirror.sync.topic_configs import step as topic_configs_step
 from mirror.sync.topics import step
-from services.java import older_jars
+from services.java import broker_jars
 from services.kafka import KafkaCluster
 from tests.faults.copy_process import CopyProcess
 from tests.integration.stored_batches import stored
@@ -27,7 +27,7 @@ DELAY_MS = 20
 @pytest.fixture(scope="module")
 def older(services_directory):
     """A broker of Kafka 3.9."""
-    cluster = KafkaCluster(services_directory / "older", "older", jars=older_jars(), proxied=True)
+    cluster = KafkaCluster(services_directory / "older", "older", jars=broker_jars("3.9.1"), proxied=True)
     with running(cluster):
         yield cluster
 
@@ -140,7 +140,7 @@ def test_a_cluster_of_today_takes_batches_at_an_older_level_of_transactions(east
 @pytest.fixture(scope="module")
 def oldest(services_directory):
     """A broker of Kafka 3.0 in KRaft, which does what it is only to check (KAFKA-13324, KAFKA-13861)."""
-    cluster = KafkaCluster(services_directory / "oldest", "oldest", jars=older_jars("3.0"))
+    cluster = KafkaCluster(services_directory / "oldest", "oldest", jars=broker_jars("3.0.2"))
     with running(cluster):
         yield cluster
 

@@ -1,0 +1,82 @@
+"""A real Kafka cluster of one broker with ZooKeeper: how Kafka ran before KRaft."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from services.java import java_command
+from services.kafka import SOON_UP, KafkaCluster, listens
+from services.ports import LOOPBACK, require_free
+from services.processes import Server
+
+_OF_KRAFT = ("process.roles", "node.id", "controller.quorum.voters", "controller.listener.names")
+
+
+class ZooKeeperCluster(KafkaCluster):
+    """One broker, and the ZooKeeper of its release (or of `zookeeper_jars`) beside it. Everything else as of `KafkaCluster`."""
+
+    def __init__(self, directory: Path, alias: str, *, jars: Path, zookeeper_jars: Path | None = None, **options: Any) -> None:
+        super().__init__(directory, alias, jars=jars, **options)
+        self._zookeeper = Server(f"{alias}-zookeeper", directory)
+        self._zookeeper_jars = zookeeper_jars or jars
+
+    def launch(self, broker: int | None = None) -> None:
+        """Starts ZooKeeper first: a broker ends by itself if it finds none for 18 seconds."""
+        self._prepare()
+        if not self._zookeeper.running:
+            port = self._port(1, "controller")
+            require_free(port, f"the ZooKeeper of the cluster '{self.alias}'")
+            file = self._directory / "zookeeper.properties"
+            settings = {
+                "clientPort": port,
+                "clientPortAddress": LOOPBACK,
+                "dataDir": self._directory / "zookeeper",
+                "admin.enableServer": "false",
+                "tickTime": "500",  # sessions are between 2 and 20 ticks long
+            }
+            file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+            main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+            self._zookeeper.start(java_command(main, file, heap="128m", options=SOON_UP, jars=self._zookeeper_jars))
+            self._zookeeper.wait(partial(listens, port), 60, "listen")
+        super().launch(broker)
+
+    def stop(self, broker: int | None = None, timeout: float = 20.0) -> None:
+        """Stops the broker in order, then ZooKeeper; the latter stays if a broker is named."""
+        super().stop(broker, timeout)
+        if broker is None:
+            self._zookeeper.stop()
+
+    def discard(self) -> None:
+        """Kills both."""
+        super().discard()
+        self._zookeeper.kill()
+
+    @property
+    def logs(self) -> list[Path]:
+        """The broker's log file and ZooKeeper's."""
+        return [*super().logs, self._zookeeper.log]
+
+    def _ports(self, node: int) -> list[int]:
+        return [self._port(node, listener) for listener in self._listeners(node) if listener != "controller"]
+
+    def _format_new(self) -> None:
+        """Nothing: the broker makes its directory and its cluster's id itself."""
+
+    def _cluster_id(self) -> str:
+        file = self._data(1) / "meta.properties"  # the broker writes it soon after it listens
+        written = file.read_text().splitlines() if file.exists() else []
+        return dict(line.split("=", 1) for line in written if "=" in line).get("cluster.id", "")
+
+    def _settings(self, node: int) -> dict[str, str]:
+        settings = super()._settings(node)
+        for name in _OF_KRAFT:
+            settings.pop(name)
+        without_controller = ",".join(each for each in settings["listeners"].split(",") if not each.startswith("CONTROLLER:"))
+        more = {
+            "broker.id": str(node),
+            "zookeeper.connect": f"{LOOPBACK}:{self._port(node, 'controller')}",
+            "listeners": without_controller,
+        }
+        if "authorizer.class.name" in settings:
+            more["authorizer.class.name"] = "kafka.security.authorizer.AclAuthorizer"
+        return settings | more | {"zookeeper.session.timeout.ms": "4000"}
