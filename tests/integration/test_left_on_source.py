@@ -46,7 +46,7 @@ def test_what_a_forgotten_producer_writes_is_named_by_status_waves_and_report_un
     oracle.produce(pair.source_bootstrap, topic, 4, seed=9, partition=0, transactions=1, abort_percent=100)
     assert mirror("status")[0] == 0, "nobody reads what was aborted"
     late(oracle, pair.source_bootstrap, topic, 1, 3)
-    for command in (("status",), ("cutover", "status"), ("cutover", "status", "--wave", wave)):
+    for command in (("status",), ("cutover", "status"), ("cutover", "status", "--wave", wave), ("audit", "--without-spark")):
         code, flow = mirror(*command)
         (error,) = flow["errors"]
         assert (code, error["code"], error["partition"], error["offset"]) == (1, "WrittenOnSource", 1, first), command
@@ -60,7 +60,7 @@ def test_what_a_forgotten_producer_writes_is_named_by_status_waves_and_report_un
     admin = AdminClient({"bootstrap.servers": pair.source_bootstrap})
     for deleted in admin.delete_records([ClientTopicPartition(topic, 1, last)]).values():
         deleted.result(PATIENCE)
-    assert mirror("status")[0] == mirror("cutover", "status")[0] == 0
+    assert mirror("status")[0] == mirror("cutover", "status")[0] == mirror("audit", "--without-spark")[0] == 0
 
 
 def test_with_names_kept_what_the_way_back_writes_is_none_of_them_and_what_somebody_else_writes_is(pair, oracle):

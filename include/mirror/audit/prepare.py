@@ -24,6 +24,7 @@ from mirror.offsets.intervals import Interval, within
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.plan.left_on_source import moved_topics, written_since_moved
 from mirror.sync.flow_clusters import control_of
 
 
@@ -40,6 +41,8 @@ class PreparedAudit:
     tails: Mapping[TopicPartition, Interval] = field(default_factory=dict)
     backlog: tuple[Backlog, ...] = ()
     not_begun: tuple[str, ...] = ()
+    left_on_source: tuple[ErrorReport, ...] = ()
+    """WrittenOnSource of each partition of a moved topic: what was asked for and nobody copies."""
 
     @property
     def offsets(self) -> int:
@@ -67,6 +70,7 @@ def prepare(flow: Flow, source: Cluster, target: Cluster, scope: Scope) -> Prepa
         looking.tails,
         tuple(looking.backlog),
         looking.not_begun,
+        tuple(looking.left_on_source),
     )
 
 
@@ -76,6 +80,7 @@ class _LedgerPass:
     def __init__(self, flow: Flow, source: Cluster, target: Cluster, scope: Scope, decisions: Decisions, view: LedgerView) -> None:
         self._flow = flow
         self._source = source
+        self._moved = moved_topics(decisions, view.records)
         self._scope = scope
         self._decisions = decisions
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
@@ -87,6 +92,7 @@ class _LedgerPass:
         self.records = scope.select_partitions(flow, view.records)
         self._holdings = LogBoundsReader(source, target, self.records, flow.reads_committed)
         self.backlog: list[Backlog] = []
+        self.left_on_source: list[ErrorReport] = []
         self.not_begun: tuple[str, ...] = ()
         if scope.is_whole_topics and not view.unreadable:
             self.not_begun = not_begun(flow, source, scope, self.records, self._holdings.partitions)
@@ -96,6 +102,7 @@ class _LedgerPass:
         """Fills what was asked for."""
         wanted = self._scope.select_offsets(self._source, self.records, self._holdings)
         self._search(wanted or {})
+        self.left_on_source += self._left_on_source(wanted)
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
             error = self._holdings.source_error(tp, record)
@@ -128,6 +135,14 @@ class _LedgerPass:
         offsets = min(last, self._holdings.ends[tp]) - max(first, record.watermark)
         if offsets > 0:
             yield Backlog(*tp, offsets, record.blocked.code if record.blocked is not None else "")
+
+    def _left_on_source(self, wanted: Mapping[TopicPartition, Interval] | None) -> Iterator[ErrorReport]:
+        """What was written on the source since topics moved, as far as it is asked for. Nothing of it is copied, so nothing is compared."""
+        topics = self._moved & {tp.topic for tp in (self.records if wanted is None else wanted)}
+        for error in written_since_moved(self._flow, self._source, self.records, topics):
+            place = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)
+            if wanted is None or error.offset is None or (place in wanted and error.offset < wanted[place][1]):
+                yield error
 
     # ------------------------------------------------------------ stretches
 

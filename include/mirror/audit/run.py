@@ -78,7 +78,8 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, contex
         outcomes = [outcome for outcome in outcomes if outcome.stretch.source not in moved] + compare(context, again.stretches)
     outcomes = with_foreign_tails(ledger_of(flow, target), context, prepared, outcomes)
     partitions = partition_audits(prepared, outcomes)
-    errors = dict.fromkeys((*prepared.errors, *(outcome.error for outcome in outcomes if outcome.error is not None)))
+    of_outcomes = (outcome.error for outcome in outcomes if outcome.error is not None)
+    errors = dict.fromkeys((*prepared.errors, *of_outcomes, *prepared.left_on_source))
     isolation = "read_committed" if context.read_committed else "read_uncommitted"
     reports = tuple(error.of_flow(flow.name) for error in errors)
     result = AuditResult(flow.name, prepared.time, partitions, reports, prepared.notices, isolation)

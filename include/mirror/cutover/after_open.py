@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mirror.cutover.steps import PLANNED
 from mirror.cutover.stored_waves import StoredWaves
 from mirror.errors import ErrorReport
-from mirror.status.left_on_source import written_since_moved
+from mirror.plan.left_on_source import written_since_moved
 from mirror.sync.flow_clusters import clusters, ledger_of
 
 if TYPE_CHECKING:

@@ -48,9 +48,9 @@ from mirror.formats.ledger import Decided
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.internal_topics import read_decisions, read_ledger
+from mirror.plan.left_on_source import written_since_moved
 from mirror.plan.run import plan_without_work
 from mirror.plan.target_checks import RemotePartition, window
-from mirror.status.left_on_source import written_since_moved
 from mirror.sync.flow_clusters import control_of
 
 

@@ -181,7 +181,7 @@ class WrittenOnSource(MirrorError):
         "The named records stand on the source alone; nothing on the target is wrong.",
         "Stop who writes there. Read the records by partition and offset, and produce on the target what is wanted of them. Then delete "
         "them on the source with `kafka-delete-records.sh` up to the end of the range: the error ends with that.",
-        more="`status` compares the source with what was copied for as long as the topic is moved.",
+        more="`status` and `audit` compare the source with what was copied for as long as the topic is moved.",
     )
 
     def __init__(self, topic: str, partition: int, start: int, end: int) -> None:

@@ -20,12 +20,12 @@ from mirror.kafka.consumer_settings import SMALL_FETCHES
 from mirror.kafka.model import Topic
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.left_on_source import moved_topics, written_since_moved
 from mirror.plan.model import FIRST_SIGHT
 from mirror.plan.ranges import SourceOffsets
 from mirror.plan.run import survey
 from mirror.plan.source_partitions import source_partitions
 from mirror.plan.target_errors import remote_errors
-from mirror.status.left_on_source import written_since_moved
 from mirror.status.status import Observation, Status, status_of
 from mirror.sync.flow_clusters import clusters, ledger_of
 from mirror.sync.topics import discover
@@ -145,7 +145,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observa
     )
     decided = {planned.topic_partition: "; ".join(map(str, planned.decisions)) for planned in context.plan.ranges if planned.decisions}
     remotes = remote_errors(flow, target, context.source.keys() - decided.keys(), records)
-    moved = {*context.decisions.moved_topics, *(tp.topic for tp, record in context.ledger.records.items() if record.moved is not None)}
+    moved = moved_topics(context.decisions, context.ledger.records)
     written = written_since_moved(flow, source, context.ledger.records, moved)
     of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in context.ledger.unreadable.items()}
     errors = [error for error in context.plan.errors if error not in of_lanes.values()]

@@ -1,6 +1,6 @@
 """What of the ledger is compared and what is not, with both sides' holdings made up."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from mirror.audit.report import partition_audits
 from mirror.audit.scope import Scope
 from mirror.config import Flow
 from mirror.decisions.in_force import NO_DECISIONS
-from mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable
+from mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable, WrittenOnSource
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.ledger import Blocked, Decided, LedgerRecord
 from mirror.kafka.ledger import LedgerView
@@ -68,9 +68,11 @@ def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) ->
         refused: MirrorError | None = None,
         amiss: Mapping[str, MirrorError] | None = None,
         offsets: Interval | None = None,
+        written: Sequence[WrittenOnSource] = (),
         **properties: str,
     ) -> PreparedAudit:
         monkeypatch.setattr(module, "LogBoundsReader", type("These", (FakeLogBounds,), {"refused": refused, "amiss": amiss or {}}))
+        monkeypatch.setattr(module, "written_since_moved", lambda *asked: [error.report() for error in written if error.topic in asked[-1]])
         view, nobody = LedgerView({TP: record}, {}), type("Nobody", (), {"names": list})()
         flow = make_flow({f"east->west.{name.replace('_', '.')}": value for name, value in properties.items()})
         scope = Scope(source_offsets={TP: offsets} if offsets else None)
@@ -79,7 +81,7 @@ def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) ->
         left_out = {tp: tuple(left) for tp, left in looking.left_out.items()}
         now = datetime(2026, 11, 21, tzinfo=UTC)
         found = PreparedAudit(now, looking.records, tuple(looking.stretches), left_out, tuple(looking.errors))
-        return replace(found, backlog=tuple(looking.backlog))
+        return replace(found, backlog=tuple(looking.backlog), left_on_source=tuple(looking.left_on_source))
 
     return make
 
@@ -101,6 +103,17 @@ def test_what_is_asked_for_and_not_copied_yet_is_counted(prepared: Callable[...,
     assert prepared(stuck, offsets=(10, 70)).backlog == (), "it is copied"
     moved = replace(stuck, blocked=None, moved=Decided("moved", "ana", WRITTEN_AT, "first"))
     assert prepared(moved).backlog == (), "the flow is not to copy it"
+
+
+def test_what_was_written_on_the_source_since_the_topic_moved_is_named_as_far_as_it_is_asked_for(
+    prepared: Callable[..., PreparedAudit],
+) -> None:
+    late = WrittenOnSource("orders", 0, 100, 103)
+    moved = replace(RECORD, moved=Decided("moved", "anna", WRITTEN_AT, ""))
+    assert prepared(written=[late]).left_on_source == (), "the topic did not move, so these are waiting for the copy"
+    assert prepared(moved, written=[late]).left_on_source == (late.report(),)
+    assert prepared(moved, written=[late], offsets=(90, 101)).left_on_source == (late.report(),)
+    assert prepared(moved, written=[late], offsets=(90, 100)).left_on_source == ()
 
 
 def test_history_in_the_remote_topic_whose_place_is_forgotten_may_stand_there(prepared: Callable[..., PreparedAudit]) -> None:

@@ -24,7 +24,7 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import LogOffsets, Partition, Topic
 from mirror.offsets.map import runs_of
 from mirror.offsets.partition import TopicPartition
-from mirror.status.left_on_source import unexplained
+from mirror.plan.left_on_source import unexplained
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mirror.kafka.model import LogOffsets, Partition, Topic
 from mirror.offsets.map import OffsetMap, runs_of
-from mirror.status.left_on_source import unexplained
+from mirror.plan.left_on_source import unexplained
 from tests.unit.ledger_records import ledger_record
 
 COPIED, OURS, STRANGE, INVISIBLE = "copied", "ours", "strange", "invisible"

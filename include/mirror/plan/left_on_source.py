@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import replace
 
 from mirror.config import Flow, load_again
+from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, MirrorError, UsageError, WrittenOnSource
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -25,6 +26,11 @@ from mirror.sync.flow_clusters import ledger_of
 
 Records = Mapping[TopicPartition, LedgerRecord]
 Range = tuple[int, int]
+
+
+def moved_topics(decisions: Decisions, records: Records) -> set[str]:
+    """The topics that cutovers moved to the flow's target, as the control topic or the ledger says."""
+    return {*decisions.moved_topics, *(tp.topic for tp, record in records.items() if record.moved is not None)}
 
 
 def written_since_moved(flow: Flow, source: Cluster, records: Records, topics: Collection[str]) -> list[ErrorReport]:
