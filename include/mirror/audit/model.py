@@ -178,12 +178,6 @@ class AuditResult:
     not_begun: tuple[str, ...] = ()
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all that the source holds of what was asked for is copied, and was compared."""
-        unproven = any(partition.state == UNPROVEN for partition in self.partitions)
-        return not (self.backlog or self.not_begun or self.errors or unproven or self.state == DIFFERENT)
-
-    @property
     def state(self) -> str:
         """`different` if any partition is, `equal` if something was compared and all of it is, else `could not be had`."""
         states = {partition.state for partition in self.partitions}

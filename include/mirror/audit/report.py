@@ -10,7 +10,7 @@ from typing import Any
 from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, RecordText
 from mirror.audit.prepare import PreparedAudit
 from mirror.audit.range import Outcome
-from mirror.errors import AuditDifferent, ErrorReport, MirrorError, NothingAudited
+from mirror.errors import AuditDifferent, AuditIncomplete, ErrorReport, MirrorError, NothingAudited
 from mirror.offsets.partition import TopicPartition
 
 MOST_LEFT_OUT = 20
@@ -33,10 +33,11 @@ _FIELDS = {
 _PAYLOAD = ("value", "header contents")
 
 
-def errors_of(result: AuditResult, topics: Collection[str] = ()) -> tuple[ErrorReport, ...]:
+def errors_of(result: AuditResult, topics: Collection[str] = (), complete: bool = False) -> tuple[ErrorReport, ...]:
     """The first difference of each partition as an error, and what kept others from being compared.
 
-    `topics` are those that this flow was asked for by name: it is an error if it has never copied one of them.
+    `topics` are those that this flow was asked for by name: it is an error if it has never copied one of them. With `complete` it is one,
+    too, if anything is not copied yet or could not be compared.
     """
     errors: list[MirrorError] = [
         AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset)
@@ -44,6 +45,8 @@ def errors_of(result: AuditResult, topics: Collection[str] = ()) -> tuple[ErrorR
     ]
     if unknown := sorted(set(topics) - {partition.topic for partition in result.partitions}):
         errors.append(NothingAudited(unknown))
+    if complete and (why := f"{not_copied(result.totals)}{_unproven(result.totals)}"):
+        errors.append(AuditIncomplete(why.strip()))
     return (*(error.of_flow(result.flow).report() for error in errors), *result.errors)
 
 
@@ -87,6 +90,10 @@ def not_copied(totals: Mapping[str, Any]) -> str:
     if totals.get("not_begun"):
         waiting.append(f"topics or parts of topics that no copy has begun: {totals['not_begun']:,}")
     return f" Not copied yet, so not compared: {'; '.join(waiting)}." if waiting else ""
+
+
+def _unproven(totals: Mapping[str, Any]) -> str:
+    return f" Nothing could be compared of partitions: {totals['unproven']:,}." if totals["unproven"] else ""
 
 
 def side_by_side(difference: Difference) -> list[str]:

@@ -45,8 +45,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         show_payload=options.show_payload,
         compare=comparer(flow, options),
     )
-    errors = errors_of(result, topics if options.flow else ())
-    failed = bool(errors) or result.state == DIFFERENT or (options.complete and not result.is_complete)
+    errors = errors_of(result, topics if options.flow else (), options.complete)
+    failed = bool(errors) or result.state == DIFFERENT
     known = frozenset(topics) & {partition.topic for partition in result.partitions}
     return Answer(FAILED if failed else DONE, result.as_document(), errors, lines_of(result), known)
 

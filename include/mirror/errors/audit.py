@@ -32,6 +32,23 @@ class AuditDifferent(MirrorError):
         )
 
 
+class AuditIncomplete(MirrorError):
+    """Raised when an audit was to prove that everything is copied, and something is not copied yet or could not be compared."""
+
+    runbook = Runbook(
+        "An audit was to prove that everything is copied (`--complete`), and something is not copied yet or could not be compared.",
+        "No.",
+        "Wait until the copy has it; `status` says how far each partition is, and what blocks it. Then audit again.",
+        more="What was compared is equal, if no other error says otherwise.",
+    )
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"The audit was to prove that everything is copied, and cannot. {why}",
+            next=("See what waits and what blocks it: ", *the_plan(), ". Then audit again."),
+        )
+
+
 class LogMoved(MirrorError):
     """Raised when retention deletes records while they are being read."""
 

@@ -83,16 +83,20 @@ def test_both_records_stand_side_by_side_and_what_differs_is_marked() -> None:
 
 def test_equal_is_not_complete_while_anything_is_not_copied() -> None:
     whole = result(EQUAL_ONE)
-    assert (whole.is_complete, "Not copied yet" in sentence(whole)) == (True, False)
+    assert (errors_of(whole, complete=True), "Not copied yet" in sentence(whole)) == ((), False)
     waiting = replace(whole, backlog=(Backlog("orders", 0, 3000), Backlog("returns", 2, 995, "SourceGap")), not_begun=("bills",))
-    assert (waiting.state, waiting.is_complete) == (EQUAL, False)
+    assert (waiting.state, errors_of(waiting)) == (EQUAL, ())
+    (error,) = errors_of(waiting, complete=True)
+    assert (error.code, error.retriable) == ("AuditIncomplete", False)
+    assert "at most 3,995 records in partitions: 2, 1 of them stuck; topics or parts of topics that no copy has begun: 1." in error.message
     assert lines_of(waiting)[0] == (
         "east->west: equal up to where the copy is: 9 records of the source and 9 of the target in 1 partitions were compared in 0.0 s. "
         "Not copied yet, so not compared: at most 3,995 records in partitions: 2, 1 of them stuck; topics or parts of topics that no copy "
         "has begun: 1."
     )
     assert AuditResult.from_document(json.loads(json.dumps(waiting.as_document()))) == waiting
-    assert not replace(whole, not_begun=("bills",)).is_complete
-    assert not result(EQUAL_ONE, LEFT_OUT).is_complete
-    assert not result(EQUAL_ONE, DIFFERENT_ONE).is_complete
-    assert not result(EQUAL_ONE, errors=(ErrorReport("X", "y"),)).is_complete
+    assert [error.code for error in errors_of(replace(whole, not_begun=("bills",)), complete=True)] == ["AuditIncomplete"]
+    (error,) = errors_of(result(EQUAL_ONE, LEFT_OUT), complete=True)
+    assert "Nothing could be compared of partitions: 1." in error.message
+    assert [error.code for error in errors_of(result(EQUAL_ONE, DIFFERENT_ONE), complete=True)] == ["AuditDifferent"]
+    assert [error.code for error in errors_of(result(EQUAL_ONE, errors=(ErrorReport("X", "y"),)), complete=True)] == ["X"]

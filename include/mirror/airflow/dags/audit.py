@@ -18,13 +18,17 @@ The daily `backfill` audits its own interval.
 not compare, with the reason. XCom has the result. Airflow retries what is retriable (a broker is down); a difference is not.
 
 In the trigger form, `topics` are names of source topics, separated by commas; `from` and `to` are times in ISO 8601, in UTC unless they
-name another zone. The interval is `[from, to)`.
+name another zone. The interval is `[from, to)`. With `complete` the task is red, too, while anything of it is not copied yet or could not
+be compared: what is equal need not be complete.
 """
 
 PARAMS = {
     "topics": Param("", type=["string", "null"], title="Topics", description="Only these source topics; empty: all of the flow."),
     "from": Param("", type=["string", "null"], title="From", description="ISO 8601, such as 2026-11-20; needs «To». Empty: everything."),
     "to": Param("", type=["string", "null"], title="To", description="The interval ends in front of it."),
+    "complete": Param(
+        False, type="boolean", title="Complete", description="Fail, too, while anything of it is not copied yet or could not be compared."
+    ),
 }
 
 
