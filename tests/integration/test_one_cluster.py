@@ -18,6 +18,8 @@ STEPS = [
     ("checkpoints",),
     ("group-offsets",),
     ("refresh-topics", "--dry-run"),
+    ("schemas",),
+    *(("decide", *about, "--reason", "a test") for about in (("pause", "--topic", "orders"), ("throttle", "--bytes-per-second", "9"))),
 ]
 
 

@@ -46,7 +46,9 @@ def flow(tmp_path: Path) -> Callable[[str, str], Flow]:
     """The flow between two registries."""
 
     def made(source: str, target: str) -> Flow:
-        clusters = "clusters=east,west\neast.bootstrap.servers=a:1\nwest.bootstrap.servers=b:1\neast->west.enabled=true\n"
+        clusters = (
+            "clusters=east,west\neast.bootstrap.servers=a:1\nwest.bootstrap.servers=b:1\neast->west.enabled=true\nmirror.one.cluster=true\n"
+        )
         file = tmp_path / "mm2.properties"
         file.write_text(f"{clusters}mirror.schemas.source.url={source}\nmirror.schemas.target.url={target}\n")
         return load([file]).flow("east->west")

@@ -85,7 +85,13 @@ def _compared(number: int, write: int, is_hit: bool, source: RegistryState, targ
 
 
 def _configuration(directory: Path, source: str, target: str) -> Path:
-    lines = ["clusters = east, west", "east.bootstrap.servers = a:1", "west.bootstrap.servers = b:1", "east->west.enabled = true"]
+    lines = [
+        "clusters = east, west",
+        "east.bootstrap.servers = a:1",
+        "west.bootstrap.servers = b:1",
+        "east->west.enabled = true",
+        "mirror.one.cluster = true",
+    ]
     lines += [f"mirror.schemas.source.url = {source}", f"mirror.schemas.target.url = {target}"]
     file = directory / "mm2.properties"
     file.write_text("\n".join(lines) + "\n")

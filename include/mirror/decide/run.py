@@ -23,7 +23,7 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.sync.current_topics import renamed_ledger
-from mirror.sync.flow_clusters import clusters, control_of, ledger_of
+from mirror.sync.flow_clusters import check_answering_clusters, clusters, control_of, ledger_of
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
@@ -34,10 +34,11 @@ _ANY_OTHER = -1
 def decide(flow: Flow, request: DecisionRequest, dry_run: bool = False) -> list[DecisionWithEffect]:
     """Takes the decision for everything that it applies to, and gives what was decided. With `dry_run` nothing is written.
 
-    Raises NothingToDecide, with how things stand, where there is no question that it would answer.
+    Raises NothingToDecide, with how things stand, where there is no question that it would answer; SameCluster.
     """
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
+        check_answering_clusters(flow)  # a person may decide while the source is down
         return _DecisionMaker(flow, source, target, request).run(dry_run)
 
 

@@ -19,6 +19,7 @@ from mirror.policy.schema_contexts import parse_contexts
 from mirror.schemas.model import SchemaVersion, SubjectName
 from mirror.schemas.plan import IMPORT, Contexts, SchemaPlan, SettingsChange, plan
 from mirror.schemas.registry import Registry, RegistryAccess
+from mirror.sync.flow_clusters import check_answering_clusters
 from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
 
 def sync_schemas(flow: "Flow", dry_run: bool = False) -> SchemasResult:
     """Registers what the target lacks, subject by subject; what fails for one of them is in `errors`. Raises RegistryUnreachable, and
-    RegistryRefused where a registry cannot be read."""
+    RegistryRefused where a registry cannot be read; SameCluster."""
+    check_answering_clusters(flow)
     with source_registry(flow) as source, target_registry(flow) as target:
         planned = difference(flow, source, target)
         errors = tuple(SchemaConflict(str(conflict.version), conflict.why).report() for conflict in planned.conflicts)

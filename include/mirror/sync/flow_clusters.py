@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from mirror.config import Flow
 from mirror.config.policies import replication_policy
-from mirror.errors import SameCluster
+from mirror.errors import MirrorError, SameCluster
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.control import Control
 from mirror.kafka.ledger import Ledger
@@ -43,6 +43,24 @@ def check_two_clusters(source: Cluster, target: Cluster, may_be_one: bool) -> No
         raise SameCluster(source.alias, _address(source), target.alias, _address(target), min(common))
 
 
+def check_answering_clusters(flow: Flow) -> None:
+    """Raises SameCluster, for what does not wait for the brokers of both sides. A cluster that does not answer soon is not judged."""
+    if flow.value("mirror.one.cluster"):
+        return
+    seconds = min(flow.request_seconds, _SOON_SECONDS)
+    with (
+        Cluster(flow.source, flow.client("source", "admin"), seconds) as source,
+        Cluster(flow.target, flow.client("target", "admin"), seconds) as target,
+    ):
+        try:
+            source.cluster_id()
+            target.cluster_id()
+        except MirrorError:
+            return
+        check_two_clusters(source, target, may_be_one=False)
+
+
+_SOON_SECONDS = 5.0
 _NO_IDS = frozenset(("", "None"))
 """What brokers without an id of their cluster come to."""
 

@@ -16,14 +16,11 @@ from mirror.formats.mm2 import Heartbeat
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.create_topics import ensure_internal_topic
 from mirror.kafka.writer import Outgoing, RecordWriter
-from mirror.sync.flow_clusters import check_two_clusters
+from mirror.sync.flow_clusters import check_answering_clusters
 from mirror.sync.step import StepResult
 
 if TYPE_CHECKING:
     from mirror.config import Flow
-
-
-_SOURCE_SECONDS = 5.0
 
 
 class Heart:
@@ -37,23 +34,13 @@ class Heart:
 
     def prepare(self, dry_run: bool = False) -> bool:
         """Creates the topic where it is missing; whether it was (with `dry_run`: would be). Raises SameCluster."""
+        check_answering_clusters(self._flow)  # beats tell of the target alone, and go on without the source
         with Cluster(self._flow.target, self._flow.client("target", "admin"), self._seconds) as target:
-            self._check_source(target)
             refused: dict[str, MirrorError] = {}
             missing = self.topic not in target.topics([self.topic], refused) and self.topic not in refused
             if not dry_run:
                 ensure_internal_topic(target, self.topic, self._flow.value("heartbeats.topic.replication.factor"))
         return missing
-
-    def _check_source(self, target: Cluster) -> None:
-        """Raises SameCluster. A source that does not answer soon is not judged: beats tell of the target alone, and go on without it."""
-        settings, seconds = self._flow.client("source", "admin"), min(self._seconds, _SOURCE_SECONDS)
-        with Cluster(self._flow.source, settings, seconds) as source:
-            try:
-                source.cluster_id()
-            except MirrorError:
-                return
-            check_two_clusters(source, target, self._flow.value("mirror.one.cluster"))
 
     def beat(self) -> Heartbeat:
         """One beat, now, to partition 0: the only one that is read."""

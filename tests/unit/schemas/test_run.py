@@ -36,6 +36,7 @@ def flow(registries, tmp_path):
             "east.bootstrap.servers": "a:1",
             "west.bootstrap.servers": "b:1",
             "east->west.enabled": "true",
+            "mirror.one.cluster": "true",
             "mirror.schemas.source.url": source,
             "mirror.schemas.target.url": target,
             **{f"mirror.schemas.{name.replace('__', '.')}": value for name, value in properties.items()},

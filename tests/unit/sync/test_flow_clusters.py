@@ -1,11 +1,14 @@
 """When two aliases lead to one cluster."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace as Answer
 
 import pytest
 
-from mirror.errors import SameCluster
-from mirror.sync.flow_clusters import check_two_clusters
+from mirror.config import load
+from mirror.errors import ClusterUnreachable, SameCluster
+from mirror.sync import flow_clusters
+from mirror.sync.flow_clusters import check_answering_clusters, check_two_clusters
 
 
 def side(alias, *ids):
@@ -31,3 +34,43 @@ def test_others_and_those_that_tell_no_id_are_none(source, target):
 
 def test_one_that_is_meant_is_none():
     check_two_clusters(side("dc1", "a"), side("dc2", "a"), may_be_one=True)
+
+
+class Side:
+    """A cluster that tells its id, or does not answer."""
+
+    def __init__(self, cluster_id):
+        self._id = cluster_id
+
+    def __call__(self, alias, settings, seconds):
+        self.alias, self.settings = alias, settings
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def cluster_id(self):
+        if self._id is None:
+            raise ClusterUnreachable(self.alias, "bootstrap", 5.0)
+        return self._id
+
+    def ids(self):
+        return frozenset((self.cluster_id(),))
+
+
+@pytest.mark.parametrize(("source", "target", "is_refused"), [("a", "a", True), ("a", "b", False), (None, "a", False), ("a", None, False)])
+def test_steps_that_go_on_without_an_answer_are_refused_where_both_tell_one_id(tmp_path, monkeypatch, source, target, is_refused):
+    def flow(**properties):
+        lines = {"clusters": "east, west", "east.bootstrap.servers": "a:1", "west.bootstrap.servers": "b:1", "east->west.enabled": "true"}
+        file = tmp_path / "mm2.properties"
+        file.write_text("".join(f"{name} = {value}\n" for name, value in (lines | properties).items()))
+        return load([file]).flow("east->west")
+
+    sides = {"east": Side(source), "west": Side(target)}
+    monkeypatch.setattr(flow_clusters, "Cluster", lambda alias, *rest: sides[alias](alias, *rest))
+    with pytest.raises(SameCluster) if is_refused else nullcontext():
+        check_answering_clusters(flow())
+    check_answering_clusters(flow(**{"mirror.one.cluster": "true"}))
