@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ GUARDED_USERS = ("mirror", "reader", "writer", "owner", "stranger")
 NEVER_DEAD = {"broker.session.timeout.ms": "60000"}
 """Nobody kills the brokers that all tests share: a machine that stands still for seconds must not make them dead for their controller."""
 
+SLOWEST_FILES = 15
+"""How many files are shown after all tests with the time that they took."""
 
 CLEANS_SELDOM = {"log.cleaner.backoff.ms": "15000", "log.retention.check.interval.ms": "300000"}
 """Of targets, as Kafka has it by default. All tests' ledgers stand there, and to look at each of them five times a second costs a broker
@@ -185,6 +188,17 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     if report.failed:
         report.sections += [(f"log of {name}", service.log_tail(12)) for name, service in STARTED.items()]
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says with `--durations` where the time goes: the files that took longest, their fixtures included."""
+    slowest, seconds = terminalreporter.config.getoption("durations"), Counter[str]()
+    for report in (each for reports in terminalreporter.stats.values() for each in reports if isinstance(each, pytest.TestReport)):
+        seconds[report.nodeid.partition("::")[0]] += report.duration
+    if slowest and seconds:
+        terminalreporter.section(f"slowest files of {len(seconds)}, which took {seconds.total():.0f} s one after the other")
+        for file, took in seconds.most_common(SLOWEST_FILES):
+            terminalreporter.line(f"{took:.0f}s {file}")
 
 
 @pytest.hookimpl(optionalhook=True)
