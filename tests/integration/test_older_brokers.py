@@ -14,8 +14,10 @@ from mirror.sync.topic_configs import step as topic_configs_step
 from mirror.sync.topics import step
 from services.java import broker_jars
 from services.kafka import KafkaCluster
+from services.zookeeper import ZooKeeperCluster
 from tests.faults.copy_process import CopyProcess
 from tests.integration.stored_batches import stored
+from tests.integration.whole_flow import assert_carried
 from tests.session import running
 from tests.waiting import eventually
 
@@ -135,6 +137,20 @@ def test_a_cluster_of_today_takes_batches_at_an_older_level_of_transactions(east
     produced(mirroring, topic)
     assert mirroring.copy().state == "done"
     mirroring.assert_mirrored(topic)
+
+
+@pytest.fixture(scope="module")
+def with_zookeeper(services_directory):
+    """A broker of Kafka 2.8, the oldest release to which the mirror writes."""
+    cluster = ZooKeeperCluster(services_directory / "zookeeper", "zookeeper", jars=broker_jars("2.8.2"))
+    with running(cluster):
+        yield cluster
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_every_step_works_with_a_cluster_of_2_8_and_zookeeper(side, with_zookeeper, east, west, make_pair, oracle, capfd):
+    pair = make_pair(with_zookeeper, west) if side == "source" else make_pair(east, with_zookeeper)
+    assert_carried(pair, oracle, capfd)
 
 
 @pytest.fixture(scope="module")
