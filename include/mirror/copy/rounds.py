@@ -164,7 +164,7 @@ class Rounds:
         self._keep(self.result)
         self._account(answers, self._now() - began)
         if any(error.code == Overtaken.__name__ for answer in answers for error in answer.errors):
-            return self._ends("somebody else copies the flow")
+            return self._ends("another attempt has the lane, or the target forgot this one")
         return True
 
     def _failed(self, plan: Plan, failure: Exception) -> bool:

@@ -121,19 +121,27 @@ class EngineUnavailable(MirrorError):
 
 
 class Overtaken(MirrorError):
-    """Raised when another attempt at the same lane has taken over; what it commits counts."""
+    """Raised when a lane's transactional id is no longer this attempt's: another one has taken over, and what it commits counts, or the id
+    expired on the target."""
 
     retriable = True
     runbook = Runbook(
-        "Another attempt took the lane over.",
+        "Another attempt took the lane over, or the lane's transactional id expired on the target (`transactional.id.expiration.ms`) while "
+        "the attempt stood still; the message says which it may be.",
         "No, and nothing is doubled.",
         "Nothing. If it happens in every run, look for a second scheduler or a run by hand.",
     )
 
-    def __init__(self, lane: int) -> None:
+    def __init__(self, lane: int, is_id_unknown: bool = False) -> None:
+        """`is_id_unknown`: the target does not know the attempt's producer id (INVALID_PRODUCER_ID_MAPPING), and does not say why."""
+        why = f"Lane {lane} was taken over by another attempt while it was copied here."
+        if is_id_unknown:
+            why = (
+                f"Lane {lane}: the target no longer knows the producer id of this attempt: its transactional id expired there "
+                "(transactional.id.expiration.ms), or another attempt was given a new producer id."
+            )
         super().__init__(
-            f"Lane {lane} was taken over by another attempt while it was copied here. Nothing is lost or doubled: "
-            "this transaction was not committed.",
+            f"{why} Nothing is lost or doubled: this transaction was not committed.",
             next="Nothing: the ledger decides what is left to do. If it happens in every run, look for a second scheduler or a run "
             "by hand.",
         )

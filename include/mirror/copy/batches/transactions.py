@@ -119,7 +119,8 @@ class LaneTransactions:
         self._is_over = self._is_over or code in _FENCED
         lane, age = self._task.lane, self.age
         if code in _FENCED:
-            return TransactionTooSlow(lane, age, self.timeout) if age >= OLD_SHARE * self.timeout else Overtaken(lane)
+            is_old, is_id_unknown = age >= OLD_SHARE * self.timeout, code == errors.InvalidProducerIdMappingError.errno
+            return TransactionTooSlow(lane, age, self.timeout) if is_old else Overtaken(lane, is_id_unknown)
         if code == errors.InvalidTransactionTimeoutError.errno:
             return TransactionTimeoutRefused(self._task.target, self.timeout)
         # The lanes' ids differ in the lane alone, and one grant for their prefix is what a person would give.

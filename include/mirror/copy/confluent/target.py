@@ -227,7 +227,8 @@ def failure_of_lane(task: LaneTask, error: KafkaError | None, age: float) -> Mir
     if error.code() in _TIMED_OUT and is_old:
         return TransactionTooSlow(task.lane, age, timeout)
     if is_fenced(error):
-        return TransactionTooSlow(task.lane, age, timeout) if is_old else Overtaken(task.lane)
+        is_id_unknown = error.code() == KafkaError.INVALID_PRODUCER_ID_MAPPING
+        return TransactionTooSlow(task.lane, age, timeout) if is_old else Overtaken(task.lane, is_id_unknown)
     if error.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return TransactionTimeoutRefused(task.target, timeout)
     if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:

@@ -12,7 +12,7 @@ from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, KAFKA_4_3
 
-COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, CONCURRENT_TRANSACTIONS = 15, 29, 51
+COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS = 15, 29, 49, 51
 
 
 @pytest.fixture(params=[(0, KAFKA_2_8), (1, KAFKA_4_3), (0, KAFKA_4_3)], ids=["2.8", "4.3 at 1", "4.3 at 0"])
@@ -105,6 +105,15 @@ def test_a_zombie_adds_nothing_and_aborts_nothing_of_its_successor(lane_task, en
     successor.commit()
     successor.close()
     assert (west.committed, west.aborted) == ([{REMOTE}], 0)
+
+
+def test_a_transactional_id_that_expires_in_a_lane_ends_it_and_is_told_as_that(lane_task, engine, east, west, work):
+    engine.copy([work(0, 6)], LIMITS)
+    west.refusals[EndTxnRequest, None].append(INVALID_PRODUCER_ID_MAPPING)
+    with pytest.raises(Overtaken, match="expired there"):
+        engine.commit()
+    engine.close()
+    assert west.committed == []
 
 
 def test_a_zombie_that_does_not_know_of_its_successor_does_not_fence_it_when_it_closes(lane_task, engine, east, west, work):

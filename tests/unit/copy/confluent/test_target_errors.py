@@ -24,6 +24,13 @@ def test_a_fence_of_a_young_transaction_is_another_attempt_and_of_an_old_one_its
     assert isinstance(failure_of_lane(task, KafkaError(code), 8.0), TransactionTooSlow)
 
 
+def test_a_transactional_id_that_the_target_no_longer_knows_is_not_told_as_another_attempt_alone(task):
+    expired = failure_of_lane(task, KafkaError(KafkaError.INVALID_PRODUCER_ID_MAPPING), 1.0)
+    assert isinstance(expired, Overtaken)
+    assert "expired there (transactional.id.expiration.ms), or another attempt" in expired.message
+    assert "was taken over by another attempt" in failure_of_lane(task, KafkaError(KafkaError.PRODUCER_FENCED), 1.0).message
+
+
 def test_a_fatal_error_that_speaks_of_a_fence_is_one(task):
     assert is_fenced(KafkaError(KafkaError._FATAL, "Producer was FENCED by a newer one", True))
     assert not is_fenced(KafkaError(KafkaError._FATAL, "something else", True))
