@@ -48,8 +48,9 @@ def mirror(pair, capsys):
 
 def test_no_step_creates_anything_and_each_names_both_aliases_both_addresses_and_the_id(pair, oracle, topic, mirror):
     before = oracle.topics(pair.source_bootstrap)
+    registries = {f"mirror.schemas.{side}.url": "http://127.0.0.1:9" for side in ("source", "target")}
     for arguments in STEPS:
-        code, output, words = mirror({}, *arguments)
+        code, output, words = mirror(registries, *arguments)
         said = output + words
         assert (code, "SameCluster" in said) == (1, True), (arguments, said)
         assert all(each in said for each in (pair.source, pair.target, pair.source_bootstrap, pair.target_bootstrap)), said

@@ -18,7 +18,7 @@ from mirror.cutover.fence_watch import EndsWatcher
 from mirror.cutover.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
 from mirror.cutover.findings import WARNING, Finding, of_error, wave_findings
 from mirror.cutover.move import Move
-from mirror.cutover.source_truth import SourceLook, departed, look_at_source
+from mirror.cutover.source_truth import LogsLook, departed, look_at_source
 from mirror.cutover.steps import (
     BY_ACL,
     BY_CHECK,
@@ -109,11 +109,11 @@ def lift_for_way_back(
     return ended(FENCE, change.findings, lines, facts)
 
 
-def still_fenced(move: Move, notes: WaveNotes, look: SourceLook | None = None) -> tuple[Finding, ...]:
+def still_fenced(move: Move, notes: WaveNotes, look: LogsLook | None = None) -> tuple[Finding, ...]:
     """What differs from the ends that the fence noted, and from the logs that they were of: nothing as long as it holds. `look`: what was
     just seen of the source, which is asked otherwise."""
     marks = fence_marks(notes.of_step(FENCE))
-    look = (look or look_at_source(move)) if marks else SourceLook({})
+    look = (look or look_at_source(move)) if marks else LogsLook({})
     ends = {tp: end for tp, (_, end) in marks.items()}
     moved = moved_ends(ends, look.ends, departed(move, look.logs, marks))
     return tuple(finding.of_flow(move.flow.name) for finding in (*look.stops, *moved))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mirror.cutover.fence_writers import FenceWatch
 from mirror.cutover.findings import some
 from mirror.cutover.quiet_period import QuietPeriod, first_look, next_look
-from mirror.cutover.source_truth import SourceLook
+from mirror.cutover.source_truth import LogsLook
 from mirror.cutover.steps import StepOptions
 from mirror.cutover.writer_survey import EndWatch, Producers, survey_writers
 from mirror.cutover.writers import Writers
@@ -33,7 +33,7 @@ class EndsWatcher:
     flow: "Flow"
     source: Cluster
     partitions: Sequence[TopicPartition]
-    ask_all: Callable[[], SourceLook]
+    ask_all: Callable[[], LogsLook]
     """Asks every bootstrap server of the source: what one of them tells is enough to wait, and not to end."""
     refused: dict[str, MirrorError] = field(default_factory=dict)
     """Why the producers of a topic could not be asked for, by topic."""

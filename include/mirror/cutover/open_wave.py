@@ -24,7 +24,7 @@ from mirror.cutover.ledger_marks import LedgerMarks
 from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from mirror.cutover.opposite_flow import append_findings, opposite_flow
-from mirror.cutover.source_truth import copied_from_another_log, look_at_source
+from mirror.cutover.source_truth import copied_from_another_log, look_at, look_at_source
 from mirror.cutover.steps import OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave import matches
 from mirror.cutover.wave_ends import (
@@ -156,6 +156,7 @@ class _Opening:
         self.findings += (*look.stops, *look.warnings, *copied_before, *source_findings(records, logs))
         in_ledger = [tp for tp in remaining if tp in records]
         remotes = self._remotes(in_ledger)
+        self.findings += (*self.target_look.stops, *self.target_look.warnings)
         self.findings += target_findings(remotes, records)
         if not self._is_stopped():
             self.findings += stranger_findings(self._strangers(remotes, records))
@@ -164,9 +165,14 @@ class _Opening:
         return Present(records, self.ledger_id, {})
 
     def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
-        target = self.move.sides.target
+        """How the remote partitions of these stand, as the newest leaders have them. The servers are asked for the topics as well that the
+        way back begins under their own names."""
+        flow, target = self.move.flow, self.move.sides.target
         places = {tp: self.move.remote(tp) for tp in partitions}
-        topics, logs = target.topics({place.topic for place in places.values()}), target.log_offsets(places.values())
+        names = {place.topic for place in places.values()}
+        topics = target.topics(names)
+        self.target_look = look_at("target", flow.target, target, sorted(names | self._begun_topics()))
+        logs = {tp: state.log for tp, state in self.target_look.logs.items() if state.log is not None}
         return [
             RemotePartition(tp, place.topic, topics.get(place.topic), 1, *(logs[place][:3] if place in logs else (-1, -1, -1)))
             for tp, place in places.items()
@@ -195,8 +201,13 @@ class _Opening:
         if len(remaining) < len(partitions) and "way_back_ends" in noted:
             back: Mapping[str, Any] = noted["way_back_ends"]
         else:
-            back = offsets_document(self.way_back.ends() if self.way_back is not None else {})
+            begun = self._begun_topics()
+            back = offsets_document({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
         return {"ends": ends_document(records, partitions), "way_back_ends": dict(back)}
+
+    def _begun_topics(self) -> frozenset[str]:
+        """The topics that the way back first sees as of open: producers begin them under their own names on the target."""
+        return frozenset(self.way_back.opposite.own if self.way_back is not None else ())
 
     # ------------------------------------------------------------ writing
 

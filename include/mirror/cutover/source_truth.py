@@ -1,7 +1,8 @@
-"""Where the logs of a wave end on the source, as every bootstrap server tells it.
+"""Where the logs of a wave end on a cluster, as every bootstrap server tells it.
 
 A broker that is cut off from its cluster, and not from us, goes on answering as the leader that it was. On the target every write shows
-that; on the source nothing does but another broker that knows more, or leads in a newer epoch. So no step of a wave believes one server.
+that; on the source, and where `open` only looks at the target, nothing does but another broker that knows more, or leads in a newer epoch.
+So no step of a wave believes one server.
 
 Equal ends are not the same log either: behind an unclean election other records may stand at the same offsets. Where the leader epoch is
 another one than was noted, the log is asked where that epoch ended (KIP-320).
@@ -11,7 +12,7 @@ another one than was noted, the log is asked where that epoch ended (KIP-320).
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mirror.cutover.findings import CUT_OFF, Finding, of_error, some, stop, warning
@@ -34,8 +35,8 @@ Mark = tuple[int | None, int]
 
 
 @dataclass(frozen=True)
-class SourceLook:
-    """The partitions of a wave's topics that any server knows, each as the newest leader has it; and what is said against believing it."""
+class LogsLook:
+    """The partitions of topics that any server knows, each as the newest leader has it; and what is said against believing it."""
 
     logs: Logs
     stops: tuple[Finding, ...] = ()
@@ -53,15 +54,20 @@ class SourceLook:
         return {tp: log.end for tp, log in self.offsets.items() if log.end >= 0}
 
 
-def look_at_source(move: Move) -> SourceLook:
-    """Asks every bootstrap server of the source for the wave's partitions; once more while they contradict each other. Raises what the
-    source answers if none of them tells anything."""
-    look = _look(move)
+def look_at_source(move: Move) -> LogsLook:
+    """`look_at` of the wave's partitions on the source."""
+    return look_at("source", move.flow.source, move.sides.source, move.topics.names)
+
+
+def look_at(side: str, alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
+    """Asks every bootstrap server of a cluster for all partitions of these topics; once more while they contradict each other. `side`:
+    source or target. Raises what the cluster answers if none of them tells anything."""
+    look = _look(side, alias, cluster, topics)
     for pause in _PAUSES:
         if not look.contradicted:
             break
         time.sleep(pause)
-        look = _look(move)
+        look = _look(side, alias, cluster, topics)
     return look
 
 
@@ -99,16 +105,16 @@ class _Server:
     refused: dict[str, MirrorError] = field(default_factory=dict)
 
 
-def _look(move: Move) -> SourceLook:
-    answers, silent = move.sides.source.ask_each_server(lambda server: _ask(server, move.topics.names))
+def _look(side: str, alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
+    answers, silent = cluster.ask_each_server(lambda server: _ask(server, topics))
     if not answers:
         raise next(iter(silent.values()))
     logs, contradictions = newest({server: answer.logs for server, answer in answers.items()})
     refused = {topic: error for answer in answers.values() for topic, error in answer.refused.items()}
     stops = [of_error(error.report()) for error in refused.values()]
     if contradictions:
-        stops.append(_contradiction(contradictions, move.flow.source))
-    return SourceLook(logs, tuple(stops), tuple(_unasked(silent, move.flow.source)), frozenset(contradictions))
+        stops.append(_contradiction(contradictions, side, alias))
+    return LogsLook(logs, tuple(stops), tuple(_unasked(silent, side, alias)), frozenset(contradictions))
 
 
 def _ask(server: Cluster, names: Iterable[str]) -> _Server:
@@ -151,11 +157,11 @@ def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
     return state.log.end == best.log.end if None in epochs else epochs[0] == epochs[1]
 
 
-def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], source: str) -> Finding:
+def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], side: str, alias: str) -> Finding:
     places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
     return stop(
-        "source-contradicts-itself",
-        f"The bootstrap servers of {source} contradict each other about where {len(by_partition)} partitions end: {some(places)}.",
+        f"{side}-contradicts-itself",
+        f"The bootstrap servers of {alias} contradict each other about where {len(by_partition)} partitions end: {some(places)}.",
         CUT_OFF,
         "Then run the wave again: ",
         of_the_flow("cutover run"),
@@ -171,7 +177,7 @@ def _words(state: SourceLog | None) -> str:
     return f"{state.log.end}{epoch}"
 
 
-def _unasked(silent: Mapping[str, MirrorError], source: str) -> Iterator[Finding]:
+def _unasked(silent: Mapping[str, MirrorError], side: str, alias: str) -> Iterator[Finding]:
     if silent:
-        said = f"{some(sorted(silent))} of the bootstrap servers of {source} told nothing: {next(iter(silent.values())).report().message}"
-        yield warning("source-server-silent", said, "Nothing, if its broker is down: the others told all that the wave goes by.")
+        said = f"{some(sorted(silent))} of the bootstrap servers of {alias} told nothing: {next(iter(silent.values())).report().message}"
+        yield warning(f"{side}-server-silent", said, "Nothing, if its broker is down: the others told all that the wave goes by.")

@@ -22,7 +22,7 @@ Records = Mapping[TopicPartition, LedgerRecord]
 
 @dataclass(frozen=True)
 class SourceLog:
-    """A partition of the source as it is now."""
+    """A partition as it is now."""
 
     topic_id: str
     log: LogOffsets | None

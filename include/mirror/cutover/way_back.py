@@ -45,12 +45,6 @@ class WayBack:
     options: StepOptions
     notes: WaveNotes
 
-    def ends(self) -> dict[TopicPartition, int]:
-        """Where the topics end on the opposite flow's source that producers begin under their own names."""
-        topics = self.source.topics(self.opposite.own, {})
-        partitions = [TopicPartition(topic.name, partition.number) for topic in topics.values() for partition in topic.partitions]
-        return self.source.offsets(partitions, "latest")
-
     def check(self) -> None:
         """Raises HandedBack if MirrorMaker 2 mirrors the opposite flow, and what keeps its control topic from being read."""
         handed_back = self._decisions(dry_run=True).handed_back
@@ -66,7 +60,8 @@ class WayBack:
     def begin(self, closed: Records, ends: Mapping[TopicPartition, int]) -> int:
         """Begins it, and gives the number of partitions whose ledger record was written. Running it again does what is left.
 
-        `closed`: the wave's own ledger records, marked as moved; `ends`: those of `ends`, as of open.
+        `closed`: the wave's own ledger records, marked as moved; `ends`: where the topics ended as of open on the opposite flow's source
+        that producers begin there under their own names.
         """
         decisions = self._decisions(dry_run=False)
         begun = decisions.returned_topics

@@ -283,6 +283,26 @@ def test_a_wave_of_which_a_deposed_leader_tells_another_end_is_left_as_it_is():
     assert world.open("east").state == DONE
 
 
+@pytest.mark.parametrize("strangers", [0, 3])
+def test_a_wave_is_not_opened_by_what_a_deposed_leader_of_the_target_tells(strangers):
+    world = World()
+    world.produce("east", 5)
+    world.copy("east")
+    there = world.clusters["west"]
+    there.deposed = MemoryCluster("west")
+    there.deposed.log = [*there.log]
+    there.epoch = 1
+    world.produce("west", strangers)
+    truth, there.log_offsets = there.log_offsets, there.deposed.log_offsets  # every connection leads to it but those that name a server
+    there.ask_each_server = lambda ask: (
+        {"one": ask(there.deposed), "other": ask(SimpleNamespace(topics=there.topics, log_offsets=truth))},
+        {},
+    )
+    outcome = world.open("east")
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["target-contradicts-itself"])
+    assert world.flows["east"].decisions == world.flows["west"].decisions == []
+
+
 def test_a_dry_run_writes_nothing():
     world = World()
     world.produce("east", 5)
