@@ -63,6 +63,13 @@ class SourceState:
     topic_id: str
     end: int
     leader_epoch: int | None = None
+    shared_end: int | None = None
+    """Where the log departs from the one of which the offset was committed (KIP-320): behind that the group has read none of it. None: it
+    does not."""
+
+    def read_until(self, committed: int) -> int:
+        """Up to where a group has read the log as it is now."""
+        return committed if self.shared_end is None else min(committed, self.shared_end)
 
 
 _NOT_MIRRORED = "records before the first that was mirrored are not on the target"
@@ -93,6 +100,7 @@ def translate(
     """
     if target_topic_id is None:
         return no_answer("there is no remote topic yet")
+    offset = offset if source is None else source.read_until(offset)
     if reason := _not_of(source, offset, leader_epoch, record.source_topic_id if record else None):
         return no_answer(reason)
     if record is not None and record.target_topic_id != target_topic_id:
@@ -119,6 +127,7 @@ def translate_back(
     """
     if record is None:
         return no_answer("the ledger of the other direction, on the source, does not have this partition")
+    offset = offset if source is None else source.read_until(offset)
     if reason := _not_of(source, offset, leader_epoch, record.target_topic_id):
         return no_answer(reason)
     if record.source_topic_id != upstream_topic_id:

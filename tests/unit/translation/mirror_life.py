@@ -73,6 +73,17 @@ class Known(NamedTuple):
         return number >= self.born or number in self.unread
 
 
+class CommittedOnce(NamedTuple):
+    """What a group committed on the source at some time, and which of its records it had not read then: of these numbers, and all from
+    `born` on."""
+
+    offset: int
+    leader_epoch: int
+    source_id: str
+    unread: frozenset[int]
+    born: int
+
+
 class MirrorLife:
     """Every method but the first ones is something that may happen; one that cannot happen now does nothing."""
 
@@ -98,6 +109,7 @@ class MirrorLife:
         self.lost: int | None = None  # where the remote log ends that lost records, until somebody decides
         self.cut: int | None = None  # where the source's log was cut off below the watermark, until somebody decides
         self.checkpoints: dict[str, Known] = {}
+        self.commits: list[CommittedOnce] = []
 
     # ------------------------------------------------------------ what tests ask
 
@@ -263,6 +275,13 @@ class MirrorLife:
         self.old_end = self.lost = None
         self.target_epochs = LeaderEpochs()
         self._restart(max(self.log_start, min(offset, self.source_end)), None)
+
+    def commit(self, read: int) -> None:
+        """A group commits the offset up to which it has read, with the leader epoch of the last record in front of it."""
+        offset = max(self.log_start, min(read, self.source_end))
+        if offset > 0:
+            unread = frozenset(number for source, number in self.numbers.items() if source >= offset)
+            self.commits.append(CommittedOnce(offset, self._epoch_of(offset - 1), self.source_id, unread, self.born))
 
     def checkpoint(self, group: str, read: int) -> None:
         """The group has read the source up to an offset, and its checkpoint is due or not."""

@@ -88,6 +88,32 @@ def test_whatever_happened_a_translation_is_never_late(start, size, events):
             assert_never_late(life)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.one_of(events, st.tuples(st.just("commit"), st.integers(0, 150))), min_size=5, max_size=60))
+@example(
+    [("produce", 10, 0), ("copy", 10, 0), ("commit", 10), ("cut_source", 5), ("produce", 8, 0), ("restart", 5), ("copy", 15, 0)],
+)
+def test_what_was_committed_of_a_lost_branch_of_the_source_is_never_late(events):
+    life = MirrorLife(0)
+    for name, *numbers in events:
+        getattr(life, name)(*numbers)
+        if not life.waits:
+            for commit in life.commits:
+                assert_reads_what_it_has_not_read(life, commit)
+
+
+def assert_reads_what_it_has_not_read(life, commit):
+    """Whatever branch of the source's log the group committed of."""
+    if commit.source_id != life.source_id:
+        return
+    shared = life.source_epochs.end_of(commit.leader_epoch, life.source_end)
+    source = SourceState(life.source_id, life.source_end, life.source_epochs.newest, shared)
+    found = translate(commit.offset, life.record, source, life.target_id, leader_epoch=commit.leader_epoch)
+    newest = {number: position for position, number in sorted(life.numbered) if position >= life.head}
+    late = [number for number, at in newest.items() if (number >= commit.born or number in commit.unread) and at < (found.target or 0)]
+    assert not late, f"a group that committed {commit} is told {found} and misses the records {late}"
+
+
 def assert_never_late(life):
     """Of every offset of the source, and of every position of the target."""
     if life.waits:

@@ -137,7 +137,7 @@ def _candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, En
     for offset in offsets:
         if offset.translated.target is None:
             continue
-        checkpoint = Checkpoint(offset.group, *offset.remote, offset.committed.offset, offset.translated.target, offset.committed.metadata)
+        checkpoint = Checkpoint(offset.group, *offset.remote, offset.read_until, offset.translated.target, offset.committed.metadata)
         try:
             _ = checkpoint.key + checkpoint.value
         except ValueError as failure:

@@ -7,6 +7,7 @@ from functools import cached_property
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.epoch_ends import ask_epoch_ends
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.mm2_topics import read_offset_syncs, read_stored
 from mirror.kafka.model import Committed
@@ -26,6 +27,8 @@ NOT_MIRRORED = "the flow does not mirror the topic"
 """The one reason for no answer that is nobody's to mend."""
 _UNUSABLE = "the topic's remote name cannot be used"
 _NO_LEADER = "the partition has no leader on the source"
+_UNCONFIRMED = "its leader does not say whether the source's log still is the one of which it was committed"
+_EPOCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,13 @@ class GroupOffset:
     generation: str | None
     logs: SeenLogs | None = None
     record: LedgerRecord | None = None
+    shared_end: int | None = None
+
+    @property
+    def read_until(self) -> int:
+        """Up to where the group has read the source's log as it is now: the committed offset, or where the log departs from the one that
+        the group read."""
+        return self.committed.offset if self.shared_end is None else min(self.committed.offset, self.shared_end)
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,9 @@ def translate_groups(
     """
     takes = context.selection.topic_filter.should_replicate
     topics = {topic: takes(topic) for topic in {tp.topic for offset in offsets.values() for tp in offset}}
-    wanted = {tp for offset in offsets.values() for tp in offset if topics[tp.topic]}
-    sides = _Sides(context, source, target, wanted)
+    wanted = {(tp, committed.leader_epoch) for of_group in offsets.values() for tp, committed in of_group.items() if topics[tp.topic]}
+    sides = _Sides(context, source, target, {tp for tp, _ in wanted})
+    sides.ask_older_epochs(wanted)
     translated = tuple(
         sides.translate(group, tp, committed)
         for group, of_group in sorted(offsets.items())
@@ -126,6 +137,11 @@ class _Sides:
         self._leaderless = {tp for tp in existing if tp not in self._ends and tp.topic not in unlisted}
         self.errors += [*self._unusable.values(), *hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
 
+    def ask_older_epochs(self, wanted: Iterable[tuple[TopicPartition, int | None]]) -> None:
+        """Asks the source where these leader epochs of commits end, as far as they are older than the leader's."""
+        older = [(tp, epoch) for tp, epoch in wanted if epoch is not None and self._is_older(tp, epoch)]
+        self._epoch_ends = ask_epoch_ends(self._source, older, _EPOCH_SECONDS)
+
     @property
     def moved(self) -> frozenset[TopicPartition]:
         """The partitions that a cutover moved."""
@@ -147,11 +163,14 @@ class _Sides:
             answer = no_answer("the flow was handed back to MirrorMaker 2, which translates offsets since")
         elif tp in self._leaderless:
             answer = no_answer(_NO_LEADER)
+        elif self._is_unconfirmed(tp, committed):
+            answer = no_answer(_UNCONFIRMED)
         else:
-            side, epoch = self._source_partition(tp), committed.leader_epoch
-            sync = self._sync(tp) if _asks_syncs(committed.offset, record) else None
+            side, epoch = self._source_partition(tp, committed), committed.leader_epoch
+            sync = self._sync(tp) if _asks_syncs(side.read_until(committed.offset) if side else committed.offset, record) else None
             answer = translate(committed.offset, record, side, self._target_ids.get(remote), leader_epoch=epoch, sync=sync)
-        offset = GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), answer, None)
+        shared_end = self._shared_end(tp, committed)
+        offset = GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), answer, None, shared_end=shared_end)
         if record is None:
             return offset
         logs = SeenLogs(SeenLog(record.source_topic_id, self._leader_epoch(tp)), SeenLog(record.target_topic_id, None))
@@ -176,7 +195,7 @@ class _Sides:
         if answer.hole is None or answer.kind != EARLY or answer.reread == 0 or record is None or offset.generation is None:
             return None
         hole = PartitionHole(offset.remote if is_back else offset.source, record, answer.hole, is_back)
-        return EarlyOffset(offset.committed.offset, answer, offset.remote, offset.generation, hole)
+        return EarlyOffset(offset.read_until, answer, offset.remote, offset.generation, hole)
 
     def _translated_back(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         upstream = TopicPartition(self._upstream[tp.topic], tp.partition)
@@ -185,10 +204,12 @@ class _Sides:
             answer = no_answer("the ledger of the other direction, on the source, cannot be read")
         elif tp in self._leaderless:
             answer = no_answer(_NO_LEADER)
+        elif self._is_unconfirmed(tp, committed):
+            answer = no_answer(_UNCONFIRMED)
         else:
-            ids = self._target_ids.get(upstream.topic)
-            answer = translate_back(committed.offset, record, self._source_partition(tp), ids, leader_epoch=committed.leader_epoch)
-        offset = GroupOffset(group, tp, committed, upstream, answer, None)
+            ids, side = self._target_ids.get(upstream.topic), self._source_partition(tp, committed)
+            answer = translate_back(committed.offset, record, side, ids, leader_epoch=committed.leader_epoch)
+        offset = GroupOffset(group, tp, committed, upstream, answer, None, shared_end=self._shared_end(tp, committed))
         if record is None:
             return offset
         logs = SeenLogs(SeenLog(record.target_topic_id, self._leader_epoch(tp)), SeenLog(record.source_topic_id, record.leader_epoch))
@@ -198,9 +219,22 @@ class _Sides:
         end = self._ends.get(tp)
         return None if end is None else end.leader_epoch
 
-    def _source_partition(self, tp: TopicPartition) -> SourceState | None:
+    def _source_partition(self, tp: TopicPartition, committed: Committed) -> SourceState | None:
         end = self._ends.get(tp)
-        return None if end is None else SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch)
+        if end is None:
+            return None
+        return SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch, self._shared_end(tp, committed))
+
+    def _shared_end(self, tp: TopicPartition, committed: Committed) -> int | None:
+        return None if committed.leader_epoch is None else self._epoch_ends.get((tp, committed.leader_epoch))
+
+    def _is_unconfirmed(self, tp: TopicPartition, committed: Committed) -> bool:
+        """Whether the log may be another one than that of which the offset was committed, and its leader does not say."""
+        return self._is_older(tp, committed.leader_epoch) and self._shared_end(tp, committed) is None
+
+    def _is_older(self, tp: TopicPartition, epoch: int | None) -> bool:
+        newest = self._leader_epoch(tp)
+        return epoch is not None and newest is not None and epoch < newest
 
     def _read(self, cluster: Cluster, name: str, settings: Mapping[str, object], topics: Iterable[str], lanes: int | None) -> _LedgerView:
         """A ledger, if there is one; that of the other direction has as many lanes as it was made with."""

@@ -1,16 +1,20 @@
 """What is said of partitions without an answer, and what a group is then: a leader that is missing may come back."""
 
+from dataclasses import replace
+
 import pytest
 
 from mirror.config import load
 from mirror.kafka.groups import Committed
 from mirror.kafka.model import End, Partition, Topic
+from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import group_context
 from mirror.sync.groups.offsets import SKIPPED, SYNCED, UP_TO_DATE, _outcome, _Wanted
-from mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, translate_groups
+from mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, _LedgerView, _Sides, translate_groups
 from mirror.translation.group_rules import ToCommit
-from mirror.translation.translate import no_answer
+from mirror.translation.translate import NONE, no_answer
+from tests.unit.ledger_records import ledger_record
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
 
@@ -58,6 +62,28 @@ def test_a_missing_leader_is_named_where_the_partition_is_there_and_the_flow_mir
         ("SourceUnreadable", "orders", 1, True),
         ("SourceUnreadable", "west.orders", 0, True),
     ], "once for all groups"
+
+
+def test_what_was_committed_of_a_lost_branch_is_read_up_to_where_the_log_departs_from_it(context, monkeypatch):
+    source = Topics(led=ORDERS, orders=3)
+    asked = []
+
+    def epoch_ends(epochs, _seconds):
+        asked.append(epochs)
+        return {tp: 40 for tp in epochs if tp != ORDERS[2]}
+
+    monkeypatch.setattr(source, "epoch_ends", epoch_ends, raising=False)
+    record = ledger_record(watermark=90, target_next=90, covered=((0, 90),), offset_map=OffsetMap((Run(0, 0, 90),)), start=0)
+    record = replace(record, source_topic_id="id of orders", target_topic_id="id of east_orders")
+    monkeypatch.setattr(_Sides, "_read", lambda self, *_: _LedgerView(dict.fromkeys(ORDERS, record)))
+    commits = {ORDERS[0]: Committed(70, leader_epoch=2), ORDERS[1]: Committed(70, leader_epoch=3), ORDERS[2]: Committed(70, leader_epoch=1)}
+    offsets = {"a": commits, "b": {ORDERS[0]: Committed(30, leader_epoch=1)}}
+    found = {(each.group, each.source): each for each in translate_groups(context, offsets, source, Topics(east_orders=3)).offsets}
+    lost, whole, silent = (found["a", tp] for tp in ORDERS)
+    assert (lost.translated.target, lost.committed.offset, lost.read_until) == (40, 70, 40)
+    assert (whole.translated.target, found["b", ORDERS[0]].translated.target) == (70, 30)
+    assert (silent.translated.kind, silent.translated.reason.startswith("its leader does not say")) == (NONE, True)
+    assert asked == [{ORDERS[0]: 1, ORDERS[2]: 1}, {ORDERS[0]: 2}]
 
 
 THERE, NEW, LOST = (TopicPartition("east.orders", number) for number in range(3))
