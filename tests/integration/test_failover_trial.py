@@ -22,7 +22,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Failovers]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "blow",
-    [Blow(IDENTITY, 3, 0.3, True, OPEN, False, 60_000), Blow(REMOTE_NAMES, 3, 0.3, False, MOVE_GROUPS, True)],
+    [Blow(IDENTITY, 3, 0.3, True, OPEN, False, 60_000), Blow(REMOTE_NAMES, 3, 0.3, False, MOVE_GROUPS, True, planned=True)],
     ids=lambda blow: blow.policy,
 )
 def test_lost_is_what_the_report_says_and_groups_skip_nothing_that_is_on_the_target(blow: Blow, pair: Failovers) -> None:
@@ -31,3 +31,4 @@ def test_lost_is_what_the_report_says_and_groups_skip_nothing_that_is_on_the_tar
     assert outcome.losses.acknowledged
     assert outcome.losses.lost, "the round proves nothing"
     assert (outcome.only_there is not None) == blow.returns
+    assert outcome.is_beside_planned == blow.planned

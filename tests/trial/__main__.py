@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -192,6 +192,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--failovers", type=int, default=0, help="so many failovers in the place of planned waves")
     parser.add_argument("--asset-kills", type=int, default=0, help="so many kills of what tells Airflow's assets, in the place of waves")
     parser.add_argument("--registry-kills", type=int, default=0, help="so many kills of what brings schemas, in the place of waves")
+    parser.add_argument("--fault", action="append", help="only faults whose name has these words; more than once: any of them")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no wave begins later")
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
@@ -204,7 +205,9 @@ def main(arguments: list[str]) -> int:
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
     began, directory = time.monotonic(), Path(tempfile.mkdtemp(prefix="mirror-trial-"))
     trial = Trial(directory, random.Random(options.seed))
-    planned = [(form, policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
+    words = options.fault or [""]
+    forms = {form: replace(form, kinds=tuple(kind for kind in form.kinds if any(word in kind for word in words))) for form in waves}
+    planned = [(forms[form], policy, count // len(POLICIES)) for form, count in waves.items() if count for policy in POLICIES]
     try:
         for form, policy, count in planned:
             trial.play(form, policy, count, 60 * options.minutes / len(planned))

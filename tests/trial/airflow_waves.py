@@ -12,8 +12,8 @@ from mirror.airflow.cutover import task_id_of
 from mirror.config import load
 from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN
 from tests.trial.airflow_service import TrialAirflow, cutover_dag, is_alive, trial_airflow
-from tests.trial.cutovers import LIVE_SECONDS, STEP_SECONDS, CutoverOutcome, Fault, FaultOutcome
-from tests.trial.site import PRODUCERS, TOPIC, TrialSite
+from tests.trial.cutovers import STEP_SECONDS, CutoverOutcome, Fault, FaultOutcome
+from tests.trial.site import LIVE_SECONDS, PRODUCERS, TOPIC, TrialSite
 from tests.trial.wave_watch import WaveWatch
 
 TASK, SCHEDULER = "task killed", "scheduler killed"

@@ -1,26 +1,32 @@
 """Planned waves forth and back under load, each with a fault in one of its steps; afterwards every group got everything once, in order."""
 
 import random
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
-from tests.trial.site import DONE, MoverProcess, TrialSite, after, moment
+from tests.trial.mover import DEATHS, MOVED_DEATH
+from tests.trial.site import DONE, KILLED, LIVE_SECONDS, STOPPED, TOPIC, MoverProcess, TrialSite, after, moment
 
 PEOPLE = (CATCH_UP, AUDIT_GATE, None)
 """Up to which step a run goes before people do something: stop the producers, stop the consumers, start both on the other cluster."""
 STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 KILL, SOURCE_BROKER, TARGET_BROKER = "process killed", "source's broker killed", "target's broker killed"
 FROZEN, ROLLED_BACK = "process frozen, and another run meanwhile", "process frozen, and rolled back meanwhile"
-KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER, FROZEN, ROLLED_BACK)
+SECOND_WAVE = "a second wave of its topics"
+KILLED_OPEN = "process killed between ledger and control topic"
+KINDS = (KILL, SOURCE_BROKER, TARGET_BROKER, FROZEN, ROLLED_BACK, SECOND_WAVE, KILLED_OPEN)
+STEPS_OF = {KILLED_OPEN: (OPEN,)}
+"""In which steps a kind of fault can come, if not in all."""
 NO_FAULT = "none"
 LOST_TRACK = "Kafka lost track of the group"
 """Of the error of a broker that fails in asking for a group, since it came back from a crash (Kafka 4.3)."""
 _TRIES = 6
 _PATIENCE_SECONDS = 120
 """People try again for at least so long: a member whose broker was killed as it left counts until its session ends."""
-LIVE_SECONDS = 1.5
 STEP_SECONDS = 0.6
 """How long a step is believed to take that was not seen yet: a fault is to come before its end."""
 
@@ -85,6 +91,9 @@ class Cutover:
         self._step_began = 0.0
         self._is_under_way = self._is_hit = False
         self._runs = self._restarts = 0
+        self._striking: threading.Thread | None = None
+        self._how = ""
+        self._wrong: list[str] = []
 
     def run(self) -> CutoverOutcome:
         """Moves the applications to the other cluster. They stay where they are if the wave stopped in front of the groups' positions: then
@@ -103,6 +112,8 @@ class Cutover:
             elif until == AUDIT_GATE:
                 site.end_consumers()
         is_moved = not wrong or until is None
+        if self._striking is not None:
+            self._striking.join()  # what it does to the wave it does before the applications live elsewhere
         if is_moved:
             site.at = site.other
         if pause_began:
@@ -112,7 +123,7 @@ class Cutover:
             site.start_consumers()
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
-        fault = FaultOutcome(self._fault, self._is_hit)
+        fault, wrong = FaultOutcome(self._fault, self._is_hit, self._how), [*wrong, *self._wrong]
         return CutoverOutcome(self._number, site.policy, source, (fault,), self._runs, seconds, pause, tuple(wrong), self._restarts)
 
     def _until(self, step: str | None) -> list[str]:
@@ -122,12 +133,15 @@ class Cutover:
             tries += 1
             self._runs += 1
             self._until_step = step
-            mover = self._site.mover(f"wave-{self._number}", until=step)
+            death = self._death(step)
+            mover = self._site.mover(self._wave, until=step, **death)
             mover.watch(lambda line, mover=mover: self._hear(line, mover))  # type: ignore[misc]
             code = mover.run()
             self._step = None
             if code == DONE:
                 return []
+            if death and code == KILLED:
+                self._go_on(death["dies"])
             self._follow_advice(mover.lines)
             time.sleep(0.5)
         stops = [line.strip() for line in mover.lines if line.strip().startswith("stop: ")]
@@ -146,9 +160,11 @@ class Cutover:
         """Knows by what a run says which step it is in. The fault comes once, somewhere in the time that its step takes."""
         if line.endswith(" begins."):
             self._step, self._step_began = line.removesuffix(" begins."), time.monotonic()
-            if self._step == self._fault.step and not self._is_under_way:
+            if self._step == self._fault.step and self._fault.kind != KILLED_OPEN and not self._is_under_way:
                 self._is_under_way = True
-                after(moment(self._dice, self._site.step_seconds.get(self._step, STEP_SECONDS)), lambda: self._strike(mover))
+                self._striking = after(
+                    moment(self._dice, self._site.step_seconds.get(self._step, STEP_SECONDS)), lambda: self._strike(mover)
+                )
         elif self._step is not None and line == f"{self._step}: done.":
             self._site.step_seconds[self._step] = time.monotonic() - self._step_began
             self._step = None
@@ -162,10 +178,57 @@ class Cutover:
         if self._fault.kind in (FROZEN, ROLLED_BACK):
             with mover.frozen():
                 meanwhile = {"rolls_back": True} if self._fault.kind == ROLLED_BACK else {"until": self._until_step}
-                self._site.mover(f"wave-{self._number}", **meanwhile).run()  # type: ignore[arg-type]
+                self._site.mover(self._wave, **meanwhile).run()  # type: ignore[arg-type]
+            return
+        if self._fault.kind == SECOND_WAVE:
+            is_frozen = self._dice.random() < 0.5
+            self._how = f"{SECOND_WAVE}, {'while it was frozen' if is_frozen else 'beside it'}"
+            with mover.frozen() if is_frozen else nullcontext():
+                self._begin_second()
             return
         alias = self._site.at if self._fault.kind == SOURCE_BROKER else self._site.other
         cluster = self._site.clusters[alias]
         cluster.kill()
         time.sleep(moment(self._dice, 2.0))
         cluster.start()
+
+    @property
+    def _wave(self) -> str:
+        return f"wave-{self._number}"
+
+    # ------------------------------------------------------------ a second wave
+
+    def _begin_second(self) -> None:
+        """A wave of the same topics, by a wider pattern, is refused, and leaves nothing that a roll back could take from the first one."""
+        self._expect("WaveHeld", topics=f"{TOPIC[:3]}.*")
+        self._expect("WaveUnknown", rolls_back=True)
+
+    def _expect(self, error: str, **request: object) -> None:
+        second = self._site.mover(f"second-{self._number}", **request)
+        if (code := second.run()) != STOPPED or not any(line.startswith(f"{error}: ") for line in second.lines):
+            self._wrong.append(f"a second wave was to end with {error}, and ended with {code}: {' | '.join(second.lines[-4:])}")
+
+    # ------------------------------------------------------------ a killed `open`
+
+    def _death(self, until: str | None) -> Mapping[str, str]:
+        """At which write of `open` the run that comes to it dies, by chance."""
+        if self._fault.kind != KILLED_OPEN or until is not None or self._is_hit:
+            return {}
+        return {"dies": self._dice.choice(DEATHS)}
+
+    def _go_on(self, death: str) -> None:
+        """After a death people run the wave again, or take it back first: then the flow copies, or the refusal names the way on."""
+        self._is_hit = True
+        is_rolled_back = self._dice.random() < 0.5
+        self._how = f"killed {death}, then {'rolled back' if is_rolled_back else 'run again'}"
+        if not is_rolled_back:
+            return
+        taking_back = self._site.mover(self._wave, rolls_back=True)
+        code, said = taking_back.run(), " | ".join(taking_back.lines[-4:])
+        if death == MOVED_DEATH:
+            if code != STOPPED or "WaveIsOpen" not in said or "Move back by a wave in the other direction" not in said:
+                self._wrong.append(f"the roll back of an open wave was to be refused with the way on, and ended with {code}: {said}")
+        elif code != DONE:
+            self._wrong.append(f"the roll back of a killed open ended with {code}: {said}")
+        elif not self._site.live_here_again():
+            self._wrong.append("the wave was rolled back, and its flow copied nothing afterwards")

@@ -11,6 +11,7 @@ _COLUMNS = (
     "failovers",
     "rounds",
     "wave killed",
+    "planned wave under way",
     "source came back",
     "records acknowledged",
     "said missing at most",
@@ -37,6 +38,7 @@ def line(outcome: FailoverOutcome) -> str:
     parts = [
         f"round {outcome.number}, {what.policy}, {outcome.seconds:.0f} s, {outcome.runs} runs",
         f"killed in {what.step}" if outcome.is_hit else "not killed",
+        "beside a planned wave" if outcome.is_beside_planned else "alone",
         f"copier {'killed' if what.copier_dies else 'left'}, budget {what.budget}",
         f"{losses.acknowledged:,} acknowledged, {losses.known:,} said missing, {len(losses.lost):,} missing, {losses.later:,} later",
         f"{sum(group.again for group in outcome.groups):,} read again, {sum(group.early for group in outcome.groups):,} early",
@@ -59,6 +61,7 @@ def _row(name: str, outcomes: Sequence[FailoverOutcome]) -> list[str]:
     counts = (
         len(outcomes),
         sum(outcome.is_hit for outcome in outcomes),
+        sum(outcome.is_beside_planned for outcome in outcomes),
         sum(outcome.only_there is not None for outcome in outcomes),
         sum(outcome.losses.acknowledged for outcome in outcomes),
         sum(outcome.losses.known for outcome in outcomes),

@@ -94,7 +94,7 @@ class FailoverSite:
     there: Mapping[str, Library]
     here: Mapping[str, Library]
     budget: int | None = None
-    running: list[CopierProcess] = field(default_factory=list)
+    running: list[CopierProcess | MoverProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True)
@@ -197,6 +197,18 @@ class FailoverSite:
         request = {"flow": self.flow.name, "topics": self.topic, "wave": self.wave, "mode": "failover", "reason": "the site is gone"}
         return MoverProcess(self.config, request, self.directory / "movers.log")
 
+    def planned_mover(self, **request: object) -> MoverProcess:
+        """A run of a planned wave of the same topics."""
+        asked = {"flow": self.flow.name, "topics": self.topic, "wave": f"planned-{self.number}", **request}
+        return MoverProcess(self.config, asked, self.directory / "movers.log")
+
+    def begin_planned(self) -> MoverProcess:
+        """The same, beside what goes on."""
+        mover = self.planned_mover()
+        threading.Thread(target=mover.run, daemon=True).start()
+        self.running.append(mover)
+        return mover
+
     @property
     def wave(self) -> str:
         """The wave's name."""
@@ -204,8 +216,8 @@ class FailoverSite:
 
     def end(self) -> None:
         """Ends what still runs of the round."""
-        for copier in self.running:
-            copier.kill()
+        for process in self.running:
+            process.kill()
 
     # ------------------------------------------------------------ what it left
 

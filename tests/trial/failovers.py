@@ -15,7 +15,7 @@ from mirror.cutover.missing_document import MissingListing
 from mirror.cutover.report import WaveReport
 from mirror.cutover.run import stored_waves
 from mirror.cutover.source_comparison import compare_source
-from mirror.cutover.steps import FAILOVER_STEPS
+from mirror.cutover.steps import FAILOVER_STEPS, PREFLIGHT
 from mirror.cutover.wave import Wave
 from mirror.errors import FlowClosed
 from mirror.plan.run import plan
@@ -37,7 +37,7 @@ from tests.trial.losses import (
     readings,
     some,
 )
-from tests.trial.site import DONE, IDENTITY, POLICIES, MoverProcess, after, moment
+from tests.trial.site import DONE, IDENTITY, POLICIES, STOPPED, MoverProcess, after, moment
 
 _TRIES = 6
 _LIVE_SECONDS = 1.0
@@ -50,7 +50,8 @@ _ROUNDS_OF_A_PAIR = 25
 @dataclass(frozen=True)
 class Blow:
     """What happens in a round: the source is killed so many seconds behind the beginning of the copy of this number; whether the copier is
-    killed with it, or goes on as far as it comes; in which step the wave is killed (None: in none); whether the source comes back."""
+    killed with it, or goes on as far as it comes; in which step the wave is killed (None: in none); whether the source comes back; whether
+    a planned wave of the same topics is under way."""
 
     policy: str
     copy: int
@@ -59,6 +60,7 @@ class Blow:
     step: str | None
     returns: bool
     budget: int | None = None
+    planned: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,15 @@ class FailoverOutcome:
     only_there: int | None
     aborted: int
     wrong: tuple[str, ...]
+    is_beside_planned: bool = False
+    """Whether the source was lost while a planned wave was under way."""
 
 
 def blow(policy: str, dice: random.Random) -> Blow:
     """One by chance."""
     step = dice.choice(FAILOVER_STEPS) if dice.random() < 0.6 else None
-    return Blow(policy, dice.randint(2, 4), moment(dice, 1.5), dice.random() < 0.5, step, dice.random() < 0.5, dice.choice(_BUDGETS))
+    copy, seconds, dies, returns = dice.randint(2, 4), moment(dice, 1.5), dice.random() < 0.5, dice.random() < 0.5
+    return Blow(policy, copy, seconds, dies, step, returns, dice.choice(_BUDGETS), dice.random() < 0.4)
 
 
 class Failovers:
@@ -136,13 +141,16 @@ class Failover:
     is_hit: bool = False
     runs: int = 0
     aborted: int = 0
+    is_beside_planned: bool = False
 
     def run(self) -> FailoverOutcome:
         """Loses the source, moves, and judges."""
         site, began = self.site, time.monotonic()
         copier = site.begin()
+        planned = site.begin_planned() if self.blow.planned else None
         copier.await_copy(self.blow.copy)
         time.sleep(self.blow.seconds)
+        self.is_beside_planned = planned is not None and f"{PREFLIGHT} begins." in planned.lines
         site.lose_source()
         if self.blow.copier_dies:
             copier.kill()
@@ -150,9 +158,11 @@ class Failover:
         copier.kill()
         places = self._places()
         report = self._report()
-        site.begin_on_target()
         if self.blow.returns:
             site.source_cluster.launch()
+            if self.is_beside_planned:
+                self._take_back_planned()
+        site.begin_on_target()
         time.sleep(_LIVE_SECONDS)
         site.end_producers()
         on_target = site.on_target()
@@ -167,9 +177,8 @@ class Failover:
         self._check_report(report, places)
         wrong = (*self.wrong, *losses.wrong(), *(text for group in groups for text in group.wrong()))
         seconds = time.monotonic() - began
-        return FailoverOutcome(
-            site.number, self.blow, losses, tuple(groups), self.is_hit, self.runs, seconds, only_there, self.aborted, wrong
-        )
+        counts = (self.is_hit, self.runs, seconds, only_there, self.aborted)
+        return FailoverOutcome(site.number, self.blow, losses, tuple(groups), *counts, wrong, self.is_beside_planned)
 
     # ------------------------------------------------------------ the wave
 
@@ -187,6 +196,14 @@ class Failover:
         if not self.is_hit and self.blow.step is not None and line.startswith(f"{self.blow.step} begins"):
             self.is_hit = True
             after(moment(self.dice, 0.4), mover.kill)
+
+    def _take_back_planned(self) -> None:
+        """The planned wave, which goes on no more, and whose roll back takes nothing of what the failover stands on."""
+        self.site.source_cluster.wait_ready()
+        for request, code, word in (({}, STOPPED, "FlowClosed"), ({"rolls_back": True}, DONE, "")):
+            mover = self.site.planned_mover(**request)
+            if mover.run() != code or not any(line.startswith(word) for line in mover.lines):
+                self.wrong.append(f"the planned wave was to end with {word or 'its roll back'}: {' | '.join(mover.lines[-4:])}")
 
     def _places(self) -> dict[str, dict[int, Place]]:
         """Where each group goes on, as the wave finds it: nothing that it asks has changed since."""

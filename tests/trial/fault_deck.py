@@ -4,21 +4,21 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tests.trial.cutovers import STEPS, CutoverOutcome, Fault
+from tests.trial.cutovers import STEPS, STEPS_OF, CutoverOutcome, Fault
 
 _MOST = 2
 """At most so many times the planned waves are played: a point that nothing hits would be dealt for ever."""
 
 
 class FaultDeck:
-    """Deals every kind of fault in every step, in an order by chance, again and again: to each wave a hand of them.
+    """Deals every kind of fault in each step in which it can come, in an order by chance, again and again: to each wave a hand of them.
 
     A fault may come too late for its step. After the planned waves the points come again that were hit less often than their share.
     """
 
     def __init__(self, kinds: Sequence[str], waves: int, dice: random.Random, hand: int = 1) -> None:
         """`hand`: so many faults come in one wave, each in a step of its own."""
-        self._points = [Fault(kind, step) for kind in kinds for step in STEPS]
+        self._points = [Fault(kind, step) for kind in kinds for step in STEPS_OF.get(kind, STEPS)]
         self._waves = waves
         self._dice = dice
         self._hand = hand

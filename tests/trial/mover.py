@@ -1,15 +1,24 @@
 """One run of a wave, or its roll back: `python -m tests.trial.mover CONFIG REQUEST`, the request as JSON. The exit code says how it was."""
 
 import json
+import os
+import signal
 import sys
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mirror.config import load
+from mirror.copy.confluent.target import TransactionalProducer
 from mirror.cutover.run import roll_back, run_wave
-from mirror.cutover.steps import DONE, WAITING, StepOptions
+from mirror.cutover.steps import DONE, OPEN, WAITING, StepOptions
 from mirror.cutover.wave import Wave, patterns
 from mirror.errors import MirrorError
+from mirror.formats.control import MOVED, Decision
+from mirror.kafka.control import Control
+
+LANE_DEATH, LEDGER_DEATH, MOVED_DEATH = "behind its first lane", "in front of the control topic", "behind the control topic"
+DEATHS = (LANE_DEATH, LEDGER_DEATH, MOVED_DEATH)
+"""At which write of `open` a run can be told to die."""
 
 
 def main(config: Path, request: dict[str, object]) -> int:
@@ -26,7 +35,7 @@ def main(config: Path, request: dict[str, object]) -> int:
         quiet_seconds=float(str(request.get("quiet_seconds", 2.0))),
         timeout=float(str(request.get("timeout", 60.0))),
         max_lag=int(str(request.get("max_lag", 10_000))),
-        progress=partial(print, flush=True),
+        progress=_progress(None if request.get("dies") is None else str(request["dies"])),
     )
     until = request.get("until")
     try:
@@ -40,6 +49,40 @@ def main(config: Path, request: dict[str, object]) -> int:
     for outcome in run.outcomes:
         print(outcome.step, outcome.state, *outcome.lines, *outcome.findings, sep="\n  ", flush=True)
     return {DONE: 0, WAITING: 3}.get(run.state, 1)
+
+
+def _progress(death: str | None) -> Callable[[str], None]:
+    """Says what the run says. One that is to die in `open` is prepared for it as that step begins."""
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        if death is not None and line == f"{OPEN} begins.":
+            _die_at(death)
+
+    return say
+
+
+def _die_at(death: str) -> None:
+    commit, write_next = TransactionalProducer.commit, Control.write_next
+
+    def committed(producer: TransactionalProducer) -> None:
+        commit(producer)
+        if death == LANE_DEATH:
+            _die()
+
+    def written(control: Control, decisions: Sequence[Decision]) -> None:
+        is_move = any(decision.decision == MOVED for decision in decisions)
+        if is_move and death == LEDGER_DEATH:
+            _die()
+        write_next(control, decisions)
+        if is_move and death == MOVED_DEATH:
+            _die()
+
+    TransactionalProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign]
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def hits(outcomes: Sequence[CutoverOutcome]) -> list[str]:
     restarts = sum(outcome.restarts for outcome in outcomes)
     lines += [f"- {restarts} brokers were restarted because a run said that they had lost track of a group"] if restarts else []
     ways = Counter(each.how for each in struck if each.how)
-    return lines + ([f"- killed: {', '.join(f'{how} {count} times' for how, count in sorted(ways.items()))}"] if ways else [])
+    return lines + ([f"- the faults were: {', '.join(f'{how} {count} times' for how, count in sorted(ways.items()))}"] if ways else [])
 
 
 def append(outcomes: Sequence[CutoverOutcome], lines: Sequence[str], seed: int, seconds: float, file: Path = RESULTS) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from confluent_kafka import Consumer, TopicPartition
+
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -24,6 +26,8 @@ TOPIC, PARTITIONS = "orders", 3
 IDENTITY, REMOTE_NAMES = "names kept", "remote names"
 POLICIES = (IDENTITY, REMOTE_NAMES)
 DONE, STOPPED, WAITING, KILLED = 0, 1, 3, -signal.SIGKILL
+LIVE_SECONDS = 1.5
+"""For how long applications live where they are before the next wave."""
 _DRAIN_SECONDS = 60.0
 _IDENTITY_POLICY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _ONE_BROKER = ("replication.factor", "offset-syncs.topic.replication.factor", "checkpoints.topic.replication.factor")
@@ -157,6 +161,18 @@ class TrialSite:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
+    def live_here_again(self) -> int:
+        """After a roll back everything lives here for a moment, and is copied; gives by how much the copy grew."""
+        self.start_producers()
+        self.start_consumers()
+        before = self._copied()
+        time.sleep(LIVE_SECONDS)
+        self.copy()
+        grown = self._copied() - before
+        self.end(self.producers)
+        self.end_consumers()
+        return grown
+
     def begin(self) -> None:
         """Everything lives: what the flows create is there before anybody reads it."""
         self.start_producers()
@@ -188,6 +204,16 @@ class TrialSite:
     @property
     def _here(self) -> Cluster:
         return Cluster(self.at, self.clusters[self.at].bootstrap)
+
+    def _copied(self) -> int:
+        """Where the copy ends on the other cluster, of all partitions."""
+        topic = TOPIC if self.policy == IDENTITY else f"{self.at}.{TOPIC}"
+        reader = Consumer({"bootstrap.servers": self.clusters[self.other].bootstrap, "group.id": "trial", "log_level": 0})
+        try:
+            ends = [reader.get_watermark_offsets(TopicPartition(topic, number), timeout=60) for number in range(PARTITIONS)]
+        finally:
+            reader.close()
+        return sum(high for _, high in ends)
 
     def _start(self, consumer: ConsumerApplication) -> None:
         topics = [TOPIC] if self.policy == IDENTITY else [TOPIC, f"{self.other}.{TOPIC}"]
@@ -233,11 +259,12 @@ def process_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": "1"}
 
 
-def after(seconds: float, action: Callable[[], None]) -> None:
+def after(seconds: float, action: Callable[[], None]) -> threading.Thread:
     """Does something a moment later, beside what goes on."""
     timer = threading.Timer(seconds, action)
     timer.daemon = True
     timer.start()
+    return timer
 
 
 def moment(dice: random.Random, longest: float) -> float:

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -9,7 +10,8 @@ import pytest
 
 from mirror.cutover.steps import CATCH_UP, OPEN, PREFLIGHT
 from tests.trial import cutovers
-from tests.trial.cutovers import KILL, LOST_TRACK, Cutover, Fault
+from tests.trial.cutovers import KILL, KILLED_OPEN, LOST_TRACK, SECOND_WAVE, Cutover, Fault
+from tests.trial.mover import LEDGER_DEATH, MOVED_DEATH
 from tests.trial.site import DONE, KILLED, STOPPED
 
 
@@ -21,6 +23,7 @@ class Run:
         self._code = code
         self._says, self._waits = lines, waits
         self._killed = threading.Event()
+        self._watcher = lambda _line: None
 
     def watch(self, watcher):
         self._watcher = watcher
@@ -32,6 +35,9 @@ class Run:
 
     def kill(self):
         self._killed.set()
+
+    def frozen(self):
+        return nullcontext()
 
 
 class Site:
@@ -107,3 +113,77 @@ def test_applications_stay_where_their_positions_are_if_a_wave_cannot_be_moved(m
     site = Site(["preflight begins."], codes)
     outcome = Cutover(site, 0, Fault(KILL, OPEN), random.Random(1)).run()
     assert (bool(outcome.wrong), site.calls) == (True, calls)
+
+
+REFUSED, UNKNOWN = (["WaveHeld: the wave 'wave-0' holds orders."], STOPPED), (["WaveUnknown: no wave 'second-0'."], STOPPED)
+IS_OPEN = (["WaveIsOpen: it is open. Next: Move back by a wave in the other direction, of the flow b->a"], STOPPED)
+TAKEN_BACK = (["open: taken back."], DONE)
+
+
+class AskedSite(Site):
+    """Whose runs are told by what they are asked for; a run that is to die does."""
+
+    def __init__(self, grows=1, **said):
+        super().__init__([])
+        self._said, self._grows, self.asked = said, grows, []
+
+    def mover(self, wave, **request):
+        self.asked.append((wave, request))
+        if "dies" in request:
+            return Run(["open begins."], waits=False, code=KILLED)
+        kind = "rolls_back" if "rolls_back" in request else "second" if wave.startswith("second") else None
+        lines, code = self._said[kind] if kind is not None else (["preflight begins."], DONE)
+        run = Run(lines, waits=False, code=code)
+        run.lines = lines
+        return run
+
+    def live_here_again(self):
+        self.calls.append("copy again")
+        return self._grows
+
+
+class Dice:
+    """That fall as they are told to."""
+
+    def __init__(self, choice=None, random=0.0):
+        self.choice, self.random = lambda _of: choice, lambda: random
+
+
+@pytest.mark.parametrize(
+    ("second", "taken_back", "wrong"),
+    [(REFUSED, UNKNOWN, 0), (([], DONE), UNKNOWN, 1), (([], STOPPED), UNKNOWN, 1), (REFUSED, TAKEN_BACK, 1)],
+)
+def test_a_second_wave_of_the_same_topics_is_to_be_refused_and_to_leave_nothing_to_take_back(second, taken_back, wrong):
+    site = AskedSite(second=second, rolls_back=taken_back)
+    outcome = Cutover(site, 0, Fault(SECOND_WAVE, PREFLIGHT), Dice()).run()
+    assert (len(outcome.wrong), outcome.faults[0].how) == (wrong, f"{SECOND_WAVE}, while it was frozen")
+    assert [request for wave, request in site.asked if wave == "second-0"] == [{"topics": "ord.*"}, {"rolls_back": True}]
+    assert site.calls[-1] == "start consumers on west", "the first one is moved all the same"
+
+
+@pytest.mark.parametrize(
+    ("death", "taken_back", "grows", "wrong"),
+    [
+        (LEDGER_DEATH, TAKEN_BACK, 1, ()),
+        (LEDGER_DEATH, TAKEN_BACK, 0, ("the wave was rolled back, and its flow copied nothing afterwards",)),
+        (LEDGER_DEATH, IS_OPEN, 1, ("the roll back of a killed open ended with 1: ",)),
+        (MOVED_DEATH, IS_OPEN, 1, ()),
+        (MOVED_DEATH, TAKEN_BACK, 1, ("the roll back of an open wave was to be refused with the way on, and ended with 0: ",)),
+    ],
+)
+def test_after_a_killed_open_a_roll_back_gives_a_flow_that_copies_or_names_the_way_on(monkeypatch, death, taken_back, grows, wrong):
+    monkeypatch.setattr(cutovers.time, "sleep", lambda _seconds: None)
+    site = AskedSite(grows, rolls_back=taken_back)
+    outcome = Cutover(site, 0, Fault(KILLED_OPEN, OPEN), Dice(death)).run()
+    (fault,) = outcome.faults
+    assert (fault.is_hit, str(fault), outcome.runs) == (True, f"killed {death}, then rolled back in open", 4)
+    assert [said[: len(begins)] for said, begins in zip(outcome.wrong, wrong, strict=True)] == list(wrong)
+    assert ("copy again" in site.calls) == (taken_back == TAKEN_BACK and death == LEDGER_DEATH)
+
+
+def test_after_a_killed_open_the_wave_may_be_run_to_its_end(monkeypatch):
+    monkeypatch.setattr(cutovers.time, "sleep", lambda _seconds: None)
+    site = AskedSite()
+    outcome = Cutover(site, 0, Fault(KILLED_OPEN, OPEN), Dice(LEDGER_DEATH, random=0.9)).run()
+    assert (outcome.wrong, str(outcome.faults[0])) == ((), f"killed {LEDGER_DEATH}, then run again in open")
+    assert [request.get("dies") for _, request in site.asked] == [None, None, LEDGER_DEATH, None]

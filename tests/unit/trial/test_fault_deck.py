@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from mirror.cutover.steps import OPEN
-from tests.trial.cutovers import STEPS, CutoverOutcome, Fault, FaultOutcome
+from tests.trial.cutovers import KILLED_OPEN, STEPS, CutoverOutcome, Fault, FaultOutcome
 from tests.trial.fault_deck import FaultDeck
 
 POINTS = {Fault(kind, step) for kind in ("process killed", "broker killed") for step in STEPS}
@@ -60,3 +60,9 @@ def test_a_point_that_nothing_hits_is_given_up():
 
 def test_the_same_seed_deals_the_same():
     assert list(deck(20, seed=5)) == list(deck(20, seed=5)) != list(deck(20, seed=6))
+
+
+def test_a_fault_that_comes_in_one_step_alone_is_dealt_there_alone():
+    outcomes = list(played(FaultDeck(("process killed", KILLED_OPEN), 16, random.Random(1))))
+    assert Counter(fault.step for fault in faults(outcomes) if fault.kind == KILLED_OPEN) == {OPEN: 2}
+    assert len({*faults(outcomes)}) == len(STEPS) + 1
