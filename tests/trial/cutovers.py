@@ -89,7 +89,7 @@ class Cutover:
         self._step: str | None = None
         self._until_step: str | None = None
         self._step_began = 0.0
-        self._is_under_way = self._is_hit = False
+        self._is_under_way = self._is_hit = self._are_groups_moved = False
         self._runs = self._restarts = 0
         self._striking: threading.Thread | None = None
         self._how = ""
@@ -100,7 +100,7 @@ class Cutover:
         nothing of them was moved."""
         site, began, source = self._site, time.monotonic(), self._site.at
         wrong: list[str] = []
-        pause_began = 0.0
+        pause_began, are_ended = 0.0, False
         site.copy()
         for until in PEOPLE:
             wrong += self._until(until)
@@ -111,7 +111,8 @@ class Cutover:
                 pause_began = time.monotonic()
             elif until == AUDIT_GATE:
                 site.end_consumers()
-        is_moved = not wrong or until is None
+                are_ended = True
+        is_moved = not wrong or self._are_groups_moved
         if self._striking is not None:
             self._striking.join()  # what it does to the wave it does before the applications live elsewhere
         if is_moved:
@@ -119,7 +120,7 @@ class Cutover:
         if pause_began:
             site.start_producers()
         pause = time.monotonic() - pause_began if pause_began else 0.0
-        if is_moved:
+        if are_ended:
             site.start_consumers()
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
@@ -160,6 +161,7 @@ class Cutover:
         """Knows by what a run says which step it is in. The fault comes once, somewhere in the time that its step takes."""
         if line.endswith(" begins."):
             self._step, self._step_began = line.removesuffix(" begins."), time.monotonic()
+            self._are_groups_moved &= self._step != PREFLIGHT  # with it a wave begins anew that was taken back
             if self._step == self._fault.step and self._fault.kind != KILLED_OPEN and not self._is_under_way:
                 self._is_under_way = True
                 self._striking = after(
@@ -167,6 +169,7 @@ class Cutover:
                 )
         elif self._step is not None and line == f"{self._step}: done.":
             self._site.step_seconds[self._step] = time.monotonic() - self._step_began
+            self._are_groups_moved |= self._step == MOVE_GROUPS
             self._step = None
 
     def _strike(self, mover: MoverProcess) -> None:

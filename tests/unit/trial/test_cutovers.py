@@ -100,17 +100,22 @@ def test_a_broker_that_lost_track_of_a_group_is_restarted_as_the_run_advises():
     assert (done, outcome._restarts) == (["kill", "start"], 1)
 
 
+ENDED = ["end producers", "end consumers"]
+GROUPS_MOVED = ["move-groups begins.", "move-groups: done."]
+
+
 @pytest.mark.parametrize(
-    ("codes", "calls"),
+    ("lines", "codes", "calls"),
     [
-        ([STOPPED], []),
-        ([DONE, STOPPED], ["end producers", "start producers on east"]),
-        ([DONE, DONE, STOPPED], ["end producers", "end consumers", "start producers on west", "start consumers on west"]),
+        ([], [STOPPED], []),
+        ([], [DONE, STOPPED], ["end producers", "start producers on east"]),
+        ([], [DONE, DONE, STOPPED], [*ENDED, "start producers on east", "start consumers on east"]),
+        (GROUPS_MOVED, [DONE, DONE, STOPPED], [*ENDED, "start producers on west", "start consumers on west"]),
     ],
 )
-def test_applications_stay_where_their_positions_are_if_a_wave_cannot_be_moved(monkeypatch, codes, calls):
+def test_applications_stay_where_their_positions_are_if_a_wave_cannot_be_moved(monkeypatch, lines, codes, calls):
     monkeypatch.setattr(cutovers.time, "sleep", lambda _seconds: None)
-    site = Site(["preflight begins."], codes)
+    site = Site(["preflight begins.", *lines], codes)
     outcome = Cutover(site, 0, Fault(KILL, OPEN), random.Random(1)).run()
     assert (bool(outcome.wrong), site.calls) == (True, calls)
 
