@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ STEPS_OF = {KILLED_OPEN: (OPEN,)}
 NO_FAULT = "none"
 LOST_TRACK = "Kafka lost track of the group"
 """Of the error of a broker that fails in asking for a group, since it came back from a crash (Kafka 4.3)."""
+STILL_HAS = "it still has"
+_RUNS_OF_A_SESSION = 2
+"""So many runs that waited for members last longer than a session."""
 _TRIES = 6
 _PATIENCE_SECONDS = 120
 """People try again for at least so long: a member whose broker was killed as it left counts until its session ends."""
@@ -92,6 +96,7 @@ class Cutover:
         self._is_under_way = self._is_hit = self._are_groups_moved = False
         self._runs = self._restarts = 0
         self._striking: threading.Thread | None = None
+        self._stayed: Counter[str] = Counter()
         self._how = ""
         self._wrong: list[str] = []
 
@@ -150,12 +155,17 @@ class Cutover:
         return [f"the wave did not come to {step or 'its end'} in {tries} runs; the last one said: {said}"]
 
     def _follow_advice(self, lines: Sequence[str]) -> None:
-        """Restarts a broker that lost track of a group, as a person would whom the run told so."""
+        """Restarts a broker that lost track of a group, or knows members whom nobody runs for longer than a session, as a person would whom
+        the run told so."""
         for alias, cluster in self._site.clusters.items():
-            if any(f"Cluster '{alias}'" in line and LOST_TRACK in line for line in lines):
+            has_lost_track = any(f"Cluster '{alias}'" in line and LOST_TRACK in line for line in lines)
+            stays = any(STILL_HAS in line and f" on {alias}: " in line for line in lines)
+            self._stayed[alias] = self._stayed[alias] + 1 if stays else 0
+            if has_lost_track or self._stayed[alias] == _RUNS_OF_A_SESSION:
                 cluster.kill()
                 cluster.start()
                 self._restarts += 1
+                self._stayed[alias] = 0
 
     def _hear(self, line: str, mover: MoverProcess) -> None:
         """Knows by what a run says which step it is in. The fault comes once, somewhere in the time that its step takes."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror.cutover.findings import CUT_OFF, Finding, some, stop, warning
-from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings, unstable_group
+from mirror.cutover.groups import LEFT_BEHIND, WaveGroup, WaveGroups, WavePosition, group_findings, unstable_group
 from mirror.errors.display import show
 from mirror.errors.next_step import Command, Part, of_the_flow, of_the_wave
 from mirror.kafka.model import GroupMember
@@ -57,8 +57,7 @@ def active_group(name: str, members: Sequence[GroupMember], cluster: str) -> Fin
     noun = "member" if len(members) == 1 else "members"
     people = some([f"{member} (member id {show(member.member_id)})" for member in members])
     said = f"{show(name)}: it still has {len(members)} {noun} on {cluster}: {people}."
-    step = "Stop them; one that was killed leaves when its session times out. ", _AGAIN
-    return stop("group-active", said, *step, group=name)
+    return stop("group-active", said, f"Stop them. {LEFT_BEHIND} ", _AGAIN, group=name)
 
 
 def used_on_target(name: str, foreign: Mapping[TopicPartition, int], target: str) -> Finding:

@@ -11,10 +11,12 @@ from mirror.kafka.model import GroupMember
 from mirror.offsets.partition import TopicPartition
 from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
 
-STOP_MEMBERS = (
-    "Stop them until the wave is open. A member that was killed, or whose broker was when it left, counts until its session ends (45 s by "
-    "default)."
+LEFT_BEHIND = (
+    "A member that was killed, or whose broker was when it left, counts until its session ends (45 s by default). One that nobody runs and "
+    "that stays longer is known to its broker alone, as seen of Kafka 4.3 after a crash: restart the broker that coordinates the group."
 )
+"""Which members end without anybody's doing, and how those end that do not."""
+STOP_MEMBERS = f"Stop them until the wave is open. {LEFT_BEHIND}"
 """What to do about members of a group on the target."""
 
 

@@ -60,6 +60,15 @@ def test_members_on_the_source_are_waited_for_and_named():
     assert finding.message == "billing: it still has 1 member on east: app-1 on 10.0.0.7 (member id app-1-9f)."
 
 
+def test_a_member_that_outlives_its_session_is_ended_by_a_restart_of_its_broker():
+    """Seen of a broker that was killed, whose consumers ended meanwhile: it told of their members for as long as it ran."""
+    on_source = active_groups([group(members=(MEMBER,))], "east")
+    on_target = stops_of_groups(WaveGroups((group(target_members=(MEMBER,)),)), LOGS, "east", "west")
+    for finding in (*on_source, *on_target):
+        assert "One that nobody runs and that stays longer" in str(finding.step)
+        assert "restart the broker that coordinates the group" in str(finding.step)
+
+
 def test_a_group_that_stood_further_on_goes_back_with_a_warning():
     assert findings(group(there=7)) == [(WARNING, "group-goes-back")]
     assert findings(group(there=5)) == []

@@ -91,13 +91,27 @@ def test_a_kill_that_comes_after_its_step_is_none():
     assert ([struck.is_hit for struck in outcome.faults], outcome.runs) == ([False], 4)
 
 
-def test_a_broker_that_lost_track_of_a_group_is_restarted_as_the_run_advises():
+STAYS = "stop: g: it still has 1 member on east: app. Next: …"
+
+
+@pytest.mark.parametrize(
+    ("runs", "restarts"),
+    [
+        ([f"stop: Cluster 'east': describing the group g failed: UNKNOWN. Next: {LOST_TRACK} when …"], 1),
+        ([STAYS], 0),
+        ([STAYS, STAYS], 1),
+        ([STAYS, "another stop", STAYS], 0),
+        ([STAYS, STAYS, STAYS], 1),
+    ],
+)
+def test_a_broker_that_lost_track_of_a_group_or_of_its_members_is_restarted_as_the_run_advises(runs, restarts):
     done = []
-    site = Site([f"stop: Cluster 'east': describing the group g failed: UNKNOWN. Next: {LOST_TRACK} when …"])
+    site = Site([])
     site.clusters = {"east": SimpleNamespace(kill=lambda: done.append("kill"), start=lambda: done.append("start")), "west": None}
     outcome = Cutover(site, 0, Fault(KILL, None), random.Random(1))
-    outcome._follow_advice(site._lines)
-    assert (done, outcome._restarts) == (["kill", "start"], 1)
+    for line in runs:
+        outcome._follow_advice([line])
+    assert (done, outcome._restarts) == (["kill", "start"] * restarts, restarts)
 
 
 ENDED = ["end producers", "end consumers"]
