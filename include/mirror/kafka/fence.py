@@ -27,7 +27,7 @@ _PAUSES = (0.5, 1.0, 2.0)
 
 def is_fenced(error: KafkaError | None) -> bool:
     """Whether a later producer has the transactional id: nothing that this one does can succeed any more."""
-    return error is not None and (error.code() in _FENCED or (error.fatal() and "fenced" in error.str().lower()))
+    return error is not None and error.code() in _FENCED
 
 
 def fenced_producer(settings: Mapping[str, Any], complaints: ClientErrors, seconds: float, topic: str | None = None) -> Producer:

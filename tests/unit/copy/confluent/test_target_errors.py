@@ -31,9 +31,9 @@ def test_a_transactional_id_that_the_target_no_longer_knows_is_not_told_as_anoth
     assert "was taken over by another attempt" in failure_of_lane(task, KafkaError(KafkaError.PRODUCER_FENCED), 1.0).message
 
 
-def test_a_fatal_error_that_speaks_of_a_fence_is_one(task):
-    assert is_fenced(KafkaError(KafkaError._FATAL, "Producer was FENCED by a newer one", True))
-    assert not is_fenced(KafkaError(KafkaError._FATAL, "something else", True))
+def test_what_the_client_says_of_a_fence_in_words_is_none(task):
+    assert not is_fenced(KafkaError(KafkaError.INVALID_TXN_STATE, "the transaction was fenced, or it was never begun", True))
+    assert is_fenced(KafkaError(KafkaError._FENCED, "whatever it says", True))
     assert not is_fenced(None)
 
 
