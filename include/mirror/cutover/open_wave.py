@@ -24,7 +24,7 @@ from mirror.cutover.ledger_marks import LedgerMarks
 from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from mirror.cutover.opposite_flow import append_findings, opposite_flow
-from mirror.cutover.source_truth import copied_from_another_log, look_at, look_at_source
+from mirror.cutover.source_truth import TARGET, copied_from_another_log, look_at, look_at_source
 from mirror.cutover.steps import OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave import matches
 from mirror.cutover.wave_ends import (
@@ -171,7 +171,7 @@ class _Opening:
         places = {tp: self.move.remote(tp) for tp in partitions}
         names = {place.topic for place in places.values()}
         topics = target.topics(names)
-        self.target_look = look_at("target", flow.target, target, sorted(names | self._begun_topics()))
+        self.target_look = look_at(TARGET, flow.target, target, sorted(names | self._begun_topics()))
         logs = {tp: state.log for tp, state in self.target_look.logs.items() if state.log is not None}
         return [
             RemotePartition(tp, place.topic, topics.get(place.topic), 1, *(logs[place][:3] if place in logs else (-1, -1, -1)))

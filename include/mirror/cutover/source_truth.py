@@ -29,6 +29,8 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""
 _EPOCH_SECONDS = 5.0
 
+SOURCE, TARGET = "source", "target"
+
 Logs = Mapping[TopicPartition, SourceLog]
 Mark = tuple[int | None, int]
 """A leader epoch, None if no broker told it, and an offset that was an end in it."""
@@ -56,12 +58,12 @@ class LogsLook:
 
 def look_at_source(move: Move) -> LogsLook:
     """`look_at` of the wave's partitions on the source."""
-    return look_at("source", move.flow.source, move.sides.source, move.topics.names)
+    return look_at(SOURCE, move.flow.source, move.sides.source, move.topics.names)
 
 
 def look_at(side: str, alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     """Asks every bootstrap server of a cluster for all partitions of these topics; once more while they contradict each other. `side`:
-    source or target. Raises what the cluster answers if none of them tells anything."""
+    SOURCE or TARGET. Raises what the cluster answers if none of them tells anything."""
     look = _look(side, alias, cluster, topics)
     for pause in _PAUSES:
         if not look.contradicted:
@@ -159,13 +161,9 @@ def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
 
 def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], side: str, alias: str) -> Finding:
     places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
-    return stop(
-        f"{side}-contradicts-itself",
-        f"The bootstrap servers of {alias} contradict each other about where {len(by_partition)} partitions end: {some(places)}.",
-        CUT_OFF,
-        "Then run the wave again: ",
-        of_the_flow("cutover run"),
-    )
+    said = f"The bootstrap servers of {alias} contradict each other about where {len(by_partition)} partitions end: {some(places)}."
+    step = CUT_OFF, "Then run the wave again: ", of_the_flow("cutover run")
+    return stop("target-contradicts-itself", said, *step) if side == TARGET else stop("source-contradicts-itself", said, *step)
 
 
 def _words(state: SourceLog | None) -> str:
@@ -180,4 +178,5 @@ def _words(state: SourceLog | None) -> str:
 def _unasked(silent: Mapping[str, MirrorError], side: str, alias: str) -> Iterator[Finding]:
     if silent:
         said = f"{some(sorted(silent))} of the bootstrap servers of {alias} told nothing: {next(iter(silent.values())).report().message}"
-        yield warning(f"{side}-server-silent", said, "Nothing, if its broker is down: the others told all that the wave goes by.")
+        step = "Nothing, if its broker is down: the others told all that the wave goes by."
+        yield warning("target-server-silent", said, step) if side == TARGET else warning("source-server-silent", said, step)
