@@ -14,6 +14,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import GroupDescription, describe_groups
 from mirror.kafka.groups import Group, Groups
 from mirror.kafka.model import Committed, GroupMember
+from mirror.kafka.unstable_offsets import may_be_unstable
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.translate import GroupOffset, translate_groups
@@ -54,15 +55,19 @@ def survey_groups(
     source. Raises what concerns a cluster as a whole."""
     refused: dict[str, MirrorError] = {}
     listed = sides.source_groups.listed()
-    offsets = sides.source_groups.committed([name for name, group in listed.items() if group.has_offsets or group.is_streams], refused)
-    with_positions = {name: positions for name, positions in offsets.items() if any(tp.topic in topics for tp in positions)}
+    names = [name for name, group in listed.items() if group.has_offsets or group.is_streams]
+    first = _first_positions(names, topics, sides, refused)
+    offsets = sides.source_groups.committed(names, refused)
+    with_positions = {
+        name: positions for name, positions in offsets.items() if name in first or any(tp.topic in topics for tp in positions)
+    }
     shares = {name for name, group in listed.items() if group.type.lower() == _SHARE}
     everything = {*with_positions, *shares}
     taken, unmatched = matches(wave.groups, everything) if wave.groups else (frozenset(everything), ())
     chosen = {name: positions for name, positions in with_positions.items() if name in taken}
     translated = translate_groups(context, _moved(chosen, topics, context), sides.source, sides.target)
     members = describe_groups(sides.source, [name for name in chosen if not listed[name].is_idle], refused)
-    unstable = unstable_positions(chosen, topics, sides, refused)
+    unstable = first | unstable_positions(chosen, topics, sides, refused)
     namesakes = describe_groups(sides.target, chosen, refused)
     there = sides.target_groups.committed(chosen, refused)
     by_filter = group_filter(flow)
@@ -96,9 +101,23 @@ def unstable_positions(
 
     Asked for behind the positions: what was committed between both shows when they are read once more.
     """
-    described = sides.source.topics(topics) if offsets else {}
-    of_wave = {TopicPartition(name, partition.number) for name, topic in described.items() for partition in topic.partitions}
+    of_wave = _partitions(topics, sides) if offsets else set()
     return sides.source_groups.unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
+
+
+def _first_positions(
+    names: Collection[str], topics: Collection[str], sides: GroupClusters, refused: MutableMapping[str, MirrorError]
+) -> dict[str, tuple[TopicPartition, ...]]:
+    """Where a transaction that is still open commits offsets of a group in the wave's topics, where it may have no position yet. Asked for
+    before the positions: those that it commits meanwhile are among them."""
+    candidates = may_be_unstable(sides.source, names)
+    of_wave = _partitions(topics, sides) if candidates else set()
+    return sides.source_groups.unstable(dict.fromkeys(candidates, of_wave), refused) if candidates else {}
+
+
+def _partitions(topics: Collection[str], sides: GroupClusters) -> set[TopicPartition]:
+    described = sides.source.topics(topics)
+    return {TopicPartition(name, partition.number) for name, topic in described.items() for partition in topic.partitions}
 
 
 def _moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:

@@ -21,6 +21,7 @@ _UNSTABLE = errors.UnstableOffsetCommitError.errno
 _OLDEST, _SEVERAL_GROUPS = 7, 8
 """The first version of the request that asks for stable offsets, and the one that asks for several groups."""
 _PAUSE_SECONDS = 0.1
+_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def unstable_offsets(
@@ -46,6 +47,26 @@ def unstable_offsets(
     finally:
         pool.release()
     return unstable
+
+
+def may_be_unstable(cluster: Cluster, groups: Collection[str]) -> list[str]:
+    """Those of the groups for which a transaction may commit offsets now: where one is open, their coordinator's log goes on after its last
+    stable offset. All of them where that log may not be described."""
+    refused: dict[str, MirrorError] = {}
+    topic = cluster.topics([_OFFSETS_TOPIC], refused).get(_OFFSETS_TOPIC)
+    if topic is None:
+        return sorted(groups)
+    logs = cluster.log_offsets([TopicPartition(topic.name, partition.number) for partition in topic.partitions], refused)
+    settled = {tp.partition for tp, log in logs.items() if 0 <= log.end == log.stable}
+    return sorted(group for group in groups if _java_hash(group) % len(topic.partitions) not in settled)
+
+
+def _java_hash(name: str) -> int:
+    """Java's hash code of a text without its sign, by which a group has its partition of the coordinators' log."""
+    code, units = 0, name.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    return code & 0x7FFFFFFF
 
 
 def _of_group(pool: BrokerPool, group: str, wanted: Collection[TopicPartition], deadline: float) -> tuple[TopicPartition, ...]:
