@@ -2,6 +2,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
+WORKERS ?= 3
 export PYTHONPATH := include:.
 # Where it is set, every command, Spark driver and Spark worker compiles the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,9 +23,9 @@ demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being 
 stop: ## stop what `make demo` left running
 	@$(PY) -m services.demo stop
 
-test: ## all tests, on real brokers and a real Airflow, three files at a time: they mostly wait
+test: ## all tests, on real brokers and a real Airflow, three files at a time (WORKERS=…): they mostly wait
 	@$(MAKE) --no-print-directory -j 2 docs lint
-	$(PYTEST) tests -n 3 --dist loadfile --durations=25
+	$(PYTEST) tests -n $(WORKERS) --dist loadfile --durations=25
 
 test-unit: install ## the tests that need no services
 	$(PYTEST) tests/unit
