@@ -56,7 +56,7 @@ CUTOVER_ADAPTERS = {
         "run.py",
         "source_truth.py",
     ),
-    *("opposite_fence.py", "source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
+    *("shared_fence.py", "source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {

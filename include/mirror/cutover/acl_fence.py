@@ -4,6 +4,7 @@ Whatever is going to be created is noted first. So an ACL that is noted may be m
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mirror.cutover.fence_acls import (
@@ -21,6 +22,7 @@ from mirror.cutover.fence_acls import (
 from mirror.cutover.findings import Finding
 from mirror.cutover.move import Move
 from mirror.cutover.ownership import Mended, owning
+from mirror.cutover.shared_fence import claimed_beside, noted_beside
 from mirror.cutover.steps import FENCE, WaveNotes
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
@@ -44,7 +46,12 @@ def plan_fence(move: Move, noted: Facts) -> AclChange:
     there = _acls(move)
     if not isinstance(there, frozenset):
         return AclChange(ours=acls_of(noted), findings=(there,))
-    return fence_change(move.topics.names, there, acls_of(noted))
+    change = fence_change(move.topics.names, there, acls_of(noted))
+    relied_on = {deny_write(name) for name in move.topics.names} - {*change.ours}
+    if change.findings or not relied_on:
+        return change
+    shared = tuple(sorted(relied_on & noted_beside(move.flow)))
+    return replace(change, ours=(*change.ours, *shared), shared=shared)
 
 
 def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> dict[str, Any]:
@@ -57,21 +64,35 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     facts = {**facts, "acls": acl_facts(change.ours)}
     if facts != notes.of_step(FENCE):
         notes.keep(FENCE, facts)
-    changed = (*change.create, *change.remove)
+    # Looked at behind the note: from now on the other flow keeps them.
+    there = topic_acls(source, _admin(move)) or frozenset() if change.shared else frozenset()
+    create = (*change.create, *(acl for acl in change.shared if acl not in there))
+    changed = (*create, *change.remove)
     if not changed:
         return facts
-    with owning(notes, lambda: settle_acls(source, _admin(move), changed, notes.claims().acls)):
-        change_acls(source, _admin(move), change.create, change.remove)
+    with owning(notes, lambda: settle_acls(source, _admin(move), changed, _claimed(move, notes))):
+        change_acls(source, _admin(move), create, change.remove)
     return {**facts, "acls": acl_facts(acl for acl in change.ours if acl not in change.remove)}
 
 
-def take_back(move: Move, notes: WaveNotes) -> Acls:
-    """Removes the ACLs that are noted, and gives them; one that is not there is none the worse for it. Raises what the source answers."""
+def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
+    """Removes the ACLs that are noted, but for those on which waves of other flows stand, and gives both; one that is not there is none the
+    worse for it. Raises what the source answers, and what keeps the other flows' waves from being read."""
     source, acls = move.sides.source, acls_of(notes.of_step(FENCE))
-    if acls:
-        with owning(notes, lambda: settle_acls(source, _admin(move), acls, notes.claims().acls)):
-            change_acls(source, _admin(move), remove=acls)
-    return acls
+    if not acls:
+        return (), ()
+    claimed = claimed_beside(move.flow)
+    removed = tuple(acl for acl in acls if acl not in claimed)
+    with owning(notes, lambda: settle_acls(source, _admin(move), acls, _claimed(move, notes))):
+        change_acls(source, _admin(move), remove=removed)
+        claimed |= claimed_beside(move.flow)  # one that was noted while they were removed stands again
+        change_acls(source, _admin(move), create=tuple(acl for acl in removed if acl in claimed))
+    return tuple(acl for acl in removed if acl not in claimed), tuple(acl for acl in acls if acl in claimed)
+
+
+def _claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
+    """On which ACLs waves of this flow and of the others from its source stand."""
+    return notes.claims().acls | claimed_beside(move.flow)
 
 
 def change_acls(cluster: Cluster, settings: Mapping[str, Any], create: Acls = (), remove: Acls = ()) -> None:

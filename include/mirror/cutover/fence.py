@@ -79,12 +79,14 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Removes the ACLs that the fence set, and no others. Raises what the source answers; then it is simply run again."""
+    """Removes the ACLs that the fence set, and no others; those on which waves of other flows stand go with the last of these. Raises what
+    the clusters answer; then it is simply run again."""
     noted = notes.of_step(FENCE)
     if options.dry_run:
         return StepOutcome(FENCE, DONE, tuple(_acl_lines(acls_of(noted), "would be removed")), facts=noted)
-    acls = take_back(move, notes)
-    lines = _acl_lines(acls, "removed") if acls else ["The fence set no ACL; producers that people stopped may write again."]
+    removed, standing = take_back(move, notes)
+    lines = [*_acl_lines(removed, "removed"), *_acl_lines(standing, "stays: a wave of another flow stands on it")]
+    lines = lines or ["The fence set no ACL; producers that people stopped may write again."]
     if noted:
         notes.keep(FENCE, {})
     return StepOutcome(FENCE, DONE, tuple(lines))

@@ -27,12 +27,14 @@ def deny_write(topic: str, principal: str = EVERYBODY) -> Acl:
 @dataclass(frozen=True)
 class AclChange:
     """What is to be done about ACLs. `ours` are those that the wave's notes have to name before anything is created: what the mirror set
-    before, and what it is going to set. Bindings that were there without the mirror are never among them."""
+    before, and what it is going to set. Bindings that were there without a mirror are never among them."""
 
     create: Acls = ()
     remove: Acls = ()
     ours: Acls = ()
     findings: tuple[Finding, ...] = ()
+    shared: Acls = ()
+    """Those of `ours` that are there, for a wave of another flow set them."""
 
 
 def fence_change(topics: Collection[str], there: Collection[PatternAcl], noted: Collection[Acl]) -> AclChange:

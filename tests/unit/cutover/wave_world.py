@@ -19,6 +19,7 @@ from mirror.cutover import (
     move_groups,
     open_wave,
     run,
+    shared_fence,
     wave_notes,
     way_back,
 )
@@ -80,6 +81,10 @@ class World:
         at = len(self.calls)
         self.calls.append(what)
         self.before_call(at)
+
+    def beside(self, flow):
+        """The other flows from a flow's source."""
+        return [other for other in self.flows.values() if other.source == flow.source and other is not flow]
 
     # ------------------------------------------------------------ what a person does
 
@@ -213,6 +218,7 @@ class World:
                 "cluster_operations": lambda _cluster: frozenset({"ALTER"}),
                 "_held_off": lambda *_: [],
             },
+            shared_fence: {"flows_beside": self.beside, "Cluster": lambda *_: _entered(self.sides.target)},
             group_placement: {
                 "describe_groups": lambda _cluster, names, _refused: {name: GroupDescription(()) for name in names},
             },
