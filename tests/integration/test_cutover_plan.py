@@ -80,6 +80,9 @@ def test_everything_against_a_wave_is_said_at_once(pair, oracle, topic, mirror):
     assert all(each["next"] for each in flow["result"]["findings"] if each["kind"] != "information")
 
 
+USERS = ("writer", "reader", "analyst", "loader", "auditor", "insider", "mirror")
+
+
 def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracle, allow, capsys):
     source, target = guarded
     pair = make_pair(source, target)
@@ -95,6 +98,10 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     allow(source, *everything, *(acl("mirror", name, "DESCRIBE", kind=kind) for kind, name in (("GROUP", "*"), ("CLUSTER", CLUSTER))))
     allow(target, *everything, acl("mirror", CLUSTER, "DESCRIBE", kind="CLUSTER"), acl("mirror", group, "DELETE", kind="GROUP"))
     allow(source, acl("writer", topic, "WRITE"), acl("reader", topic, "READ"))
+    begins, there = topic[:-1], pair.remote(topic)[:-1]  # of prefixes that this topic has, and its remote topic
+    by_prefix = [acl(user, begins, operation, pattern="PREFIXED") for user, operation in (("analyst", "READ"), ("loader", "ALL"))]
+    allow(source, *by_prefix, acl("auditor", "*", "READ"), *(acl("insider", "*", each) for each in ("READ", "WRITE")))
+    allow(target, acl("insider", there, "READ", pattern="PREFIXED"), acl("insider", begins, "WRITE", pattern="PREFIXED"))
     command = ["--config", str(file), "--json"]
     assert main([*command, "copy", "--without-spark"]) == 0
     capsys.readouterr()
@@ -104,10 +111,12 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     assert (code, set(stops)) == (1, {"acls-differ", "right-missing"}), stops
     assert f"the mirror READ the group {group}, which is for committing its positions there" in stops["right-missing"]
     assert f"{topic}: its remote topic lacks ACLs: {pair.remote(topic)}: ALLOW READ for User:reader from *." == stops["acls-differ"]
-    assert set(warnings) == {"active-producers", "right-missing", "writers-without-acl"}
+    assert set(warnings) == {"active-producers", "right-missing", "readers-without-acl", "writers-without-acl"}
     assert "the mirror ALTER the cluster" in warnings["right-missing"]
     assert warnings["writers-without-acl"].startswith(f"{topic}: these may write to it on {pair.source}")
     assert "ALLOW WRITE for User:writer from * on " in warnings["writers-without-acl"]
+    named = {code: {user for user in USERS if f"User:{user} " in warnings[code]} for code in ("readers-without-acl", "writers-without-acl")}
+    assert named == {"readers-without-acl": {"analyst", "auditor", "loader"}, "writers-without-acl": {"writer", "loader"}}, warnings
 
 
 def test_a_group_without_a_name_stops_no_wave_and_is_seen_for_what_it_is(pair, topic, oracle, mirror):

@@ -72,7 +72,7 @@ def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorRep
     try:
         before = _step(flow, step)
         if errors or before.errors:
-            _store(flow).set(_STEP.format(step), before.after(run, errors).as_document())
+            _store(flow).set(_STEP.format(step), before.record_run(run, errors).as_document())
     except AirflowRuntimeError as error:
         log.warning("%s: the freshness DAG is not told how this run of %s ended: %s", flow.name, step, error)
 

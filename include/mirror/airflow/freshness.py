@@ -39,13 +39,13 @@ def freshness_task(flow: Flow) -> Any:
     def run() -> dict[str, Any]:
         """Checks, stores the new state, sends the alerts, and stores which of them could not be sent."""
         from mirror.alerts.check import check, deliver_outbox, observe_for_alerts
-        from mirror.alerts.step_errors import with_step_errors
+        from mirror.alerts.step_errors import add_step_errors
 
         with watched_task():
             store = get_current_context()["asset_state_store"][asset]
             flow = configured_flow(name)
             before = _stored_state(name, store.get(_KEY, default=None))
-            observation = with_step_errors(observe_for_alerts(flow), step_errors_of(flow))
+            observation = add_step_errors(observe_for_alerts(flow), step_errors_of(flow))
             checked = check(flow, observation, before, audits_of(flow), late_runs(flow))
             store.set(_KEY, checked.state.as_document())
             _log_alerts(name, before, checked)

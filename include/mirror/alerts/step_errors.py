@@ -30,7 +30,7 @@ class StepErrors:
     errors: tuple[ErrorReport, ...] = ()
     lasting: frozenset[str] = frozenset()
 
-    def after(self, run: str, errors: Iterable[ErrorReport]) -> "StepErrors":
+    def record_run(self, run: str, errors: Iterable[ErrorReport]) -> "StepErrors":
         """What is known after a run, or after another try of the same one."""
         lasting = self.lasting if run == self.run else frozenset(error.code for error in self.errors)
         return StepErrors(run, tuple(errors)[:KEPT], lasting)
@@ -60,7 +60,7 @@ def is_enabled(flow: Flow, step: str) -> bool:
     return bool(flow.value(SWITCHES[step]))
 
 
-def with_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport]) -> CheckObservation:
+def add_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport]) -> CheckObservation:
     """The observation with these errors of steps, but for those that the check saw by itself."""
     status = observation.status
     of_check = {(error.code, error.topic) for error in status.errors}
@@ -73,7 +73,7 @@ def with_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport
     return replace(observation, status=replace(status, errors=errors), of_steps=frozenset(error.code for error in more))
 
 
-def errors_in_dry_runs(flow: Flow) -> list[ErrorReport]:
+def ask_dry_runs(flow: Flow) -> list[ErrorReport]:
     """What the steps of `DRY` would fail with now; nothing is written. Of what may end by itself nobody knows whether it lasts."""
     errors: list[ErrorReport] = []
     for step in DRY:

@@ -29,13 +29,13 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
     from mirror.alerts.check import evaluate, observe_for_alerts
     from mirror.alerts.limits import limits_of
-    from mirror.alerts.step_errors import errors_in_dry_runs, with_step_errors
+    from mirror.alerts.step_errors import add_step_errors, ask_dry_runs
 
     if options.test_alert:
         return _tested(flow)
     seen = observe_for_alerts(flow)
     if seen.comparable:
-        seen = with_step_errors(seen, errors_in_dry_runs(flow))
+        seen = add_step_errors(seen, ask_dry_runs(flow))
     late, judgement = evaluate(seen, None, limits_of(flow))
     found = [problem.alert(flow.name, seen.status.time) for problem in judgement.problems if problem.opens]
     lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indented(alert.detail)}" if alert.detail else "") for alert in found]

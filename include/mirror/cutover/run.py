@@ -16,7 +16,7 @@ from mirror.cutover.steps import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, 
 from mirror.cutover.stored_waves import StoredWaves
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_notebook import WaveNotebook
-from mirror.cutover.wave_notes import Also, ControlNotebook, WaveStore
+from mirror.cutover.wave_notes import Also, ControlNotebook, DryNotebook, WaveStore
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave
 from mirror.decisions.in_force import moment_after
 from mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
@@ -180,7 +180,7 @@ def _notebook(
     topics = move.topics.names
     if options.dry_run:
         also(stored)
-        return WaveNotebook(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+        return DryNotebook(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
     return ControlNotebook(store, options.who, record, before, stored, topics, also)
 
 

@@ -1,8 +1,10 @@
 """What a run notes of its wave while the steps work: the notes of WaveNotes, and the states of the steps. Pure: it keeps them in memory.
 
-A dry run uses it as it is, so that each step finds what the one before would have noted. `wave_notes` writes them to the control topic.
+`wave_notes` has the notes that are written to the control topic, and those of a dry run, which stay here so that each step finds what the
+one before would have noted.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 Groups = Mapping[str, GroupNote]
 
 
-class WaveNotebook:
+class WaveNotebook(ABC):
     """The notes of one wave by one run."""
 
     def __init__(self, record: WaveRecord, groups: Groups | None = None, held: Mapping[str, str] | None = None) -> None:
@@ -54,16 +56,17 @@ class WaveNotebook:
         """As in WaveNotes."""
         self.write(self.record, {group: GroupNote(self.record.attempt, plain(of_group)) for group, of_group in facts.items()})
 
+    @abstractmethod
     def check(self) -> None:
-        """As in WaveNotes: nobody takes a wave from notes in memory."""
+        """As in WaveNotes."""
 
+    @abstractmethod
     def claims(self) -> "Claims":
         """As in WaveNotes."""
-        raise NotImplementedError("nobody takes a wave from notes in memory")
 
+    @abstractmethod
     def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
         """As in WaveNotes."""
-        raise NotImplementedError("notes in memory decide nothing")
 
     def start_step(self, step: str, who: str, now: int) -> None:
         """Notes that a step begins. What it noted before stays."""

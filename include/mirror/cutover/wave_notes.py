@@ -144,5 +144,19 @@ class ControlNotebook(WaveNotebook):
         self._store.save(self._written, self._written, {}, self._who, lambda stored: decisions(stored.decisions))
 
 
+class DryNotebook(WaveNotebook):
+    """The notes of a dry run: nobody takes the wave from it, nothing that it changed has to be put back, and it decides nothing."""
+
+    def check(self) -> None:
+        """As in WaveNotes."""
+
+    def claims(self) -> Claims:
+        """As in WaveNotes."""
+        return Claims()
+
+    def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
+        """As in WaveNotes."""
+
+
 def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
     return [(name, decision.document or "") for name, decision in sorted(decisions.notes(kind).items())]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mirror.airflow.dags.factory import FlowDag
 from mirror.alerts.limits import Limits
 from mirror.alerts.rules import find_problems
-from mirror.alerts.step_errors import StepErrors, with_step_errors
+from mirror.alerts.step_errors import StepErrors, add_step_errors
 from mirror.errors import ErrorReport
 from mirror.errors.runbook import entries
 from mirror.sync.step import STEPS, SWITCHES
@@ -19,14 +19,14 @@ PASSING = error("KafkaFailure", "orders", retriable=True)
 
 
 def test_an_error_stands_until_a_run_ends_without_it_and_one_that_is_retried_counts_from_the_second_run_on() -> None:
-    first = StepErrors().after("run 1", [REFUSED, PASSING])
+    first = StepErrors().record_run("run 1", [REFUSED, PASSING])
     assert first.standing == [REFUSED]
-    assert first.after("run 1", [PASSING]).standing == [], "another try of the same run"
-    second = first.after("run 2", [REFUSED, PASSING])
+    assert first.record_run("run 1", [PASSING]).standing == [], "another try of the same run"
+    second = first.record_run("run 2", [REFUSED, PASSING])
     assert second.standing == [REFUSED, PASSING]
-    assert second.after("run 2", [PASSING]).standing == [PASSING]
-    assert second.after("run 3", []).standing == []
-    assert second.after("run 3", []).after("run 4", [PASSING]).standing == []
+    assert second.record_run("run 2", [PASSING]).standing == [PASSING]
+    assert second.record_run("run 3", []).standing == []
+    assert second.record_run("run 3", []).record_run("run 4", [PASSING]).standing == []
     assert StepErrors.from_document(second.as_document()) == second
 
 
@@ -42,21 +42,21 @@ def test_every_error_of_the_runbook_that_a_step_ends_with_time_after_time_is_an_
     _, retriable = entries()[code]
     known = StepErrors()
     for number in range(runs):
-        known = known.after(f"{step} {number}", [ErrorReport(code, "It failed.", topic, retriable=retriable)])
+        known = known.record_run(f"{step} {number}", [ErrorReport(code, "It failed.", topic, retriable=retriable)])
     well = seen(0, partition(9, 9))
-    found = find_problems(with_step_errors(well, known.standing), [], Limits())
+    found = find_problems(add_step_errors(well, known.standing), [], Limits())
     assert [(each.kind, each.topic) for each in found.problems if each.opens] == [(code, None if retriable else topic)]
-    over = with_step_errors(well, known.after("the next", []).standing)
+    over = add_step_errors(well, known.record_run("the next", []).standing)
     assert find_problems(over, [], Limits()).problems == ()
     assert find_problems(over, [], Limits()).judged(code)
 
 
 def test_what_the_check_saw_by_itself_is_not_said_twice() -> None:
-    both = with_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED, error("RemoteConfigRefused", "bills")])
+    both = add_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED, error("RemoteConfigRefused", "bills")])
     assert [each.topic for each in both.status.errors] == ["orders", "bills"]
     assert both.of_steps == {"RemoteConfigRefused"}
-    assert with_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED]).of_steps == frozenset()
-    silent = with_step_errors(seen(0), [error("ClusterUnreachable"), error("AuthenticationFailed")])
+    assert add_step_errors(seen(0, partition(9, 9), errors=[REFUSED]), [REFUSED]).of_steps == frozenset()
+    silent = add_step_errors(seen(0), [error("ClusterUnreachable"), error("AuthenticationFailed")])
     assert silent.status.errors == (), "it is an alert by the cluster's name"
 
 

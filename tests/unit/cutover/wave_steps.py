@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from mirror.cutover.steps import DONE, PLANNED, STEPS, StepOptions, StepOutcome
-from mirror.cutover.wave_notebook import WaveNotebook
+from mirror.cutover.wave_notes import DryNotebook
 from mirror.cutover.wave_record import WaveRecord
 
 OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
@@ -55,7 +55,7 @@ class Clock:
 
 def notebook(mode=PLANNED, *, done=()):
     """Notes in memory of a wave of which these steps are done."""
-    notes = WaveNotebook(WaveRecord("w", ("orders",), (), mode, "ann@here", "because", 100, runner="ann@here"))
+    notes = DryNotebook(WaveRecord("w", ("orders",), (), mode, "ann@here", "because", 100, runner="ann@here"))
     for step in STEPS:
         if step in done:
             notes.start_step(step, "ann@here", 100)
