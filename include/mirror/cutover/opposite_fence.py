@@ -13,6 +13,7 @@ from mirror.cutover.fence_acls import Acls, acls_of
 from mirror.cutover.findings import Finding, some, stop, warning
 from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.ownership import Mended, owning
+from mirror.cutover.shared_fence import claimed_beside
 from mirror.cutover.steps import FENCE, OPEN, WaveNotes
 from mirror.cutover.wave_notes import WaveStore
 from mirror.cutover.wave_record import OPENED, UNDER_WAY, WaveRecord
@@ -51,7 +52,9 @@ def survey_opposite_fence(
     standing = tuple(acl for acl in noted if acl in there)
     if standing and "ALTER" not in cluster_operations(target):
         return OppositeFence(findings=(_no_right(target.alias, standing),))
-    return OppositeFence(standing)
+    claimed = claimed_beside(opposite.flow) if opposite is not None and standing else frozenset()
+    shared = tuple(acl for acl in standing if acl in claimed)
+    return OppositeFence(findings=(_shared(target.alias, shared),)) if shared else OppositeFence(standing)
 
 
 def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
@@ -98,6 +101,14 @@ def _no_right(target: str, acls: Acls) -> Finding:
     )
     step = f"Give the mirror's principal ALTER on {target}, or remove these ACLs by hand, and run the wave again: "
     return stop("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
+
+
+def _shared(target: str, acls: Acls) -> Finding:
+    said = (
+        f"A wave of another flow from {target} stands on ACLs that an earlier wave left there. They keep producers from {_names(acls)}: "
+        f"{some(acls)}."
+    )
+    return stop("fence-of-another-flow", said, "End that wave or roll it back, then run this one again.")
 
 
 def _names(acls: Acls) -> str:

@@ -1,7 +1,13 @@
 """Which ACLs of earlier waves of the opposite flow go when a wave opens."""
 
+from types import SimpleNamespace
+
+import pytest
+
+from mirror.cutover import opposite_fence
 from mirror.cutover.fence_acls import acl_facts, deny_write
-from mirror.cutover.opposite_fence import fence_acls
+from mirror.cutover.opposite_fence import fence_acls, survey_opposite_fence
+from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.steps import DONE, FENCE, PLANNED
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
 
@@ -20,3 +26,16 @@ def test_of_open_waves_those_of_the_topics_go_each_once_whoever_they_deny():
 def test_a_wave_that_is_not_open_keeps_its_fence():
     waves = [wave("one", UNDER_WAY, deny_write("orders")), wave("two", ROLLED_BACK)]
     assert fence_acls(waves, ["orders"]) == ()
+
+
+@pytest.mark.parametrize(("claimed", "acls", "codes"), [((), 1, []), ((deny_write("orders"),), 0, ["fence-of-another-flow"])])
+def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, claimed, acls, codes):
+    east, deny = SimpleNamespace(alias="east"), deny_write("orders")
+    stored = SimpleNamespace(waves={"one": wave("one", OPENED, deny)})
+    monkeypatch.setattr(opposite_fence, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
+    monkeypatch.setattr(opposite_fence, "topic_acls", lambda *_: frozenset((deny,)))
+    monkeypatch.setattr(opposite_fence, "cluster_operations", lambda _: frozenset(("ALTER",)))
+    monkeypatch.setattr(opposite_fence, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
+    flow = SimpleNamespace(client=lambda *_: {})
+    fence = survey_opposite_fence(flow, OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
+    assert (len(fence.acls), [finding.code for finding in fence.findings]) == (acls, codes)
