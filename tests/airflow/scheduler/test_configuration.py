@@ -21,7 +21,7 @@ east->west.enabled = true
 # How soon Airflow notices that a DAG is gone: by default after minutes.
 IMPATIENT = {
     "AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "5",
-    "AIRFLOW__DAG_PROCESSOR__PARSING_CLEANUP_INTERVAL": "5",
+    "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "5",
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
 }
 
