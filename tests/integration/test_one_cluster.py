@@ -50,7 +50,8 @@ def test_no_step_creates_anything_and_each_names_both_aliases_both_addresses_and
     before = oracle.topics(pair.source_bootstrap)
     registries = {f"mirror.schemas.{side}.url": "http://127.0.0.1:9" for side in ("source", "target")}
     for arguments in STEPS:
-        code, output, words = mirror(registries, *arguments)
+        named = ("--flow", pair.flow) if arguments[0] == "decide" else ()
+        code, output, words = mirror(registries, *arguments, *named)
         said = output + words
         assert (code, "SameCluster" in said) == (1, True), (arguments, said)
         assert all(each in said for each in (pair.source, pair.target, pair.source_bootstrap, pair.target_bootstrap)), said
