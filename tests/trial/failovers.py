@@ -200,10 +200,11 @@ class Failover:
     def _take_back_planned(self) -> None:
         """The planned wave, which goes on no more, and whose roll back takes nothing of what the failover stands on."""
         self.site.source_cluster.wait_ready()
-        for request, code, word in (({}, STOPPED, "FlowClosed"), ({"rolls_back": True}, DONE, "")):
-            mover = self.site.planned_mover(**request)
-            if mover.run() != code or not any(line.startswith(word) for line in mover.lines):
-                self.wrong.append(f"the planned wave was to end with {word or 'its roll back'}: {' | '.join(mover.lines[-4:])}")
+        again, taking_back = self.site.planned_mover(), self.site.planned_mover(rolls_back=True)
+        if again.run() != STOPPED or not any(line.startswith("FlowClosed") for line in again.lines):
+            self.wrong.append(f"the planned wave was to be refused, for the flow is closed: {' | '.join(again.lines[-4:])}")
+        if (code := taking_back.run()) != DONE:
+            self.wrong.append(f"the roll back of the planned wave ended with {code}: {' | '.join(taking_back.lines[-4:])}")
 
     def _places(self) -> dict[str, dict[int, Place]]:
         """Where each group goes on, as the wave finds it: nothing that it asks has changed since."""
