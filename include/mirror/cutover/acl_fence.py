@@ -113,11 +113,10 @@ def change_acls(cluster: Cluster, settings: Mapping[str, Any], create: Acls = ()
 
 
 def settle_acls(cluster: Cluster, settings: Mapping[str, Any], changed: Acls, claimed: Collection[Acl]) -> Mended:
-    """Of ACLs that a run changed whose wave is another's by now, creates those that some wave stands on, and removes the others. Raises
-    what the cluster answers."""
-    there = topic_acls(cluster, settings) or frozenset()
-    create = tuple(acl for acl in changed if acl in claimed and acl not in there)
-    remove = tuple(acl for acl in changed if acl not in claimed and acl in there)
+    """Of ACLs that a run changed whose wave is another's by now, creates those that some wave stands on, and removes the others, whether
+    a broker shows them or not: it follows the controller. Raises what the cluster answers."""
+    create = tuple(acl for acl in changed if acl in claimed)
+    remove = tuple(acl for acl in changed if acl not in claimed)
     change_acls(cluster, settings, create, remove)
     return Mended(tuple(f"{acl.topic}: {acl} {done}" for acls, done in ((create, "created"), (remove, "removed")) for acl in acls))
 

@@ -105,20 +105,29 @@ class GroupPlacer:
 
     def put_back(self, written: Wanted) -> Mended:
         """Puts groups that were written to when another run had the wave already to where that one has them. What does not stand as it was
-        written is somebody's own."""
+        written is somebody's own. What that run had written too is named: members may have read on from there, and nobody knows how far."""
         claims, there = self._notes.claims(), positions_on(self._groups, written)
         wrong: dict[str, dict[TopicPartition, Committed | None]] = {}
+        again: dict[str, int] = {}
         for name, positions in written.items():
             noted = self._noted(name)
             for tp, ours in positions.items():
                 wanted = claims.position(name, tp, noted.before.get(tp) if noted is not None else None)
-                if is_same(there[name].get(tp), ours) and not is_same(ours, wanted):
+                if not is_same(there[name].get(tp), ours):
+                    continue
+                if is_same(ours, wanted):
+                    again[name] = again.get(name, 0) + 1
+                else:
                     wrong.setdefault(name, {})[tp] = wanted
         commit = {name: {tp: to for tp, to in positions.items() if to is not None} for name, positions in wrong.items()}
         delete = {name: [tp for tp, to in positions.items() if to is None] for name, positions in wrong.items()}
         refused = write_positions(self._groups, commit, delete)
         done = tuple(f"{len(positions)} positions of {show(name)}" for name, positions in wrong.items() if name not in refused)
-        return Mended(done, tuple(f"positions of {show(name)}: {', '.join(why)}" for name, why in refused.items()))
+        unmended = [f"positions of {show(name)}: {', '.join(why)}" for name, why in refused.items()]
+        unmended += [
+            f"{count} positions of {show(name)} are where the newer run put them, also if members read on" for name, count in again.items()
+        ]
+        return Mended(done, tuple(unmended))
 
     # ------------------------------------------------------------ inside
 

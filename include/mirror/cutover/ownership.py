@@ -23,17 +23,18 @@ class Mended:
 @contextmanager
 def owning(notes: WaveNotes, put_back: Callable[[], Mended]) -> Iterator[None]:
     """Changes something for a wave. Raises WaveRunElsewhere if another run has the wave: with what `put_back` did and could not do, if
-    it took the wave while the change was made."""
+    it took the wave while the change was made. It looks also if the change was interrupted: a process that stood still wakes with its time
+    limit over."""
     notes.check()
     try:
         yield
-    except MirrorError as error:
+    except BaseException as error:
         _look_again(notes, put_back, error)
         raise
     _look_again(notes, put_back, None)
 
 
-def _look_again(notes: WaveNotes, put_back: Callable[[], Mended], cause: MirrorError | None) -> None:
+def _look_again(notes: WaveNotes, put_back: Callable[[], Mended], cause: BaseException | None) -> None:
     try:
         notes.check()
     except WaveRunElsewhere as elsewhere:

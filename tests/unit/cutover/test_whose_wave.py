@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.cutover import acl_fence
 from mirror.cutover.steps import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY
 from mirror.errors import FlowClosed, MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
+from mirror.kafka.model import Committed
 from tests.unit.cutover.wave_world import BY_CHECKPOINT, EXACT, PARTITIONS, Killed, World
 
 
@@ -268,3 +270,66 @@ def check_that_nothing_is_missing(world, played):
             assert {tp.topic for tp in partitions} <= world.denied, (name, played)
     if waves and all(record.state == ROLLED_BACK for record in waves.values()):
         assert (world.positions, world.denied, world.marked) == ({}, set(), set()), played
+
+
+class Interrupted(BaseException):
+    """A time limit that passed while the machine stood still ends a run at the first moment, and so does Ctrl-C."""
+
+
+@pytest.mark.parametrize(("write", "step"), [("create ACLs", FENCE), ("commit positions", MOVE_GROUPS)])
+def test_a_run_that_is_interrupted_when_it_wakes_puts_back_all_the_same_what_it_wrote(write, step):
+    world, wakes = World(), []
+    owner, name = (world, "_create_acls") if step == FENCE else (world.sides.target_groups, "commit")
+    call = getattr(owner, name)
+
+    def interrupted(*arguments):
+        answer = call(*arguments)
+        if wakes:
+            raise wakes.pop()
+        return answer
+
+    def stand_still(at):
+        if world.calls[at] == write:
+            world.before_call = lambda _at: None
+            roll_back(world)
+            wakes.append(Interrupted())
+
+    world.before_call = stand_still
+    setattr(owner, name, interrupted)
+    with pytest.raises(WaveRunElsewhere, match="put back"):
+        until(step)(world)
+    assert (world.positions, world.denied, world.stored.waves["w"].state) == ({}, set(), ROLLED_BACK)
+
+
+def test_a_run_that_wakes_and_commits_what_the_newer_one_had_committed_does_not_say_that_it_changed_nothing():
+    """Kafka takes a commit of a group without members whatever stands there, and nobody knows how far they had read."""
+    world = World()
+
+    def stand_still(at):
+        if world.calls[at] == "commit positions":
+            world.before_call = lambda _at: None
+            run(world)
+            world.sides.target_groups.offsets[PARTITIONS[0]] = Committed(12)
+
+    world.before_call = stand_still
+    error = ended(run, world)
+    assert isinstance(error, WaveRunElsewhere)
+    assert error.unmended == ("1 positions of billing are where the newer run put them, also if members read on",)
+    assert "changed no ACL and no position" not in error.message
+
+
+def test_a_run_that_wakes_takes_back_its_acl_also_if_the_broker_that_it_asks_does_not_show_it_yet(monkeypatch):
+    world, shown = World(), []
+    listed = world._topic_acls
+    world._topic_acls = lambda *asked: shown[0] if shown else listed(*asked)
+    monkeypatch.setattr(acl_fence, "_VISIBLE_WITHIN_SECONDS", 0.0)
+
+    def stand_still(at):
+        if world.calls[at] == "create ACLs":
+            world.before_call = lambda _at: None
+            roll_back(world)
+            shown.append(frozenset(world.acls))
+
+    world.before_call = stand_still
+    assert isinstance(ended(until(FENCE), world), WaveRunElsewhere)
+    assert world.denied == set()
