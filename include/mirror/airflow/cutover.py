@@ -27,7 +27,7 @@ from mirror.airflow.time_limits import step_limit
 from mirror.cutover.findings import STOP, WARNING
 from mirror.cutover.steps import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
 from mirror.cutover.wave import Wave, patterns
-from mirror.cutover.wave_record import read_name, wave_name
+from mirror.cutover.wave_record import ROLLED_BACK, read_name, wave_name
 from mirror.errors import UsageError
 from mirror.errors.next_step import own
 
@@ -56,7 +56,10 @@ def step_task(flow: "Flow", step: str) -> Any:
             if step not in steps_of(mode):
                 skip(f"A {mode} has no step {step}.")
             wave = _wave()
-            result = run_wave(flow, wave, _options(flow, wave), only=step)
+            options = _options(flow, wave)
+            if step == PREFLIGHT and not options.dry_run:
+                _check_not_taken_back(flow, options)
+            result = run_wave(flow, wave, options, only=step)
         # When the result of an earlier step holds no more, the outcome is that step's.
         outcome = result.outcomes[-1] if result.outcomes else StepOutcome(step, "done", (f"The wave is {result.record.state} already.",))
         value = _logged(outcome)
@@ -195,6 +198,18 @@ def _who() -> str:
     run: Any = get_current_context()["dag_run"]
     person = getattr(run, "triggering_user_name", None)
     return f"{person} (run {run_name()})" if person else run_name()
+
+
+def _check_not_taken_back(flow: "Flow", options: StepOptions) -> None:
+    """Airflow tries a task again whose worker it believes dead, and does not know that a person took the wave back meanwhile."""
+    from mirror.cutover.run import stored_waves
+
+    record = stored_waves(flow).waves.get(options.wave)
+    if record is not None and record.state == ROLLED_BACK and record.who == options.who:
+        raise AirflowFailException(
+            f"{flow.name}: {record.runner} rolled back the wave {record.name}, which this run had begun. Nothing was changed since. "
+            "Trigger the DAG again to begin anew."
+        )
 
 
 def _logged(outcome: StepOutcome) -> dict[str, Any]:

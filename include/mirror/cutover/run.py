@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mirror.config.validate import check_readable
 from mirror.cutover.move import Move, move_of, move_without_source
 from mirror.cutover.rollback import roll_back_steps
-from mirror.cutover.runner import Load, WaveRunner, load_step
+from mirror.cutover.runner import Load, WaveRunner, load_step, step_before
 from mirror.cutover.steps import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
 from mirror.cutover.stored_waves import StoredWaves
 from mirror.cutover.wave import Wave
@@ -81,6 +81,10 @@ def run_wave(
         record = _record(wave, options, before, stored)
         if record.state == OPENED:
             return WaveRun(record)
+        if only is not None and not options.dry_run:
+            taken_back_by = before.runner if before is not None and before.state == ROLLED_BACK else ""
+            if stopped := step_before(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun anew
+                return WaveRun(before or record, (stopped,))
         notes = _notebook(move, store, options, record, before, stored, partial(_taken, move, record, options.who))
         runner = WaveRunner(flow.name, move, notes, options, _now, load, stored.is_moved(record))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from mirror.cutover.findings import STOP, Finding, stop
 from mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of, state_text
 from mirror.cutover.wave_notebook import WaveNotebook
+from mirror.cutover.wave_record import WaveRecord
 from mirror.errors import MirrorError, WaveRunElsewhere
 from mirror.errors.next_step import of_the_wave
 
@@ -66,13 +67,8 @@ class WaveRunner:
         return tuple(outcomes)
 
     def run_one(self, step: str) -> StepOutcome:
-        """Runs this step alone, as a task of a DAG does: all steps in front of it have to be done, unless in a dry run."""
-        missing = next((earlier for earlier in self._before(step) if not self.notes.record.is_done(earlier)), None)
-        if missing is None or self.options.dry_run:
-            return self._checked(step)
-        command = of_the_wave("run", self.options.wave, f"--step {missing}")
-        finding = stop("step-before", f"{step} cannot begin: {missing} is not done.", "Run that first: ", command, ".")
-        return StepOutcome(step, STOPPED, findings=(finding.of_flow(self.flow),))
+        """Runs this step alone, as a task of a DAG does: `step_before` says whether it may begin."""
+        return self._checked(step)
 
     def _due(self) -> tuple[str, ...]:
         record = self.notes.record
@@ -142,6 +138,21 @@ class WaveRunner:
             raise elsewhere from error
         except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
             error.add_note(f"How the step ended could not be noted: {other}")
+
+
+def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "") -> StepOutcome | None:
+    """The outcome of a step that is run alone and cannot begin, for one in front of it is not done; None if all are. `taken_back_by`: who
+    rolled the wave back."""
+    order = record.order
+    missing = next((earlier for earlier in order[: order.index(step)] if not record.is_done(earlier)), None)
+    if missing is None:
+        return None
+    why = f"the wave was rolled back, by {taken_back_by}" if taken_back_by else f"{missing} is not done"
+    command = of_the_wave("run", record.name, f"--step {missing}")
+    finding = stop(
+        "step-before", f"{step} cannot begin: {why}.", "Run that first: " if not taken_back_by else "To begin anew, run: ", command, "."
+    )
+    return StepOutcome(step, STOPPED, findings=(finding.of_flow(flow),))
 
 
 def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:

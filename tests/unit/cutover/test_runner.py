@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from mirror.cutover.findings import stop
-from mirror.cutover.runner import WaveRunner, load_step
+from mirror.cutover.runner import WaveRunner, load_step, step_before
 from mirror.cutover.steps import (
     AUDIT_GATE,
     CATCH_UP,
@@ -143,9 +143,9 @@ def test_behind_an_open_that_was_killed_nothing_but_open_is_left_for_the_way_bac
     assert killed.run() == ()
 
 
-def test_one_step_alone_needs_all_in_front_of_it(steps):
-    outcome = runner(steps, notebook(done=(PREFLIGHT,))).run_one(FENCE)
-    assert (outcome.step, outcome.state, steps.calls) == (FENCE, STOPPED, [])
+def test_one_step_alone_needs_all_in_front_of_it():
+    outcome = step_before(notebook(done=(PREFLIGHT,)).record, FENCE, "east->west")
+    assert (outcome.step, outcome.state) == (FENCE, STOPPED)
     (found,) = outcome.findings
     assert found.message == "fence cannot begin: catch-up is not done."
     assert "cutover run --flow 'east->west' --wave w --step catch-up" in found.step.text
@@ -153,6 +153,7 @@ def test_one_step_alone_needs_all_in_front_of_it(steps):
 
 def test_one_step_alone_runs_if_those_in_front_of_it_are_done_and_hold(steps):
     notes = notebook(done=(PREFLIGHT, CATCH_UP, FENCE))
+    assert step_before(notes.record, LAST_COPY, "east->west") is None
     assert runner(steps, notes).run_one(LAST_COPY).is_done
     assert steps.calls == [LAST_COPY]
     steps.broken[FENCE] = (BROKEN,)

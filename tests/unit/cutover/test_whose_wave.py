@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.cutover import acl_fence
-from mirror.cutover.steps import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
+from mirror.cutover.steps import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
 from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY
 from mirror.errors import FlowClosed, MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
 from mirror.kafka.model import Committed
@@ -299,6 +299,21 @@ def test_a_run_that_is_interrupted_when_it_wakes_puts_back_all_the_same_what_it_
     with pytest.raises(WaveRunElsewhere, match="put back"):
         until(step)(world)
     assert (world.positions, world.denied, world.stored.waves["w"].state) == ({}, set(), ROLLED_BACK)
+
+
+def test_a_step_alone_that_comes_after_a_roll_back_neither_begins_the_wave_anew_nor_takes_it():
+    """As Airflow's next try does, or the next task, once a person has taken back what the run did."""
+    world = World()
+    assert world.run(only=FENCE).outcomes[0].findings[0].code == "step-before"
+    assert world.stored.waves == {}
+    world.run(until=LAST_COPY)
+    world.roll_back()
+    before = world.stored.waves["w"]
+    (stopped,) = world.run(only=AUDIT_GATE).outcomes
+    assert stopped.findings[0].message == "audit-gate cannot begin: the wave was rolled back, by bob."
+    assert (world.stored.waves["w"], world.denied) == (before, set())
+    world.run("second")
+    assert world.run("second", only=PREFLIGHT).outcomes == ()
 
 
 def test_a_run_that_wakes_and_commits_what_the_newer_one_had_committed_does_not_say_that_it_changed_nothing():

@@ -88,8 +88,8 @@ class World:
 
     # ------------------------------------------------------------ what a person does
 
-    def run(self, name="w", topics=("orders",), *, mode=PLANNED, until=None, who="ann"):
-        return self._patched(run.run_wave, self.flow, Wave(topics), _options(name, mode, who), until, None, self._load)
+    def run(self, name="w", topics=("orders",), *, mode=PLANNED, until=None, only=None, who="ann"):
+        return self._patched(run.run_wave, self.flow, Wave(topics), _options(name, mode, who), until, only, self._load)
 
     def roll_back(self, name="w", *, who="bob"):
         return self._patched(run.roll_back, self.flow, _options(name, PLANNED, who), self._load)

@@ -1,0 +1,30 @@
+"""A wave that somebody took back by hand while the DAG's run that had begun it goes on."""
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from mirror.airflow import cutover
+from mirror.cutover import run
+from mirror.cutover.steps import PLANNED, StepOptions
+from mirror.cutover.wave_record import ROLLED_BACK, UNDER_WAY, WaveRecord
+
+RUN = "ann (run east-to-west.cutover / manual__1)"
+FLOW = SimpleNamespace(name="east->west")
+
+
+def check(monkeypatch, state, who=RUN):
+    record = WaveRecord("w", ("orders",), (), PLANNED, who, "because", 1, state, runner="bob")
+    monkeypatch.setattr(run, "stored_waves", lambda _flow: SimpleNamespace(waves={"w": record}))
+    cutover._check_not_taken_back(FLOW, StepOptions("w", RUN, "because", dry_run=False))
+
+
+def test_the_next_try_of_its_first_task_does_not_begin_it_anew(monkeypatch):
+    with pytest.raises(AirflowFailException, match="bob rolled back the wave w, which this run had begun"):
+        check(monkeypatch, ROLLED_BACK)
+
+
+@pytest.mark.parametrize(("state", "who"), [(UNDER_WAY, RUN), (ROLLED_BACK, "ann (run east-to-west.cutover / manual__0)")])
+def test_a_wave_that_is_under_way_goes_on_and_that_of_another_run_is_begun_anew(monkeypatch, state, who):
+    assert check(monkeypatch, state, who) is None
