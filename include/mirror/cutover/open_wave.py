@@ -12,7 +12,7 @@ In this order, so that whoever runs it again after it was killed anywhere goes o
 A roll back of an `open` that was killed in front of 4 takes the marks of 3 off again.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -116,7 +116,7 @@ class _Opening:
             return ended(OPEN, tuple(self.findings), facts=facts)
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
-            self.way_back.begin(closed, read_offsets(facts["way_back_ends"]))
+            self.way_back.begin(closed, read_offsets(facts["way_back_ends"]), facts["way_back_epochs"])
         acl_lines = (*self._lift(), *self._take_back(earlier))
         self._look_behind(closed)
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
@@ -196,14 +196,25 @@ class _Opening:
         return {tp: message.offset() or 0 for tp, message in first.items()}
 
     def _facts(self, records: Records, partitions: Collection[TopicPartition], remaining: Collection[TopicPartition]) -> dict[str, Any]:
-        """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since."""
+        """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since, and
+        another leader may have other records in front of them."""
         noted = self.notes.of_step(OPEN)
         if len(remaining) < len(partitions) and "way_back_ends" in noted:
-            back: Mapping[str, Any] = noted["way_back_ends"]
+            back = {name: noted[name] for name in ("way_back_ends", "way_back_epochs")}
         else:
             begun = self._begun_topics()
-            back = offsets_document({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
-        return {"ends": ends_document(records, partitions), "way_back_ends": dict(back)}
+            ends = offsets_document({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
+            back = {"way_back_ends": ends, "way_back_epochs": self._epochs()}
+        return {"ends": ends_document(records, partitions), **back}
+
+    def _epochs(self) -> dict[str, dict[str, int]]:
+        """The leader epochs of the logs that were looked at, by topic and partition, of the topics that the way back goes on with."""
+        same = frozenset(self.way_back.opposite.same if self.way_back is not None else ())
+        epochs: dict[str, dict[str, int]] = {}
+        for tp, log in sorted(self.target_look.offsets.items()):
+            if tp.topic in same and log.leader_epoch is not None:
+                epochs.setdefault(tp.topic, {})[str(tp.partition)] = log.leader_epoch
+        return epochs
 
     def _begun_topics(self) -> frozenset[str]:
         """The topics that the way back first sees as of open: producers begin them under their own names on the target."""

@@ -57,11 +57,11 @@ class WayBack:
         _, view = read_ledger(self.opposite.flow, self.target, control_of(self.opposite.flow, self.target), decisions, dry_run=True)
         return decisions, view.records.values()
 
-    def begin(self, closed: Records, ends: Mapping[TopicPartition, int]) -> int:
+    def begin(self, closed: Records, ends: Mapping[TopicPartition, int], epochs: "Epochs") -> int:
         """Begins it, and gives the number of partitions whose ledger record was written. Running it again does what is left.
 
         `closed`: the wave's own ledger records, marked as moved; `ends`: where the topics ended as of open on the opposite flow's source
-        that producers begin there under their own names.
+        that producers begin there under their own names; `epochs`: in which leader epoch those of one name ended there.
         """
         decisions = self._decisions(dry_run=False)
         begun = decisions.returned_topics
@@ -73,7 +73,7 @@ class WayBack:
             raise unreadable
         ids = self.source.cluster_id(), self.target.cluster_id()
         plan = plan_without_work(self.opposite.flow, *ids, ledger_id, decisions)
-        changes = {**self._rebased(closed, waiting), **self._first_seen(view.records, ends, waiting, plan)}
+        changes = {**self._rebased(closed, waiting, epochs), **self._first_seen(view.records, ends, waiting, plan)}
         written = self._write(plan, changes)
         who, why, wave = self.options.who, self.options.reason, self.options.wave
 
@@ -89,11 +89,10 @@ class WayBack:
 
     # ------------------------------------------------------------ their records
 
-    def _rebased(self, closed: Records, topics: Iterable[str]) -> "Changes":
+    def _rebased(self, closed: Records, topics: Iterable[str], epochs: "Epochs") -> "Changes":
         """For topics of one name: the record behind what was copied, unless it was written for this very move before."""
         names = {*topics} & {*self.opposite.same}
         partitions = {tp: record for tp, record in closed.items() if tp.topic in names}
-        logs = self.source.log_offsets(partitions)
 
         def change_of(tp: TopicPartition, record: LedgerRecord) -> "Change":
             """What becomes of the way back's record of a partition, by the closed flow's record of it."""
@@ -109,7 +108,7 @@ class WayBack:
                     before,
                     topic=tp.topic,
                     lanes=self._lanes,
-                    leader_epoch=logs[tp].leader_epoch if tp in logs else None,
+                    leader_epoch=epochs.get(tp.topic, {}).get(str(tp.partition)),
                     decided=replace(moved, decision=RETURNED),
                     writer=writer,
                 )
@@ -212,6 +211,10 @@ class WayBack:
 Change = Callable[[LedgerRecord | None, Writer], LedgerRecord | None]
 """From what the ledger says of a partition to what it shall say; None: nothing else."""
 Changes = dict[TopicPartition, Change]
+
+
+Epochs = Mapping[str, Mapping[str, int]]
+"""Leader epochs by topic and partition, as notes have them."""
 
 
 def _unmarked(before: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:

@@ -25,6 +25,7 @@ from mirror.kafka.model import LogOffsets, Partition, Topic
 from mirror.offsets.map import runs_of
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.left_on_source import unexplained
+from tests.unit.cutover import wave_world
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)
@@ -366,3 +367,21 @@ def test_a_decision_that_no_copy_has_acted_on_stops_the_wave_and_leaves_no_mark(
     world._keep = keep
     flow.records = {tp: replace(record, decided=Decided.of(RESTART_OF_ALL)) for tp, record in before.items()}
     assert world.open("east").state == DONE
+
+
+def test_an_open_that_was_killed_begins_the_way_back_in_the_log_that_was_copied_and_not_in_one_that_took_its_place():
+    """In between the target lost newest records, and producers wrote others there: the way back has to find that out."""
+    world = wave_world.World()
+    world.sides.target.leader_epoch = 4
+
+    def die(at):
+        if world.decided(MOVED):
+            raise wave_world.Killed
+
+    world.before_call = die
+    with pytest.raises(wave_world.Killed):
+        world.run()
+    world.before_call = lambda _at: None
+    world.sides.target.leader_epoch = 5
+    world.run()
+    assert world.flows["west->east"].records[TP].leader_epoch == 4

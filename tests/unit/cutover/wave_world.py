@@ -296,7 +296,7 @@ class MemoryCluster:
     """One cluster with both topics, copied to their ends."""
 
     def __init__(self, world, alias):
-        self.world, self.alias = world, alias
+        self.world, self.alias, self.leader_epoch = world, alias, 0
 
     def cluster_id(self):
         return f"{self.alias}-id"
@@ -308,7 +308,7 @@ class MemoryCluster:
         return {f"{self.alias}:9092": ask(self)}, {}
 
     def log_offsets(self, partitions, _errors=None):
-        return {tp: LogOffsets(0, COPIED, COPIED, 0) for tp in partitions}
+        return {tp: LogOffsets(0, COPIED, COPIED, self.leader_epoch) for tp in partitions}
 
     def offsets(self, partitions, _at, **_):
         return dict.fromkeys(partitions, COPIED)
