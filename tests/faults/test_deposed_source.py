@@ -14,7 +14,10 @@ from mirror.cutover.run import WaveRun, run_wave
 from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
 from mirror.cutover.wave import Wave
 from mirror.cutover.wave_record import OPENED
-from mirror.errors import MirrorError
+from mirror.decide.request import DecisionRequest
+from mirror.decide.run import decide
+from mirror.errors import MirrorError, SourceUnreadable
+from mirror.formats.control import RESTART
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
 from services.flows import ClusterPair
@@ -27,6 +30,7 @@ from tests.integration.consumers import committed, set_offsets
 from tests.waiting import eventually
 
 KEPT, LATE = 40, 25
+EXTRA = {"source->target.mirror.lanes": "1", "admin.timeout.ms": "15000", "emit.offset-syncs.enabled": "false"}
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +72,7 @@ def site(north: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path
     mark = uuid.uuid4().hex[:6]
     others = north.bootstrap_without(SEPARABLE)
     pair = ClusterPair(f"north{mark}", f"west{mark}", f"{deposed(north)},{others}", west.bootstrap, mark, tmp_path)
-    extra = {"source->target.mirror.lanes": "1", "admin.timeout.ms": "15000", "emit.offset-syncs.enabled": "false"}
-    mirroring = Mirroring(pair, oracle, load([pair.properties(extra=extra)]).flow(pair.flow))
+    mirroring = Mirroring(pair, oracle, load([pair.properties(extra=EXTRA)]).flow(pair.flow))
     topic = pair.topic("stock")
     oracle.create_topic(north.bootstrap, topic, replicas={0: REPLICAS})
     made = Site(mirroring, topic, CutOff(north, oracle, (topic,)))
@@ -105,6 +108,30 @@ def test_a_wave_stops_at_what_another_server_of_the_source_knows_and_opens_with_
     site.fault.heal()
     run = site.run()
     assert run.record.state == OPENED, run.outcomes
+    assert site.copies() == KEPT + LATE
+
+
+@pytest.mark.faults
+def test_a_copy_that_is_told_less_than_was_copied_says_so_and_does_not_call_the_source_cut_off(site: Site) -> None:
+    """The copies before went on with the true leader. Who believed the deposed one, and decided as it is advised, would copy twice."""
+    mirroring = site.mirroring
+    site.fault.reached_alone()
+    site.fault.inject()
+    site.produce(LATE, seed=2)
+    with_the_deposed = mirroring.flow
+    others = ClusterPair(
+        mirroring.pair.source, mirroring.pair.target, site.fault.others, mirroring.target, mirroring.pair.mark, mirroring.pair.directory
+    )
+    mirroring.flow = load([others.properties(extra=EXTRA, file="others.properties")]).flow(others.flow)
+    assert mirroring.copy().records == LATE
+    mirroring.flow = with_the_deposed
+    judged = mirroring.copy()
+    assert [(error.code, error.retriable) for error in judged.errors] == [("SourceUnreadable", True)], str(judged)
+    assert "is cut off from its cluster" in judged.errors[0].message
+    with pytest.raises(SourceUnreadable):
+        decide(mirroring.flow, DecisionRequest(RESTART, who="ben", why="a test", topic=site.topic, partition=0))
+    site.fault.heal()
+    assert mirroring.copy().errors == ()
     assert site.copies() == KEPT + LATE
 
 

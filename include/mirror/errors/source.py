@@ -207,8 +207,8 @@ class SourceUnreadable(MirrorError):
 
     retriable = True
     runbook = Runbook(
-        "A source partition is hidden, gone, or has no leader that answers, or none that says whether its log was cut off; or it lost the "
-        "wanted offset while it was read.",
+        "A source partition is hidden, gone, or has no leader that answers, or none that says whether its log was cut off; or a broker "
+        "told of it that is cut off from its cluster; or it lost the wanted offset while it was read.",
         "Not known yet.",
         "Wait for the next run: it compares the offset with the log's start and end, and says which it is.",
     )

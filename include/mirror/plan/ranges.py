@@ -36,6 +36,9 @@ class SourceOffsets:
     is_unconfirmed: bool = False
     """Whether newer epochs follow, and the leader did not say where that one ends: the log may have been cut off below the watermark."""
 
+    is_contradicted: bool = False
+    """Whether another bootstrap server knows a newer leader, so that the broker which told all this is cut off from its cluster."""
+
     def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
         """A range of this partition."""
         log_end = self.end if self.end > end else None
@@ -61,11 +64,8 @@ def next_range(
 ) -> Range | ErrorReport | None:
     """What is owed to a partition that the ledger knows; None if nothing is. Without an `interval` a refused record is tried at once."""
     tp, watermark = partition.tp, record.watermark
-    if record.source_topic_id != partition.topic_id:
-        return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, partition.topic_id).report()
-    departed = partition.epoch_end if record.leader_epoch is not None else None
-    if partition.end < watermark or (departed is not None and departed < watermark):
-        return SourceTruncated(tp.topic, tp.partition, watermark, partition.end, departed).report()
+    if (another := _another_log(partition, record)) is not None:
+        return another.report()
     if (lost := still_lost(tp, record)) is not None:
         return lost
     if watermark < partition.log_start:
@@ -83,6 +83,19 @@ def next_range(
     return partition.range(watermark, partition.readable_end, BEHIND)
 
 
+def _another_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError | None:
+    """Why the log is not the one that was copied, or why nobody can tell; None if it is."""
+    tp, watermark = partition.tp, record.watermark
+    if partition.is_contradicted:
+        return contradicted(tp, watermark)
+    if record.source_topic_id != partition.topic_id:
+        return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, partition.topic_id)
+    departed = partition.epoch_end if record.leader_epoch is not None else None
+    if partition.end < watermark or (departed is not None and departed < watermark):
+        return SourceTruncated(tp.topic, tp.partition, watermark, partition.end, departed)
+    return None
+
+
 def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorError:
     """The error of a partition of which nobody can tell whether its log was cut off in front of an offset."""
     return SourceUnreadable(
@@ -92,6 +105,19 @@ def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorErr
         partition=tp.partition,
         offset=offset,
         next="Look at the partition's leader on the source if this lasts; it is asked again each time.",
+    )
+
+
+def contradicted(tp: TopicPartition, offset: int) -> MirrorError:
+    """The error of a partition of which a broker told that is cut off from its cluster."""
+    return SourceUnreadable(
+        f"{tp}@{offset}: the broker of the source that told of the partition is cut off from its cluster: another one knows a newer "
+        "leader. Nothing was done with the partition.",
+        topic=tp.topic,
+        partition=tp.partition,
+        offset=offset,
+        next="Nothing, the next run asks again. If it stays, look for a broker that does not reach its controller, and name others before "
+        "it in bootstrap.servers.",
     )
 
 

@@ -12,11 +12,11 @@ from mirror.config.catalogue.per_topic import StartPosition
 from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import Topic
+from mirror.kafka.model import LogOffsets, Topic
 from mirror.kafka.open_transactions import holders
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets, unconfirmed
+from mirror.plan.ranges import SourceOffsets, contradicted, unconfirmed
 from mirror.plan.target_checks import missing
 from mirror.policy import TopicSelection
 from mirror.sync.topic_diff import TopicChange
@@ -122,10 +122,41 @@ def with_epoch_ends(
         if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
     }
     ends = source.epoch_ends(epochs, seconds)
+    outdated = _contradicted(source, partitions, records)
     return {
-        tp: replace(partition, epoch_end=ends.get(tp), is_unconfirmed=tp in epochs and tp not in ends)
+        tp: replace(partition, epoch_end=ends.get(tp), is_unconfirmed=tp in epochs and tp not in ends, is_contradicted=tp in outdated)
         for tp, partition in partitions.items()
     }
+
+
+def _contradicted(
+    source: Cluster, partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
+) -> frozenset[TopicPartition]:
+    """The partitions that are not what was copied by one broker, and of which another one knows a newer leader, or the topic that was."""
+    doubtful = [tp for tp, partition in partitions.items() if tp in records and _is_doubtful(partition, records[tp])]
+    if not doubtful:
+        return frozenset()
+    answers, _ = source.ask_each_server(lambda server: _told(server, doubtful))
+    told = [(tp, *log) for logs in answers.values() for tp, log in logs.items()]
+    return frozenset(tp for tp, topic_id, log in told if _contradicts(partitions[tp], records[tp], topic_id, log.leader_epoch))
+
+
+def _is_doubtful(partition: SourceOffsets, record: LedgerRecord) -> bool:
+    is_older = None not in (partition.leader_epoch, record.leader_epoch) and (partition.leader_epoch or 0) < (record.leader_epoch or 0)
+    return is_older or partition.topic_id != record.source_topic_id or partition.end < record.watermark
+
+
+def _told(server: Cluster, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[str, LogOffsets]]:
+    refused: dict[str, MirrorError] = {}
+    topics = server.topics({tp.topic for tp in wanted}, refused)
+    logs = server.log_offsets([tp for tp in wanted if tp.topic in topics], refused)
+    return {tp: (topics[tp.topic].id, log) for tp, log in logs.items()}
+
+
+def _contradicts(partition: SourceOffsets, record: LedgerRecord, topic_id: str, leader_epoch: int | None) -> bool:
+    if topic_id != partition.topic_id:
+        return topic_id == record.source_topic_id
+    return leader_epoch is not None and partition.leader_epoch is not None and leader_epoch > partition.leader_epoch
 
 
 def confirmed(
@@ -133,6 +164,8 @@ def confirmed(
 ) -> dict[TopicPartition, SourceOffsets]:
     """The partitions, for whoever goes by where they depart from what was copied. Raises SourceUnreadable if that is not known of one."""
     for tp, partition in partitions.items():
+        if partition.is_contradicted:
+            raise contradicted(tp, records[tp].watermark)
         if partition.is_unconfirmed:
             raise unconfirmed(tp, records[tp].watermark, records[tp].leader_epoch)
     return dict(partitions)

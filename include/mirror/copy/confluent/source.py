@@ -210,12 +210,16 @@ class SourceConsumer:
         )
 
     def _departs(self, work: PartitionAssignment) -> int | None:
-        """Where the log departs from what was copied of it; None: nobody says. The client tells it in the words of its error alone."""
+        """Where the log departs from what was copied of it; None: nobody says, as a leader does not that is older than what was copied. The
+        client tells it in the words of its error alone."""
         from mirror.kafka.cluster import Cluster  # it brings packages that whoever opens the engines looks for by itself
 
         if work.leader_epoch is None:
             return None
         with Cluster(self._task.source, self._task.clients.source_admin, self._seconds) as source:
+            log = source.log_offsets([work.source]).get(work.source)
+            if log is None or (log.leader_epoch is not None and log.leader_epoch < work.leader_epoch):
+                return None
             return source.epoch_ends({work.source: work.leader_epoch}, self._seconds).get(work.source)
 
 
