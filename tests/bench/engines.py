@@ -7,6 +7,7 @@ next to nothing costs.
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mirror.config import load
 from mirror.copy.run import copy_in_process
@@ -17,18 +18,18 @@ from tests.bench.backlog import Backlog
 from tests.bench.results import append, median, spread
 from tests.bench.stage import Stage, stage
 
+LARGE_BATCH_BYTES = 64 * 1024
 BACKLOGS = (
-    Backlog("100 B", 100, 1_000_000),
-    Backlog("100 B lz4", 100, 2_000_000, "lz4"),
+    Backlog("1 KB, batches of one record", 1024, 200_000, batch_bytes=1),
+    Backlog("100 B, batches of one record", 100, 300_000, batch_bytes=1),
+    Backlog("1 KB lz4, 5 KB batches", 1024, 200_000, "lz4", batch_bytes=5 * 1024),
     Backlog("1 KB", 1024, 300_000),
-    Backlog("1 KB zstd", 1024, 300_000, "zstd"),
+    Backlog("100 B", 100, 1_000_000),
+    Backlog("1 KB lz4, 64 KB batches", 1024, 300_000, "lz4", batch_bytes=LARGE_BATCH_BYTES),
+    Backlog("1 KB zstd, 64 KB batches", 1024, 300_000, "zstd", batch_bytes=LARGE_BATCH_BYTES),
+    Backlog("100 B lz4, 64 KB batches", 100, 2_000_000, "lz4", batch_bytes=LARGE_BATCH_BYTES),
 )
-QUICK = (
-    Backlog("100 B", 100, 300_000),
-    Backlog("100 B lz4", 100, 500_000, "lz4"),
-    Backlog("1 KB", 1024, 60_000),
-    Backlog("1 KB zstd", 1024, 60_000, "zstd"),
-)
+QUICK = tuple(replace(backlog, records=backlog.records // 5) for backlog in BACKLOGS)
 ROUNDS = 3
 ENGINES = ("records", "batches")
 

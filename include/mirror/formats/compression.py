@@ -1,12 +1,15 @@
-"""Opens the records of a compressed batch, for the few batches that have to be opened.
+"""Opens and packs the records of a compressed batch, for the batches that have to be opened.
 
 A batch of some kilobytes may unpack to gigabytes, and whoever may produce may write one. So an opener stops at a limit that depends on
 nothing that the batch says of itself. gzip is Python's own; the other codecs are those of the package `cramjam`, where that is.
 """
 
 import os
+import struct
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 LARGEST_UNPACKED = 64 * 1024 * 1024
@@ -17,6 +20,12 @@ _MARK_BYTES = 16
 _GZIP = 16 + zlib.MAX_WBITS
 _XERIAL_MAGIC, _XERIAL_HEADER = b"\x82SNAPPY\x00", 16
 """How Java's producers frame Snappy; librdkafka's do not."""
+_XERIAL_VERSIONS, _XERIAL_BLOCK = struct.pack(">ii", 1, 1), 32 * 1024
+_LZ4_HEADER, _LZ4_END = b"\x04\x22\x4d\x18\x60\x40\x82", bytes(4)
+"""A frame of independent blocks of 64 KB without checksums: Kafka's readers refuse blocks that depend on each other."""
+_LZ4_BLOCK, _LZ4_STORED = 64 * 1024, 0x80000000
+_LEVEL = 1
+"""Of gzip and zstd. Their defaults take four and ten times as long for a tenth less."""
 
 
 class UnpacksTooLarge(ValueError):
@@ -131,3 +140,63 @@ def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 _OPENERS = {"gzip": _gzip, "lz4": _lz4, "snappy": _snappy, "zstd": _zstd}
+
+
+def has_packer(codec: str) -> bool:
+    """Whether records can be packed and opened by this codec here: not where its package is missing."""
+    return codec in _PACKERS and (codec in _BUILT_IN or _has_cramjam())
+
+
+@cache
+def _has_cramjam() -> bool:
+    return find_spec("cramjam") is not None
+
+
+def compressed(codec: str, data: bytes) -> bytes:
+    """The bytes packed by `codec`, as Kafka's own producers frame them."""
+    return _PACKERS[codec](data)
+
+
+def _pack_gzip(data: bytes) -> bytes:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return packer.compress(data) + packer.flush()
+
+
+def _pack_lz4(data: bytes) -> bytes:
+    import cramjam
+
+    parts = [_LZ4_HEADER]
+    for at in range(0, len(data), _LZ4_BLOCK):
+        block = data[at : at + _LZ4_BLOCK]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) < len(block):
+            parts += (len(packed).to_bytes(4, "little"), packed)
+        else:
+            parts += ((len(block) | _LZ4_STORED).to_bytes(4, "little"), block)
+    return b"".join((*parts, _LZ4_END))
+
+
+def _pack_snappy(data: bytes) -> bytes:
+    import cramjam
+
+    parts = [_XERIAL_MAGIC, _XERIAL_VERSIONS]
+    for at in range(0, len(data), _XERIAL_BLOCK):
+        packed = bytes(cramjam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
+        parts += (len(packed).to_bytes(4, "big"), packed)
+    return b"".join(parts)
+
+
+def _pack_zstd(data: bytes) -> bytes:
+    import cramjam
+
+    return bytes(cramjam.zstd.compress(data, level=_LEVEL))
+
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "uncompressed": bytes,
+    "gzip": _pack_gzip,
+    "snappy": _pack_snappy,
+    "lz4": _pack_lz4,
+    "zstd": _pack_zstd,
+}
+_BUILT_IN = ("uncompressed", "gzip")

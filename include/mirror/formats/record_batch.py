@@ -42,7 +42,8 @@ class Attribute(IntEnum):
 
 _CODEC_BITS = 0x07
 _KNOWN_BITS = _CODEC_BITS | sum(Attribute)
-_TRANSACTIONAL = int(Attribute.TRANSACTIONAL)
+# Numbers: the operators of an enumeration take as long as all else that is done to a small batch.
+_LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = (int(bit) for bit in (Attribute.LOG_APPEND_TIME, Attribute.TRANSACTIONAL, Attribute.CONTROL))
 _UNOBSTRUCTED = frozenset(codec | bits for codec in range(len(CODECS)) for bits in (0, _TRANSACTIONAL))
 """The attributes of nearly every batch: of one that a producer could send as it is."""
 
@@ -87,13 +88,18 @@ class RecordBatch(NamedTuple):
     @property
     def is_control(self) -> bool:
         """Whether it is the marker of a transaction's end."""
-        return bool(self.attributes & Attribute.CONTROL)
+        return self.attributes & _CONTROL != 0
 
     @property
     def codec(self) -> str:
         """How its records are compressed, in the words of compression.type."""
         number = self.attributes & _CODEC_BITS
         return CODECS[number] if number < len(CODECS) else f"codec {number}"
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its records are compressed."""
+        return self.attributes & _CODEC_BITS != 0
 
     @property
     def is_known(self) -> bool:
@@ -103,7 +109,17 @@ class RecordBatch(NamedTuple):
     @property
     def is_intact(self) -> bool:
         """Whether its bytes are those of which the checksum was made."""
-        return _checksum(self.data[_CRC_FROM:]) == self.crc
+        return self.intact_records() is not None
+
+    def intact_records(self) -> bytes | None:
+        """The bytes behind the header; None if they are not those of which the checksum was made."""
+        covered = bytes(self.data[_CRC_FROM:])
+        return covered[_COVERED.size :] if google_crc32c.value(covered) == self.crc else None
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether its broker gave all of its records one time, which is its `max_timestamp`."""
+        return self.attributes & _LOG_APPEND_TIME != 0
 
     def has_records_of(self, other: "RecordBatch") -> bool:
         """Whether it holds the same records as another batch, as far as that can be told of closed batches: the same bytes behind the
@@ -114,7 +130,7 @@ class RecordBatch(NamedTuple):
             and self.last_offset_delta == other.last_offset_delta
             and self.base_timestamp == other.base_timestamp
             and self.max_timestamp == other.max_timestamp
-            and not (self.attributes ^ other.attributes) & ~Attribute.TRANSACTIONAL
+            and not (self.attributes ^ other.attributes) & ~_TRANSACTIONAL
             and self.obstacle() is None
             # Two views are compared byte by byte in Python; this is one call of the C library.
             and bytes(self.data[_HEADER.size :]).startswith(other.data[_HEADER.size :])
@@ -126,7 +142,7 @@ class RecordBatch(NamedTuple):
             return "compaction left holes in a batch"
         if self.attributes in _UNOBSTRUCTED:
             return None
-        if self.attributes & Attribute.LOG_APPEND_TIME:
+        if self.is_stamped:
             return "the source stamped a batch when it was appended (LogAppendTime)"
         if self.attributes & Attribute.DELETE_HORIZON:
             return "compaction has marked a batch with the time at which its tombstones go"
@@ -145,6 +161,10 @@ class RecordBatch(NamedTuple):
         covered = _COVERED.pack(self.attributes | _TRANSACTIONAL, *times, producer_id, epoch, sequence, self.record_count)
         records = self.data[_HEADER.size :]
         return _UNCOVERED.pack(0, self.length, -1, MAGIC, _checksum(records, _checksum(covered))) + covered, records
+
+
+_new = tuple.__new__
+"""Makes a batch of its fields: half of what it costs through the class."""
 
 
 def _checksum(data: bytes | memoryview, of_bytes_before: int = 0) -> int:
@@ -167,7 +187,7 @@ def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -
         behind = at + _START.size + length
         if magic < MAGIC or length < _HEADER.size - _START.size or (behind > end and not cut_off):
             break
-        yield RecordBatch(view[at:behind], *header)
+        yield _new(RecordBatch, (view[at:behind], *header))
         at = behind
     _require_batch(view[at:])
 
@@ -183,11 +203,13 @@ def _require_batch(rest: memoryview) -> None:
         raise ValueError(f"the batch at {base_offset} says that it has {length} bytes")
 
 
-def unsent_batch(base_offset: int, leader_epoch: int, timestamps: tuple[int, int], record_count: int, records: bytes) -> RecordBatch:
-    """A batch of uncompressed records without holes, which no producer has sent yet, nor made a checksum of. `timestamps`: the one that
-    those of the records count from, and the latest."""
+def unsent_batch(
+    base_offset: int, leader_epoch: int, timestamps: tuple[int, int], record_count: int, records: bytes, codec: str = CODECS[0]
+) -> RecordBatch:
+    """A batch of records without holes, packed by `codec`, which no producer has sent yet, nor made a checksum of. `timestamps`: the one
+    that those of the records count from, and the latest."""
     size = HEADER_BYTES - _START.size + len(records)
-    fields = (leader_epoch, MAGIC, 0, 0, record_count - 1, *timestamps, *_NO_PRODUCER, record_count)
+    fields = (leader_epoch, MAGIC, 0, CODECS.index(codec), record_count - 1, *timestamps, *_NO_PRODUCER, record_count)
     header = _HEADER.pack(base_offset, size, *fields)
     return RecordBatch(memoryview(header + records), base_offset, size, *fields)
 
@@ -206,9 +228,11 @@ class AbortedTransactions:
 
     def hold(self, batch: RecordBatch) -> bool:
         """Whether the batch is one of an aborted transaction, or the marker of its end."""
+        if not self._ahead and not self._begun:
+            return False
         while self._ahead and self._ahead[-1][0] < batch.next_offset:
             self._begun.add(self._ahead.pop()[1])
-        if batch.producer_id not in self._begun or not batch.attributes & Attribute.TRANSACTIONAL:
+        if batch.producer_id not in self._begun or not batch.attributes & _TRANSACTIONAL:
             return False
         if batch.is_control:
             self._begun.discard(batch.producer_id)

@@ -80,15 +80,18 @@ class FetchedPartition:
         self.cut_off = None
         try:
             for batch in batches_in(data.records, cut_off=True):
-                if batch.next_offset <= self.position:
+                behind, size = batch.next_offset, len(batch.data)
+                if behind <= self.position:
                     continue
-                if len(batch.data) < batch.size:
+                if size < batch.size:
                     self.cut_off = batch._replace(data=memoryview(b""))
                     break
-                is_aborted = aborted.hold(batch)
-                self.batches.append((batch, batch.record_count > 0 and not batch.is_control and not is_aborted))
-                self.bytes += len(batch.data)
-                self.position = batch.next_offset
+                is_dropped = batch.is_control or not batch.record_count
+                if data.aborted:
+                    is_dropped |= aborted.hold(batch)
+                self.batches.append((batch, not is_dropped))
+                self.bytes += size
+                self.position = behind
                 self.epoch = batch.leader_epoch
         except OldMagic as old:
             self.old = old

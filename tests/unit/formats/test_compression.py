@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import random
 import resource
 import struct
 
@@ -11,7 +12,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirror.formats.compression import UnpacksTooLarge, decompressed
+from mirror.formats.compression import UnpacksTooLarge, compressed, decompressed
 
 texts = st.binary(max_size=3000) | st.lists(st.sampled_from([b"a", b"order", b"\0" * 70, b"x" * 300]), max_size=60).map(b"".join)
 LONG = b"".join(b"%d orders of customer %d;" % (number, number % 7) for number in range(9000))
@@ -38,6 +39,42 @@ encoders = pytest.mark.parametrize(("codec", "pack"), [(codec, pack) for codec, 
 @example(LONG)
 def test_what_was_packed_is_what_comes_out(codec, pack, data):
     assert bytes(decompressed(codec, memoryview(pack(data)))) == data
+
+
+DECODERS = {
+    "uncompressed": bytes,
+    "gzip": gzip.decompress,
+    "lz4": lambda packed: pyarrow.input_stream(pyarrow.BufferReader(packed), compression="lz4").read(),
+    "zstd": lambda packed: zstandard.ZstdDecompressor().decompressobj().decompress(packed),
+}
+
+
+@pytest.mark.parametrize("codec", DECODERS)
+@given(texts)
+@example(LONG)
+@example(bytes(random.Random(1).randbytes(200_000)))
+def test_what_we_pack_is_what_others_read(codec, data):
+    assert DECODERS[codec](compressed(codec, data)) == data
+
+
+@given(texts)
+@example(LONG)
+def test_snappy_is_packed_in_the_frame_of_javas_producers(data):
+    packed = compressed("snappy", data)
+    assert packed.startswith(xerial(b""))
+    assert bytes(decompressed("snappy", memoryview(packed))) == data
+
+
+def test_the_blocks_of_lz4_depend_on_none_before_them():
+    """Kafka's readers refuse others: each is read by itself."""
+    packed = compressed("lz4", LONG)
+    at, unpacked = 7, b""
+    while size := int.from_bytes(packed[at : at + 4], "little"):
+        alone = packed[:7] + packed[at : at + 4 + size] + bytes(4)
+        unpacked += DECODERS["lz4"](alone)
+        at += 4 + size
+    assert unpacked == LONG
+    assert packed[4] & 0x20
 
 
 @encoders

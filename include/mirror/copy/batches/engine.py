@@ -1,5 +1,6 @@
 """The engine that carries record batches as they are, over connections of its own to both clusters."""
 
+import gc
 import time
 from collections.abc import Sequence
 
@@ -32,6 +33,16 @@ class BatchEngine:
 
     def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         """See `Engine.copy`."""
+        # The collector would look at thousands of batches and records again and again, and none of them is in a cycle.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self._copy(work, limits)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         started = time.monotonic()
         partitions = self._source.assign(work)
         self._target.begin(partitions)
@@ -44,6 +55,8 @@ class BatchEngine:
             self._target.send(partitions)
             if taken < limits.bytes and self._source.has_work():
                 receive(self._pools, _POLL_SECONDS)
+        for partition in partitions:
+            partition.flush()
         while not all(partition.is_done for partition in partitions):
             self._target.send(partitions)
             receive(self._pools, _POLL_SECONDS)

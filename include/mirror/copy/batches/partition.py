@@ -2,9 +2,11 @@
 
 import time
 from collections import deque
+from collections.abc import Sequence
 
 from mirror.copy.engine import PartitionAssignment, PartitionProgress, Reencoding
 from mirror.errors import BatchNotUnpacked
+from mirror.formats.batch_rewrite import BatchBuilder, OutgoingBatch, Record
 from mirror.formats.ledger import LastRecord
 from mirror.formats.record_batch import RecordBatch
 from mirror.formats.skips import Skipped
@@ -17,8 +19,8 @@ class InFlightBatches:
 
     What is read goes through two queues; the answers come in the order of the requests:
 
-        taken       │ waiting │ sent, not acknowledged │ on the target
-        next_offset ┘         └ one batch a request    └ runs
+        taken       │ growing            │ waiting │ sent, not acknowledged │ on the target
+        next_offset ┘ joined by `flush`  ┘         └ one batch a request    └ runs
     """
 
     def __init__(self, work: PartitionAssignment) -> None:
@@ -27,8 +29,9 @@ class InFlightBatches:
         self.next_offset = work.start
         """Where the source goes on behind all that was taken, dropped batches and markers included."""
         self.leader_epoch: int | None = None
-        self.waiting: deque[RecordBatch] = deque()
-        self.sent: deque[RecordBatch] = deque()
+        self._growing = BatchBuilder(work.limits.max_message_bytes)
+        self.waiting: deque[OutgoingBatch] = deque()
+        self.sent: deque[OutgoingBatch] = deque()
         self.not_before = 0.0
         """When (time.monotonic) the first batch may be sent again, which the target did not take yet."""
         self.is_added = False
@@ -36,7 +39,7 @@ class InFlightBatches:
         without waiting."""
         self.runs: list[Run] = []
         self.records = 0
-        self.bytes = 0
+        self._bytes = 0
         self.reencoding: Reencoding | None = None
         self.poison: BatchNotUnpacked | None = None
         """The batch at `next_offset` that cannot be opened."""
@@ -45,13 +48,40 @@ class InFlightBatches:
         self._max_timestamp = -1
         self._read = 0.0
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes it took: of batches, and of records that are to become one."""
+        return self._bytes + self._growing.bytes
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether records were added that others may join."""
+        return self._growing.bytes > 0
+
     def take(self, batch: RecordBatch) -> None:
-        """Takes a batch that is to be sent."""
-        self.waiting.append(batch)
+        """Takes a batch that is to be sent as it is."""
+        self.flush()
+        self._wait(OutgoingBatch.closed(batch))
+        self._took(batch)
+
+    def add(self, records: Sequence[Record], last: RecordBatch, codec: str) -> None:
+        """Takes records up to the last one of a batch, to be joined with those before and behind them, and packed by `codec`."""
+        for full in self._growing.add(records, codec, last.leader_epoch):
+            self._wait(full)
+        self._took(last)
+
+    def flush(self) -> None:
+        """Lets nothing more join what was added."""
+        for last in self._growing.finish():
+            self._wait(last)
+
+    def _wait(self, outgoing: OutgoingBatch) -> None:
+        self.waiting.append(outgoing)
+        self._bytes += len(outgoing.batch.data)
+
+    def _took(self, batch: RecordBatch) -> None:
         self.leader_epoch = batch.leader_epoch
-        self.next_offset = batch.next_offset
-        self.bytes += len(batch.data)
-        self._max_timestamp = batch.max_timestamp
+        self.next_offset = min(batch.next_offset, self.work.end)
         self._read = time.time()
 
     def pass_over(self, offset: int, leader_epoch: int) -> None:
@@ -61,6 +91,7 @@ class InFlightBatches:
 
     def stop(self, reencoding: Reencoding | None = None) -> None:
         """Takes no more in this transaction."""
+        self.flush()
         self.stopped = True
         self.reencoding = reencoding
 
@@ -75,27 +106,30 @@ class InFlightBatches:
 
     def next_batch(self) -> RecordBatch:
         """The next batch that waits, which is sent now."""
-        batch = self.waiting.popleft()
-        self.sent.append(batch)
-        return batch
+        outgoing = self.waiting.popleft()
+        self.sent.append(outgoing)
+        return outgoing.batch
 
     def delivered(self, base_offset: int) -> None:
-        """Takes the target offset of the oldest batch that was sent. Those that lie side by side on both clusters are one run."""
+        """Takes the target offset of the oldest batch that was sent. What lies side by side on both clusters is one run."""
         sent = self.sent.popleft()
         self.is_added = True
-        self.records += sent.record_count
-        last = self.runs[-1] if self.runs else None
-        if last and (last.source + last.length, last.target + last.length) == (sent.base_offset, base_offset):
-            self.runs[-1] = Run(last.source, last.target, last.length + sent.record_count)
-        else:
-            self.runs.append(Run(sent.base_offset, base_offset, sent.record_count))
+        self.records += sent.batch.record_count
+        self._max_timestamp = sent.batch.max_timestamp
+        for source, length in sent.stretches:
+            last = self.runs[-1] if self.runs else None
+            if last and (last.source + last.length, last.target + last.length) == (source, base_offset):
+                self.runs[-1] = Run(last.source, last.target, last.length + length)
+            else:
+                self.runs.append(Run(source, base_offset, length))
+            base_offset += length
 
     def send_again(self, not_before: float) -> RecordBatch:
         """The target did not take the first batch yet, and nothing was written: it waits again, until then (time.monotonic)."""
-        batch = self.sent.popleft()
-        self.waiting.appendleft(batch)
+        outgoing = self.sent.popleft()
+        self.waiting.appendleft(outgoing)
         self.not_before = not_before
-        return batch
+        return outgoing.batch
 
     def may_send(self, now: float) -> bool:
         """Whether its next batch may go out now (time.monotonic)."""
@@ -104,7 +138,7 @@ class InFlightBatches:
     @property
     def is_done(self) -> bool:
         """Whether all that was taken is acknowledged."""
-        return not self.waiting and not self.sent
+        return not self.waiting and not self.sent and not self.is_growing
 
     def moved(self) -> bool:
         """Whether this transaction changed or found anything for the partition."""

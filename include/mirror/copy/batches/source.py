@@ -14,8 +14,8 @@ from mirror.copy.batches.partition import InFlightBatches
 from mirror.copy.engine import BatchSample, PartitionAssignment, Reencoding
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, BatchNotUnpacked, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
-from mirror.formats.batch_parts import parts_of
-from mirror.formats.compression import UnpacksTooLarge
+from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, is_small, read_records
+from mirror.formats.compression import UnpacksTooLarge, has_packer
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_pool import BrokerPool, name_of
@@ -90,7 +90,7 @@ class BatchSource:
             for tp in there:
                 in_flight, fetched = self._in_flight[tp], self._fetched[tp]
                 if fetched.batches and taken < room:
-                    taken += self._hand_over_one(in_flight, fetched)
+                    taken += self._hand_over_one(in_flight, fetched, room - taken)
                 if not in_flight.stopped and not fetched.batches:
                     _end_of_fetched(in_flight, fetched)
                 if in_flight.stopped:
@@ -110,7 +110,7 @@ class BatchSource:
             batches.append(fetched.cut_off)
         if not batches:
             return BatchSample(0, 0, 0, "what was looked at has no records to be copied") if fetched.batches else None
-        obstacle = next((why for batch in batches if (why := obstacle_of(batch, work))), "")
+        obstacle = next((why for batch in batches if (why := batch.obstacle() or reason_to_rewrite(batch, work))), "")
         return BatchSample(len(batches), sum(batch.size for batch in batches), sum(batch.record_count for batch in batches), obstacle)
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class BatchSource:
             if fetched.position > before:
                 self.heard_at = max(self.heard_at, time.monotonic())
 
-    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition) -> int:
+    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> int:
         """Gives how many bytes the partition took."""
         batch, is_copied = fetched.batches[0]
         work = in_flight.work
@@ -163,32 +163,78 @@ class BatchSource:
             in_flight.stop()
             return 0
         before = in_flight.bytes
-        if is_copied:
-            reencoding = _reencoding(batch, in_flight)
-            until = None if reencoding is None else reencoding.until
-            if reencoding is not None and until is None:
-                in_flight.stop(reencoding)  # the other engine's work
-                return 0
-            if not batch.is_intact:
-                raise _unreadable(work.source, batch.base_offset, "the checksum of a batch is not that of its bytes")
-            try:
-                parts = [batch] if until is None else _parts(batch, in_flight, until, self._largest)
-            except UnpacksTooLarge as large:
-                error = BatchNotUnpacked(*work.source, in_flight.next_offset, batch.next_offset, f"{large}")
-                in_flight.hold_up(error, batch.next_offset, batch.leader_epoch)
-                if in_flight.stopped:
-                    return 0
-                parts = []
-            if parts is None:
-                in_flight.stop(reencoding)
-                return 0
-            for part in parts:
-                in_flight.take(part)
-        in_flight.pass_over(batch.next_offset, batch.leader_epoch)
-        fetched.pop()
+        if not is_copied:
+            in_flight.pass_over(batch.next_offset, batch.leader_epoch)
+            fetched.pop()
+        elif not self._take(batch, in_flight, fetched, min(room, STRETCH_BYTES)):
+            return 0
         if in_flight.next_offset >= work.end:
             in_flight.stop()
+        elif not fetched.batches:
+            in_flight.flush()  # what follows may be long in coming
         return in_flight.bytes - before
+
+    def _take(self, batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
+        """Lets the partition take a batch, or a stretch of small ones; whether it goes on behind it."""
+        work = in_flight.work
+        if (batch.base_offset < in_flight.next_offset and in_flight.next_offset > work.start) or batch.next_offset <= work.start:
+            raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
+        if not batch.is_known:
+            in_flight.stop(Reencoding(None, batch.obstacle() or ""))
+            return False
+        if reason_to_rewrite(batch, work):
+            self._rewrite(batch, in_flight)
+        elif is_small(batch) and self._join(in_flight, fetched, room):
+            return True
+        elif batch.is_intact:
+            in_flight.take(batch)
+        else:
+            raise _not_intact(work.source, batch)
+        if not in_flight.stopped:
+            fetched.pop()
+        return not in_flight.stopped
+
+    def _rewrite(self, batch: RecordBatch, in_flight: InFlightBatches) -> None:
+        work, records = in_flight.work, list[Record]()
+        try:
+            read_records(batch, records, self._largest)
+            inside = [record for record in records if in_flight.next_offset <= record[0] < work.end]
+            in_flight.add(inside, batch, codec_for(batch, work))
+        except NotIntact:
+            raise _not_intact(work.source, batch) from None
+        except UnpacksTooLarge as large:
+            error = BatchNotUnpacked(*work.source, in_flight.next_offset, batch.next_offset, f"{large}")
+            in_flight.hold_up(error, batch.next_offset, batch.leader_epoch)
+        except ValueError as closed:
+            log.debug("%s@%d: %s", work.source, batch.base_offset, closed)
+            in_flight.stop(Reencoding(min(batch.next_offset, work.end), f"{closed}"))
+
+    def _join(self, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
+        """Lets the partition take small batches that could be handed on, record by record, about `room` bytes; false if the first one has
+        no neighbour to join, or cannot be opened: nothing is taken then. One further on that is not as it should be ends the stretch."""
+        first, end, position = fetched.batches[0][0], in_flight.work.end, in_flight.next_offset
+        records, stretch, size = list[Record](), list[RecordBatch](), 0
+        for batch, is_copied in fetched.batches:
+            behind = batch.next_offset
+            if is_copied:
+                follows = position <= batch.base_offset and behind <= end and batch.record_count == batch.last_offset_delta + 1
+                if not follows or batch.attributes != first.attributes or not is_small(batch):
+                    break
+                try:
+                    read_records(batch, records, self._largest)
+                except ValueError:
+                    break
+            stretch.append(batch)
+            position = behind
+            size += batch.length
+            if size >= room:
+                break
+        if not records or (len(stretch) == 1 and not in_flight.is_growing):
+            return False
+        in_flight.add(records, stretch[-1], first.codec)
+        for _ in stretch:
+            fetched.pop()
+        return True
 
     def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, data: PartitionData) -> MirrorError:
         work, tp = in_flight.work, in_flight.work.source
@@ -213,45 +259,29 @@ def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> No
         in_flight.stop()
 
 
-def _reencoding(batch: RecordBatch, in_flight: InFlightBatches) -> Reencoding | None:
-    """Why a batch cannot be carried as it is, here and to this target; None: it can. Raises SourceRepeated."""
-    work = in_flight.work
-    if batch.next_offset <= in_flight.next_offset:
-        raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
-    if batch.base_offset < in_flight.next_offset:
-        if in_flight.next_offset > work.start:
-            raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
-        return Reencoding(min(batch.next_offset, work.end), "its range begins inside a batch")
+def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
+    """Why a batch that is known cannot be handed on as it is, here and to this target; '' if it can."""
+    if batch.base_offset < work.start:
+        return "its range begins inside a batch"
     if batch.next_offset > work.end:
-        return Reencoding(work.end, "its range ends inside a batch")
-    if obstacle := obstacle_of(batch, work):
-        return Reencoding(min(batch.next_offset, work.end) if work.batch_by_batch else None, obstacle)
-    return None
-
-
-def _parts(batch: RecordBatch, in_flight: InFlightBatches, until: int, largest: int) -> list[RecordBatch] | None:
-    """A batch that is opened for its records in front of `until`; None: that is the other engine's work. To open one costs far more than to
-    hand it on, so it is done for single batches alone. Raises UnpacksTooLarge for one of more than `largest` bytes."""
-    limit = in_flight.work.limits.max_message_bytes
-    try:
-        parts = parts_of(batch, in_flight.next_offset, until, limit, largest)
-    except UnpacksTooLarge:
-        raise
-    except ValueError as closed:
-        log.debug("%s@%d: %s", in_flight.work.source, batch.base_offset, closed)
-        return None
-    return parts if all(part.size <= limit for part in parts) else None
-
-
-def obstacle_of(batch: RecordBatch, work: PartitionAssignment) -> str:
-    """What of a batch itself keeps it from being handed on as it is to this target; '' if nothing does."""
+        return "its range ends inside a batch"
     if (obstacle := batch.obstacle()) is not None:
         return obstacle
     if batch.size > work.limits.max_message_bytes:
         return f"a batch is larger than the remote topic's max.message.bytes={work.limits.max_message_bytes}"
-    if work.limits.compression not in ("producer", batch.codec) and not work.batch_by_batch:
+    if codec_for(batch, work) != batch.codec:
         return f"the remote topic's compression.type is {work.limits.compression}, and a batch is {batch.codec}"
     return ""
+
+
+def codec_for(batch: RecordBatch, work: PartitionAssignment) -> str:
+    """What packs the records of a batch where they are written anew: what the remote topic wants, as far as we have it."""
+    wanted = work.limits.compression
+    return batch.codec if wanted == "producer" or not has_packer(wanted) else wanted
+
+
+def _not_intact(tp: TopicPartition, batch: RecordBatch) -> SourceUnreadable:
+    return _unreadable(tp, batch.base_offset, "the checksum of a batch is not that of its bytes")
 
 
 def _unreadable(tp: TopicPartition, offset: int, why: str) -> SourceUnreadable:

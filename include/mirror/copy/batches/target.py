@@ -166,10 +166,11 @@ class BatchProducer:
         if code in _NOT_TAKEN and in_flight.remote not in self._recorded:
             detail = f" ({answer.message})" if answer.message else ""
             why = f"the target refused a batch: {name_of(code)}{detail}"
-            return BatchNotTaken(source, in_flight.sent[0].base_offset, why, in_flight.sent[0].next_offset)
+            refused = in_flight.sent[0]
+            return BatchNotTaken(source, refused.first_offset, why, refused.next_offset)
         return self._transactions.failure(code, f"writing to {in_flight.remote}")
 
     def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:
         written = sum(partition.records for partition in partitions)
-        unacknowledged = sum(batch.record_count for partition in partitions for batch in (*partition.sent, *partition.waiting))
+        unacknowledged = sum(each.batch.record_count for partition in partitions for each in (*partition.sent, *partition.waiting))
         raise TransactionTooSlow(self._task.lane, self.age, self._transactions.timeout, written / max(1, written + unacknowledged))

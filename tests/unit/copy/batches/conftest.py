@@ -28,6 +28,12 @@ def batch_of(
     return builder.build()
 
 
+@pytest.fixture(autouse=True)
+def joins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' batches are small, and stay closed; `test_joining` has them joined."""
+    monkeypatch.setattr("mirror.copy.batches.source.is_small", lambda _: False)
+
+
 @pytest.fixture
 def east() -> Iterator[WireBroker]:
     broker = WireBroker()

@@ -9,7 +9,7 @@ import zstandard
 
 from mirror.copy.batches.engine import BatchEngine
 from mirror.errors import BatchNotUnpacked, SourceUnreadable
-from mirror.formats import batch_records
+from mirror.formats import batch_rewrite
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, sealed, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
@@ -73,7 +73,7 @@ def test_with_errors_tolerance_all_a_bomb_is_passed_over_as_a_whole(small, east,
 
 
 def test_what_is_not_intact_is_never_unpacked(small, east, work, monkeypatch):
-    monkeypatch.setattr(batch_records, "decompressed", lambda *_: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(batch_rewrite, "decompressed", lambda *_: pytest.fail("it was unpacked"))
     spoilt = bomb()
     spoilt[-1] ^= 0xFF
     east.log(*ORDERS).append(spoilt)
