@@ -77,7 +77,7 @@ def test_batches_that_the_target_took_and_could_not_acknowledge_are_aborted_and_
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection breaks when batches are in the log, and before the answers to them arrive."""
-    site.produce(RECORDS, seed=1)
+    site.produce(2 * RECORDS, seed=1)
     copies, landed = 0, list[int]()
 
     def written() -> int:

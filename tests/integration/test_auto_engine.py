@@ -1,5 +1,7 @@
 """Each partition goes by the engine that it is worth, and by the other one where that is the only one that can carry it."""
 
+import random
+
 import pytest
 
 from mirror.copy import engine_choice
@@ -141,16 +143,20 @@ def test_a_partition_that_was_stuck_in_the_middle_of_a_batch_goes_on_from_there(
     assert mirroring.assert_mirrored(topic).records == 9
 
 
-def test_what_neither_engine_carries_blocks_its_partition(pair, make_mirroring):
+def test_a_record_that_only_batches_carry_and_the_target_refuses_blocks_its_partition(pair, make_mirroring):
     mirroring = make_mirroring(pair, {**AUTO, "source->target.mirror.start": "offset:1"})
     topic = pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, topic, 1)
-    rows = [Record(b"k", b"v", timestamp=NOW), Record(b"k", b"v", timestamp=NOW), Record(b"k", b"v" * 3000, timestamp=0)]
+    rows = [
+        Record(b"k", b"v", timestamp=NOW),
+        Record(b"k", b"v", timestamp=NOW),
+        Record(b"k", random.Random(1).randbytes(3000), timestamp=0),
+    ]
     mirroring.oracle.produce_raw(mirroring.source, topic, rows)  # one batch, of which the range has the end
     mirroring.refresh()
     mirroring.oracle.alter_configs(mirroring.target, pair.remote(topic), {"max.message.bytes": "2000"})
     (error,) = mirroring.copy().errors
-    assert (error.code, error.offset) == ("RecordNotCarried", 2)
+    assert (error.code, error.offset) == ("RecordRefused", 2)
     assert mirroring.ledger()[TopicPartition(topic, 0)].watermark == 2
 
 

@@ -156,18 +156,6 @@ class BatchRefused(Exception):
         self.names_culprits = names_culprits
 
 
-class BatchNotTaken(Exception):
-    """Raised when the target refused the batch `[offset, until)` that was to be carried as it is; the engine that encodes records anew
-    finds out which record is meant, if any is."""
-
-    def __init__(self, source: TopicPartition, offset: int, detail: str, until: int | None = None) -> None:
-        super().__init__(f"{source}@{offset}: {detail}")
-        self.source = source
-        self.offset = offset
-        self.detail = detail
-        self.until = until
-
-
 class WritingRefused(Exception):
     """Raised when the target does not let us write a topic of the transaction; which one, the client does not say."""
 
@@ -200,7 +188,7 @@ class Engine(Protocol):
         """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
         left, all of them acknowledged. Only partitions that moved, hit a poison record or need another engine are in the answer.
 
-        Raises BatchRefused, BatchNotTaken, WritingRefused and NothingRead for what the protocol finds a way around.
+        Raises BatchRefused, WritingRefused and NothingRead for what the protocol finds a way around.
         """
         ...
 

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 from mirror.copy.engine import (
     BatchesUnavailable,
-    BatchNotTaken,
     BatchRefused,
     EngineChanged,
     LaneEngines,
     NothingRead,
     PaceChanged,
-    Reencoding,
     WritingRefused,
 )
 from mirror.copy.lane_log import error_text
@@ -110,7 +108,7 @@ class LaneCopy:
                 return True
             except (PaceChanged, EngineChanged):
                 continue  # no failure: the next attempt fetches as the new rate allows, or leaves a partition to the other engine
-            except (BatchRefused, BatchNotTaken, BatchesUnavailable, NothingRead) as failure:
+            except (BatchRefused, BatchesUnavailable, NothingRead) as failure:
                 self._get_around(failure)
             except WritingRefused:
                 self._state.log.again("the target does not let us write a topic of the transaction; which one, it is asked now.")
@@ -120,12 +118,10 @@ class LaneCopy:
                 if not self._go_on(error):
                     return False
 
-    def _get_around(self, failure: BatchRefused | BatchNotTaken | BatchesUnavailable | NothingRead) -> None:
+    def _get_around(self, failure: BatchRefused | BatchesUnavailable | NothingRead) -> None:
         """Lets the next attempt do something else."""
         if isinstance(failure, BatchRefused):
             self._narrow(failure)
-        elif isinstance(failure, BatchNotTaken):
-            self._leave_to_reencoder(failure)
         elif isinstance(failure, BatchesUnavailable):
             self._do_without_batches(str(failure))
         else:
@@ -151,16 +147,6 @@ class LaneCopy:
         """Goes on with the engine that encodes anew alone."""
         self._state.engines.do_without_batches(why, [planned.topic_partition for planned in self._task.ranges], for_good=for_good)
         self._state.log.does_without_batches(why)
-
-    def _leave_to_reencoder(self, refusal: BatchNotTaken) -> None:
-        tp, stops, engines = refusal.source, self._state.bisection.stops, self._state.engines
-        if engines.needs_batches(tp) and stops.get(tp) != refusal.offset:
-            stops[tp] = refusal.offset  # only batches may carry what precedes it, so they come first
-            self._state.log.again(f"{refusal}. What precedes it is copied first.")
-            return
-        until = refusal.until if engines.needs_batches(tp) else None
-        self._state.log.again(f"{refusal}. The records of {tp} are encoded anew {'there' if until else 'from now on'}.")
-        engines.hand_over(tp, Reencoding(until, refusal.detail))
 
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state

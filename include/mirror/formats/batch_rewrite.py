@@ -23,6 +23,7 @@ STRETCH_BYTES = WANTED_BYTES // 2
 _SHORT = 16384
 """Numbers of a record that take two bytes at most, with their sign as the lowest bit."""
 _ENCODED = tuple(signed_varint(number >> 1 ^ -(number & 1)) for number in range(_SHORT))
+_NULL = signed_varint(-1)
 _OLDEST, _NEWEST = -(1 << 63), (1 << 63) - 1
 _FARTHEST = 1 << 62
 _PLAIN, _FOR_TOO_LARGE = CODECS[0], "lz4"
@@ -102,9 +103,9 @@ class BatchBuilder:
         times = (self._base_timestamp, self._latest)
         body = b"".join(self._pieces)
         codec, packed = _packed(self._codec, body, self._max_bytes - HEADER_BYTES)
-        made = OutgoingBatch(unsent_batch(first, self._epoch, times, self._count, packed, codec), tuple(self._stretches))
+        outgoing = OutgoingBatch(unsent_batch(first, self._epoch, times, self._count, packed, codec), tuple(self._stretches))
         self._pieces, self._stretches, self._count, self.bytes = [], [], 0, 0
-        return [made]
+        return [outgoing]
 
     # ------------------------------------------------------------ inside
 
@@ -155,6 +156,11 @@ def _packed(codec: str, body: bytes, room: int) -> tuple[str, bytes]:
         codec = _FOR_TOO_LARGE
     packed = compressed(codec, body)
     return (codec, packed) if len(packed) < len(body) else (_PLAIN, body)
+
+
+def has_key(rest: bytes) -> bool:
+    """Whether a record has a key, by what stands behind its place."""
+    return rest[:1] != _NULL
 
 
 def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGEST_UNPACKED) -> None:

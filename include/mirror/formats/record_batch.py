@@ -29,6 +29,7 @@ _MAGIC_AT = 16
 _CRC_FROM = 21
 _LARGEST_SEQUENCE = 0x7FFFFFFF
 _NO_PRODUCER = (-1, -1, -1)
+NO_TIMESTAMP = -1
 
 
 class Attribute(IntEnum):
@@ -212,6 +213,13 @@ def unsent_batch(
     fields = (leader_epoch, MAGIC, 0, CODECS.index(codec), record_count - 1, *timestamps, *_NO_PRODUCER, record_count)
     header = _HEADER.pack(base_offset, size, *fields)
     return RecordBatch(memoryview(header + records), base_offset, size, *fields)
+
+
+def sealed(batch: RecordBatch) -> RecordBatch:
+    """The batch under the checksum of its bytes."""
+    checksum = _checksum(batch.data[_CRC_FROM:])
+    data = bytes(batch.data[: _MAGIC_AT + 1]) + checksum.to_bytes(_CRC_FROM - _MAGIC_AT - 1, "big") + bytes(batch.data[_CRC_FROM:])
+    return batch._replace(data=memoryview(data), crc=checksum)
 
 
 class AbortedTransactions:

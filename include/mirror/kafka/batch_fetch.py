@@ -11,6 +11,7 @@ from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBat
 from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import Leader
 from mirror.kafka.fetch_response import FetchResponse, PartitionData, fetch_response
+from mirror.kafka.old_messages import first_message
 from mirror.offsets.partition import TopicPartition
 
 _FETCH = 12
@@ -51,7 +52,7 @@ class FetchLimits(NamedTuple):
 class FetchedPartition:
     """What was fetched of one partition and not handed over."""
 
-    __slots__ = ("_start", "batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
+    __slots__ = ("_rest", "_start", "batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
 
     def __init__(self, start: int, epoch: int | None, leader: Leader) -> None:
         self.leader = leader
@@ -65,7 +66,8 @@ class FetchedPartition:
         """Each with whether it belongs to the copy: markers, aborted and empty batches do not."""
         self.bytes = 0
         self.old: OldMagic | None = None
-        """Where messages of an older format begin: at the position."""
+        """Where messages of an older format begin: at the position, until somebody has them read."""
+        self._rest = memoryview(b"")
         self.cut_off: RecordBatch | None = None
         """The header of the batch at the position, of which the last answer had a part."""
 
@@ -76,25 +78,42 @@ class FetchedPartition:
 
     def add(self, data: PartitionData) -> None:
         """Takes what a broker answered. Raises ValueError for bytes that are no batches."""
-        aborted = AbortedTransactions(data.aborted)
         self.cut_off = None
+        self._add(memoryview(data.records), AbortedTransactions(data.aborted) if data.aborted else None)
+
+    def read_old(self, largest: int) -> None:
+        """Reads the messages of an older format that were met, and what follows them. Raises ValueError for what is none."""
+        while self.old is not None:
+            self.old = None
+            messages, rest = first_message(self._rest, largest)
+            for batch in messages:
+                if batch.next_offset > self.position:
+                    self._append(batch, True)
+            self._add(rest, None)
+
+    def _add(self, data: memoryview, aborted: AbortedTransactions | None) -> None:
+        at = 0
         try:
-            for batch in batches_in(data.records, cut_off=True):
-                behind, size = batch.next_offset, len(batch.data)
-                if behind <= self.position:
+            for batch in batches_in(data, cut_off=True):
+                size = len(batch.data)
+                at += size
+                if batch.next_offset <= self.position:
                     continue
                 if size < batch.size:
                     self.cut_off = batch._replace(data=memoryview(b""))
                     break
                 is_dropped = batch.is_control or not batch.record_count
-                if data.aborted:
+                if aborted is not None:
                     is_dropped |= aborted.hold(batch)
-                self.batches.append((batch, not is_dropped))
-                self.bytes += size
-                self.position = behind
-                self.epoch = batch.leader_epoch
+                self._append(batch, not is_dropped)
         except OldMagic as old:
-            self.old = old
+            self.old, self._rest = old, data[at:]
+
+    def _append(self, batch: RecordBatch, is_copied: bool) -> None:
+        self.batches.append((batch, is_copied))
+        self.bytes += len(batch.data)
+        self.position = batch.next_offset
+        self.epoch = batch.leader_epoch
 
     def pop(self) -> None:
         """The first batch is handed over."""

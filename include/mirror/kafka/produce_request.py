@@ -29,13 +29,15 @@ _ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
 
 
 class Acknowledgement(NamedTuple):
-    """What a broker says of one batch; where `error_code` is 0, it begins at `base_offset`."""
+    """What a broker says of one batch; where `error_code` is 0, it begins at `base_offset`. `records`: the places of those that an error
+    means, and why, where the broker says so (KIP-467)."""
 
     topic: str
     partition: int
     error_code: int
     base_offset: int
     message: str | None = None
+    records: tuple[tuple[int, str], ...] = ()
 
 
 class Produced(NamedTuple):
@@ -112,7 +114,8 @@ def _all_well(body: memoryview) -> Produced:
 def _acknowledgements(answered: Any) -> Iterator[Acknowledgement]:
     for topic in answered.responses:
         for answer in topic.partition_responses:
-            yield Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message)
+            records = tuple((named.batch_index, named.batch_index_error_message or "") for named in answer.record_errors or ())
+            yield Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message, records)
 
 
 @lru_cache(_NAMES)

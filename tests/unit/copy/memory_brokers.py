@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror.copy.engine import (
-    BatchNotTaken,
     BatchRefused,
     PartitionAssignment,
     PartitionProgress,
@@ -303,7 +302,7 @@ class MemoryEngine:
 
 
 class MemoryBatchEngine(MemoryEngine):
-    """One for whole batches: it takes nobody's word for single records, stops at what it cannot carry and says so."""
+    """One for whole batches: it carries every record, stops at a batch that it cannot open and says so."""
 
     def _uncarried(self, work: PartitionAssignment) -> set[int]:
         return set()
@@ -311,10 +310,7 @@ class MemoryBatchEngine(MemoryEngine):
     def _copy(self, work: PartitionAssignment, most: int) -> PartitionProgress:
         closed = [at for tp, at in self.brokers.closed if tp == work.source and work.start <= at < work.end]
         stop = min(closed, default=work.end)
-        try:
-            moved = super()._copy(replace(work, end=stop, max_records=None, refused={}), most)
-        except BatchRefused as refusal:
-            raise BatchNotTaken(refusal.source, refusal.first, refusal.detail, refusal.first + 1) from refusal
+        moved = super()._copy(replace(work, end=stop), most)
         if not closed or moved.next_offset < stop:
             return moved
         return replace(moved, reencoding=Reencoding(stop + 1 if stop % 2 or work.batch_by_batch else None, "closed"))

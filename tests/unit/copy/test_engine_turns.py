@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.copy.engine import BatchNotTaken, LaneEngines, Reencoding
+from mirror.copy.engine import LaneEngines, Reencoding
 from mirror.copy.engine_turns import EngineTurns
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import AUTO, BATCHES, RECORDS
@@ -92,18 +92,6 @@ def test_a_lane_leaves_to_its_second_engine_what_the_first_does_not_carry_in_an_
     assert engines == ["UpToFour", "MemoryEngine"]
     assert result.errors == ()
     assert world.ledger[ORDERS].records == 10
-
-
-def test_a_refused_batch_leaves_its_partition_to_the_second_engine_and_the_others_to_the_first(world, lane_task):
-    class Refusing(MemoryEngine):
-        def copy(self, work, limits):
-            if any(each.source == ORDERS for each in work):
-                raise BatchNotTaken(ORDERS, 0, "too large")
-            return super().copy(work, limits)
-
-    result = LaneCopy(replace(lane_task, engine=BATCHES), LaneEngines(lambda *_: MemoryEngine(world), lambda *_: Refusing(world))).run()
-    assert watermarks(result) == {("orders", 10), ("payments", 10)}
-    assert world.engines == 3
 
 
 def test_a_lane_whose_time_is_up_leaves_the_second_engines_part_to_the_next_run(world, lane_task):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mirror.copy import lane_engines
-from mirror.copy.engine import BatchesUnavailable, BatchNotTaken, BatchSample, LaneEngines, PartitionProgress, Reencoding
+from mirror.copy.engine import BatchesUnavailable, BatchSample, LaneEngines, PartitionProgress, Reencoding
 from mirror.copy.engine_choice import FEW, SMALL
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import AUTO, BATCHES, RECORDS, EncodedAnew, EngineShare
@@ -223,36 +223,6 @@ def test_a_partition_that_stands_inside_the_batch_of_the_record_blocks(lane, kno
     lane.uncarried, lane.batches = {5}, (0, 3, 6)
     (error,) = lane.run().errors
     assert (error.code, error.offset) == ("RecordNotCarried", 5)
-
-
-def test_a_batch_that_the_target_refuses_too_blocks_its_partition(lane, world):
-    lane.uncarried, lane.batches = {4}, (0, 3, 6)
-
-    class Refusing(InBatches):
-        def _copy(self, work, limits):
-            if work.source == ORDERS:
-                raise BatchNotTaken(ORDERS, 3, "too large")
-            return super()._copy(work, limits)
-
-    engines = LaneEngines(lane._opening(RECORDS, OneByOne), lane._opening(BATCHES, Refusing), lane.sampler)
-    (error,) = LaneCopy(lane.task, engines).run().errors
-    assert (error.code, error.offset) == ("RecordNotCarried", 4)
-
-
-def test_batches_in_front_of_one_that_the_target_refuses_carry_what_only_they_can(lane, world):
-    lane.uncarried, lane.batches = {1}, (0, 3, 6)
-
-    class Refusing(InBatches):
-        def _copy(self, work, limits):
-            if work.source == ORDERS and work.end > 6:
-                raise BatchNotTaken(ORDERS, 6, "too large")
-            return super()._copy(work, limits)
-
-    engines = LaneEngines(lane._opening(RECORDS, OneByOne), lane._opening(BATCHES, Refusing), lane.sampler)
-    result = LaneCopy(lane.task, engines).run()
-    assert result.errors == ()
-    assert {(share.engine, share.records) for share in result.engines} == {(BATCHES, 6), (RECORDS, 14)}
-    assert world.ledger[ORDERS].watermark == 10
 
 
 def test_without_the_package_auto_takes_records_and_batches_say_what_is_missing(lane, monkeypatch):

@@ -17,7 +17,7 @@ _WAITING_BYTES = 4 * 1024 * 1024
 class BatchEngine:
     """Copies batch by batch. Opening it fences the lane; the source is connected with the first work.
 
-    Offsets that it cannot carry stand in its progress as `reencoding`; a batch that the target refuses raises BatchNotTaken.
+    Offsets that it cannot carry stand in its progress as `reencoding`; a batch that the target refuses raises BatchRefused.
     """
 
     def __init__(self, task: LaneTask, max_batch_bytes: int, source: BatchSource | None = None) -> None:

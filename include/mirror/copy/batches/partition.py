@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from mirror.copy.engine import PartitionAssignment, PartitionProgress, Reencoding
+from mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord, Reencoding
 from mirror.errors import BatchNotUnpacked
 from mirror.formats.batch_rewrite import BatchBuilder, OutgoingBatch, Record
 from mirror.formats.ledger import LastRecord
@@ -40,9 +40,11 @@ class InFlightBatches:
         self.runs: list[Run] = []
         self.records = 0
         self._bytes = 0
+        self.added = 0
+        """How many records it took one by one."""
         self.reencoding: Reencoding | None = None
-        self.poison: BatchNotUnpacked | None = None
-        """The batch at `next_offset` that cannot be opened."""
+        self.poison: BatchNotUnpacked | PoisonRecord | None = None
+        """The batch at `next_offset` that cannot be opened, or the record that the target refuses."""
         self.skipped: list[Skipped] = []
         self.stopped = work.start >= work.end
         self._max_timestamp = -1
@@ -62,13 +64,14 @@ class InFlightBatches:
         """Takes a batch that is to be sent as it is."""
         self.flush()
         self._wait(OutgoingBatch.closed(batch))
-        self._took(batch)
+        self._took(batch.leader_epoch, batch.next_offset)
 
-    def add(self, records: Sequence[Record], last: RecordBatch, codec: str) -> None:
-        """Takes records up to the last one of a batch, to be joined with those before and behind them, and packed by `codec`."""
-        for full in self._growing.add(records, codec, last.leader_epoch):
+    def add(self, records: Sequence[Record], batch: RecordBatch, codec: str, next_offset: int) -> None:
+        """Takes records, of which `batch` has the last, to be joined with those before and behind them, and packed by `codec`."""
+        for full in self._growing.add(records, codec, batch.leader_epoch):
             self._wait(full)
-        self._took(last)
+        self.added += len(records)
+        self._took(batch.leader_epoch, next_offset)
 
     def flush(self) -> None:
         """Lets nothing more join what was added."""
@@ -79,15 +82,15 @@ class InFlightBatches:
         self.waiting.append(outgoing)
         self._bytes += len(outgoing.batch.data)
 
-    def _took(self, batch: RecordBatch) -> None:
-        self.leader_epoch = batch.leader_epoch
-        self.next_offset = min(batch.next_offset, self.work.end)
+    def _took(self, leader_epoch: int, next_offset: int) -> None:
+        self.pass_over(next_offset, leader_epoch)
         self._read = time.time()
 
     def pass_over(self, offset: int, leader_epoch: int) -> None:
         """Goes on at an offset behind batches that are not copied."""
         self.next_offset = min(offset, self.work.end)
-        self.leader_epoch = leader_epoch
+        if leader_epoch >= 0:  # messages of old formats have none
+            self.leader_epoch = leader_epoch
 
     def stop(self, reencoding: Reencoding | None = None) -> None:
         """Takes no more in this transaction."""
@@ -103,6 +106,16 @@ class InFlightBatches:
         else:
             self.poison = error
             self.stop()
+
+    def refuse(self, poison: PoisonRecord) -> bool:
+        """The target refuses the record at this offset, which is the next one: with errors.tolerance=all it is passed over, else nothing
+        more is taken. Whether it goes on."""
+        if self.work.skip_refused:
+            self.skipped.append(Skipped(poison.offset, poison.offset + 1, poison.reason))
+        else:
+            self.poison = poison
+            self.stop()
+        return not self.stopped
 
     def next_batch(self) -> RecordBatch:
         """The next batch that waits, which is sent now."""

@@ -11,10 +11,10 @@ from functools import partial
 import kafka.errors as errors
 
 from mirror.copy.batches.partition import InFlightBatches
-from mirror.copy.engine import BatchSample, PartitionAssignment, Reencoding
+from mirror.copy.engine import BatchSample, PartitionAssignment, PoisonRecord, Reencoding
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, BatchNotUnpacked, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
-from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, is_small, read_records
+from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
 from mirror.formats.compression import UnpacksTooLarge, has_packer
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
@@ -70,7 +70,7 @@ class BatchSource:
         by_node: dict[int, list[TopicPartition]] = {}
         for tp in going_on:
             fetched = self._fetched[tp]
-            if fetched.old is None and fetched.position < self._in_flight[tp].work.end:
+            if fetched.position < self._in_flight[tp].work.end:
                 by_node.setdefault(fetched.leader.node, []).append(tp)
         for node, wanted in by_node.items():
             connection = self.pool.guarded("connecting", partial(self.pool.to, node))
@@ -103,8 +103,6 @@ class BatchSource:
     def sample(self, tp: TopicPartition) -> BatchSample | None:
         """What was fetched of an assigned partition, which stays where it is; None: nothing that says anything."""
         work, fetched = self._in_flight[tp].work, self._fetched[tp]
-        if fetched.old is not None:
-            return BatchSample(0, 0, 0, f"{fetched.old}")
         batches = [batch for batch, is_copied in fetched.batches if is_copied]
         if fetched.cut_off is not None and not fetched.cut_off.is_control:
             batches.append(fetched.cut_off)
@@ -149,6 +147,7 @@ class BatchSource:
             before = fetched.position
             try:
                 fetched.add(data)
+                fetched.read_old(self._largest)
             except ValueError as failure:
                 raise _unreadable(tp, fetched.position, f"the source sent no record batch: {failure}") from failure
             if fetched.position > before:
@@ -198,8 +197,6 @@ class BatchSource:
         work, records = in_flight.work, list[Record]()
         try:
             read_records(batch, records, self._largest)
-            inside = [record for record in records if in_flight.next_offset <= record[0] < work.end]
-            in_flight.add(inside, batch, codec_for(batch, work))
         except NotIntact:
             raise _not_intact(work.source, batch) from None
         except UnpacksTooLarge as large:
@@ -208,6 +205,8 @@ class BatchSource:
         except ValueError as closed:
             log.debug("%s@%d: %s", work.source, batch.base_offset, closed)
             in_flight.stop(Reencoding(min(batch.next_offset, work.end), f"{closed}"))
+        else:
+            _add_allowed(records, batch, in_flight)
 
     def _join(self, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
         """Lets the partition take small batches that could be handed on, record by record, about `room` bytes; false if the first one has
@@ -231,7 +230,7 @@ class BatchSource:
                 break
         if not records or (len(stretch) == 1 and not in_flight.is_growing):
             return False
-        in_flight.add(records, stretch[-1], first.codec)
+        in_flight.add(records, stretch[-1], first.codec, position)
         for _ in stretch:
             fetched.pop()
         return True
@@ -252,11 +251,33 @@ class BatchSource:
 
 
 def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
-    if fetched.old is not None:
-        in_flight.stop(Reencoding(None, f"{fetched.old}"))
-    elif fetched.position >= in_flight.work.end:
+    if fetched.position >= in_flight.work.end:
         in_flight.pass_over(in_flight.work.end, fetched.epoch)
         in_flight.stop()
+
+
+def _add_allowed(records: Sequence[Record], batch: RecordBatch, in_flight: InFlightBatches) -> None:
+    """Lets a partition take the records of a batch that lie in its work: none that the target has refused, and no more than it may have."""
+    work, codec = in_flight.work, codec_for(batch, in_flight.work)
+    allowed: list[Record] = []
+    for record in records:
+        offset, timestamp, _, rest = record
+        if not in_flight.next_offset <= offset < work.end:
+            continue
+        refused = work.refused.get(offset)
+        if refused is not None and (refused.timestamp, refused.has_key) == (timestamp, has_key(rest)):
+            in_flight.add(allowed, batch, codec, offset)
+            allowed = []
+            if not in_flight.refuse(PoisonRecord(offset, refused.detail)):
+                return
+            in_flight.pass_over(offset + 1, batch.leader_epoch)
+            continue
+        allowed.append(record)
+        if work.max_records is not None and in_flight.added + len(allowed) >= work.max_records:
+            in_flight.add(allowed, batch, codec, offset + 1)
+            in_flight.stop()
+            return
+    in_flight.add(allowed, batch, codec, batch.next_offset)
 
 
 def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
@@ -269,6 +290,8 @@ def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
         return obstacle
     if batch.size > work.limits.max_message_bytes:
         return f"a batch is larger than the remote topic's max.message.bytes={work.limits.max_message_bytes}"
+    if work.max_records is not None or any(batch.base_offset <= offset < batch.next_offset for offset in work.refused):
+        return "the target refused a record of it"
     if codec_for(batch, work) != batch.codec:
         return f"the remote topic's compression.type is {work.limits.compression}, and a batch is {batch.codec}"
     return ""

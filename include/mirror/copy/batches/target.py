@@ -13,14 +13,15 @@ from functools import partial
 import kafka.errors as errors
 
 from mirror.copy.batches.partition import InFlightBatches
+from mirror.copy.batches.refusals import REFUSALS, refusal_of
 from mirror.copy.batches.transactions import CONCURRENT, OLD_SHARE, SOON_SECONDS, LaneTransactions
-from mirror.copy.engine import BatchNotTaken, PartitionAssignment, RecordLimits
+from mirror.copy.engine import PartitionAssignment, RecordLimits
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, TransactionTooSlow
 from mirror.formats.record_batch import following
 from mirror.kafka import produce_request
 from mirror.kafka.broker_connection import BrokerConnection
-from mirror.kafka.broker_pool import BrokerPool, Leader, name_of, receive
+from mirror.kafka.broker_pool import BrokerPool, Leader, receive
 from mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, produced
 from mirror.kafka.record_builder import keyed_batches
 from mirror.offsets.partition import TopicPartition
@@ -31,17 +32,6 @@ _REQUEST_BYTES = 1024 * 1024
 _REQUESTS_IN_FLIGHT, _BYTES_IN_FLIGHT = 32, 8 * _REQUEST_BYTES
 """So many are under way at a broker: it always has some to do while the answers to others gather."""
 _POLL_SECONDS = 0.02
-
-_NOT_TAKEN = {
-    error.errno
-    for error in (
-        errors.MessageSizeTooLargeError,
-        errors.RecordListTooLargeError,
-        errors.InvalidTimestampError,
-        errors.InvalidRecordError,
-        errors.UnsupportedCompressionTypeError,
-    )
-}
 
 
 class BatchProducer:
@@ -163,14 +153,11 @@ class BatchProducer:
         code, source = answer.error_code, in_flight.work.source
         if code == errors.TopicAuthorizationFailedError.errno:
             return AuthorizationRefused(self._task.target, "WRITE", f"topic {in_flight.remote.topic}", topic=source.topic)
-        if code in _NOT_TAKEN and in_flight.remote not in self._recorded:
-            detail = f" ({answer.message})" if answer.message else ""
-            why = f"the target refused a batch: {name_of(code)}{detail}"
-            refused = in_flight.sent[0]
-            return BatchNotTaken(source, refused.first_offset, why, refused.next_offset)
+        if code in REFUSALS and in_flight.remote not in self._recorded:
+            return refusal_of(in_flight.work, in_flight.sent[0], answer)
         return self._transactions.failure(code, f"writing to {in_flight.remote}")
 
     def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:
         written = sum(partition.records for partition in partitions)
-        unacknowledged = sum(each.batch.record_count for partition in partitions for each in (*partition.sent, *partition.waiting))
+        unacknowledged = sum(outgoing.batch.record_count for partition in partitions for outgoing in (*partition.sent, *partition.waiting))
         raise TransactionTooSlow(self._task.lane, self.age, self._transactions.timeout, written / max(1, written + unacknowledged))

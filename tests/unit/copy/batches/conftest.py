@@ -30,7 +30,7 @@ def batch_of(
 
 @pytest.fixture(autouse=True)
 def joins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' batches are small, and stay closed; `test_joining` has them joined."""
+    """The tests' batches are small, and stay closed; `test_small_batches` has them joined."""
     monkeypatch.setattr("mirror.copy.batches.source.is_small", lambda _: False)
 
 

@@ -3,6 +3,7 @@
 import pytest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from mirror.errors import (
     SourceUnreadable,
@@ -100,7 +101,6 @@ def test_holes_of_compaction_are_in_the_offset_map_and_not_in_the_batch(engine, 
     ("spoil", "until", "why"),
     [
         (lambda batch: batch.__setitem__(21, 0x01), None, "0x0100"),
-        (lambda batch: batch.__setitem__(16, 1), None, "magic 1"),
         (lambda batch: batch.__setitem__(slice(57, 61), (2).to_bytes(4, "big")), 4, "more than the records that it counts"),
     ],
 )
@@ -113,6 +113,22 @@ def test_what_cannot_be_opened_is_left_to_the_other_engine(engine, east, work, s
     (moved,) = engine.copy([work(0, 4)], LIMITS)
     assert (moved.next_offset, moved.reencoding.until) == (1, until)
     assert why in moved.reencoding.reason
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_before_kafka_0_11_arrive_in_the_format_of_today(engine, east, west, work, magic):
+    old = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
+    for number in range(4):
+        old.append(number, 1_000 + number, b"k", b"old-%d" % number)
+    log = east.log(*ORDERS)
+    log.batches.append(bytes(old.build()))
+    log.end = 4
+    log.append(batch_of([b"new"] * 2))
+    (moved,) = engine.copy([work(1, 6)], LIMITS)
+    assert (moved.next_offset, moved.runs, moved.reencoding) == (6, (Run(1, 0, 5),), None)
+    assert values(west.log(*REMOTE)) == [b"old-1", b"old-2", b"old-3", b"new", b"new"]
+    stamps = [record.timestamp for each in west.log(*REMOTE).batches for record in DefaultRecordBatch(each)]
+    assert stamps[:3] == ([1_001, 1_002, 1_003] if magic else [-1] * 3)
 
 
 def test_a_batch_whose_checksum_is_wrong_is_never_given_a_right_one(engine, east, west, work):

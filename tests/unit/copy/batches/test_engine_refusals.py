@@ -6,9 +6,10 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import BatchNotTaken, NothingRead, TransactionLimits
+from mirror.copy.engine import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
 from mirror.errors import (
     AuthorizationRefused,
     ClusterUnreachable,
@@ -19,22 +20,82 @@ from mirror.errors import (
     SourceUnreadable,
     TransactionTimeoutRefused,
 )
-from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill
+from mirror.formats.skips import Skipped
+from mirror.offsets.map import Run
+from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, UNSUPPORTED_VERSION
 
 CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
+INVALID_TIMESTAMP, INVALID_RECORD = 32, 87
 NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR = 6, 50, 14, 16
 
 
 def test_a_batch_that_the_target_refuses_names_its_offset_and_the_transaction_is_aborted(engine, east, west, work):
     fill(east.log(*ORDERS), 3)
     west.refusals[ProduceRequest, REMOTE].extend([0, MESSAGE_TOO_LARGE])
-    with pytest.raises(BatchNotTaken) as refusal:
+    with pytest.raises(BatchRefused, match=r"larger than max\.message\.bytes") as refusal:
         engine.copy([work(0, 9)], LIMITS)
-    assert (refusal.value.source, refusal.value.offset) == (ORDERS, 3)
+    assert (refusal.value.source, refusal.value.start, refusal.value.first, refusal.value.records) == (ORDERS, 0, 3, 3)
+    assert (refusal.value.culprits, refusal.value.names_culprits) == ((), False)
     engine.close()
     assert (west.committed, west.aborted) == ([], 1)
+
+
+def test_records_that_the_target_names_are_the_culprits(engine, east, west, work):
+    fill(east.log(*ORDERS), 2)
+    west.refusals[ProduceRequest, REMOTE].append(INVALID_TIMESTAMP)
+    west.named = [1, 2]
+    with pytest.raises(BatchRefused, match=r"timestamp is further .* \(INVALID_TIMESTAMP: record 1\)") as refusal:
+        engine.copy([work(0, 6)], LIMITS)
+    assert [(named.offset, named.timestamp, named.has_key, named.is_named) for named in refusal.value.culprits] == [
+        (1, 1_700_000_000_001, True, True),
+        (2, 1_700_000_000_002, True, True),
+    ]
+    assert refusal.value.names_culprits
+
+
+def test_a_record_without_a_key_that_a_compacted_topic_does_not_take_is_certain(engine, east, west, work):
+    keyless = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 20)
+    keyless.append(0, 1, None, b"v", [])
+    east.log(*ORDERS).append(keyless.build())
+    west.refusals[ProduceRequest, REMOTE].append(INVALID_RECORD)
+    west.named = [0]
+    with pytest.raises(BatchRefused, match="it has no key, and the remote topic is compacted") as refusal:
+        engine.copy([work(0, 1, needs_key=True)], LIMITS)
+    assert [(named.has_key, named.is_certain) for named in refusal.value.culprits] == [(False, True)]
+
+
+REFUSED = RefusedRecord(4, 1_700_000_000_001, True, "too large", True)
+
+
+def test_a_refused_record_stops_its_partition_in_front_of_it(engine, east, west, work):
+    fill(east.log(*ORDERS), 3)
+    (moved,) = engine.copy([replace(work(0, 9), refused={4: REFUSED})], LIMITS)
+    assert (moved.next_offset, moved.records, moved.poison) == (4, 4, PoisonRecord(4, "too large"))
+    assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))[:4]
+
+
+def test_with_errors_tolerance_all_a_refused_record_alone_is_passed_over(engine, east, west, work):
+    fill(east.log(*ORDERS), 3)
+    (moved,) = engine.copy([replace(work(0, 9), refused={4: REFUSED}, skip_refused=True)], LIMITS)
+    assert (moved.next_offset, moved.records, moved.runs) == (9, 8, (Run(0, 0, 4), Run(5, 4, 4)))
+    assert moved.skipped == (Skipped(4, 5, "RecordRefused: too large"),)
+    assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))[:4] + values(east.log(*ORDERS))[5:]
+
+
+def test_another_record_at_the_offset_of_a_refused_one_is_copied(engine, east, work):
+    fill(east.log(*ORDERS), 3)
+    (moved,) = engine.copy([replace(work(0, 9), refused={4: replace(REFUSED, timestamp=5)})], LIMITS)
+    assert (moved.next_offset, moved.records, moved.poison) == (9, 9, None)
+
+
+@pytest.mark.parametrize(("start", "most", "end"), [(0, 1, 1), (3, 1, 4), (1, 4, 5), (2, 100, 9)])
+def test_no_more_records_are_taken_than_a_transaction_may_have(engine, east, west, work, start, most, end):
+    fill(east.log(*ORDERS), 3)
+    (moved,) = engine.copy([replace(work(start, 9), max_records=most)], LIMITS)
+    assert (moved.next_offset, moved.records) == (end, end - start)
+    assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))[start:end]
 
 
 def test_a_topic_that_may_not_be_written_is_named_by_its_source_topic(engine, east, west, work):

@@ -83,13 +83,6 @@ def test_what_cannot_be_handed_on_is_named(sampler, lane_task, log, work):
     assert "LogAppendTime" in sampler.sample(lane_task, [work(0, 160, stamps=True)])[ORDERS].obstacle
 
 
-def test_messages_of_an_old_format_are_named(sampler, lane_task, east, work):
-    old = batch_of([b"old"])
-    old[16] = 1
-    east.log(*ORDERS).append(old)
-    assert "magic 1" in sampler.sample(lane_task, [work(0, 1)])[ORDERS].obstacle
-
-
 @pytest.mark.parametrize("code", [OFFSET_OUT_OF_RANGE, TOPIC_AUTHORIZATION_FAILED])
 def test_a_partition_that_an_error_names_does_not_drag_the_others(sampler, lane_task, east, log, work, code):
     other = TopicPartition("payments", 0)

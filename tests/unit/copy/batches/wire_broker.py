@@ -74,6 +74,8 @@ class WireBroker:
         """The request after which it closes every connection instead of answering."""
         self.is_silent_on: type | None = None
         """The request that it takes and never answers."""
+        self.named: list[int] = []
+        """The places of records that it names as the reason of a refusal (KIP-467)."""
         self.cluster_id = "W"
         self.throttle_ms = 0
         """For how long it says that it holds producers back, and does not."""
@@ -274,12 +276,16 @@ class WireBroker:
                         base_offset=base,
                         log_append_time_ms=-1,
                         log_start_offset=0,
-                        record_errors=[],
+                        record_errors=self._record_errors() if code else [],
                         error_message=None,
                     )
                 )
             topics.append(ProduceResponse.TopicProduceResponse(name=topic.name, partition_responses=partitions))
         return ProduceResponse(responses=topics, throttle_time_ms=self.throttle_ms)
+
+    def _record_errors(self) -> list[object]:
+        kind = ProduceResponse.TopicProduceResponse.PartitionProduceResponse.BatchIndexAndErrorMessage
+        return [kind(batch_index=place, batch_index_error_message=f"record {place}") for place in self.named]
 
     def _judged(self, owner: Owner, tp: TopicPartition, data: bytes) -> int:
         batch = DefaultRecordBatch(data)
@@ -380,5 +386,7 @@ class WireBroker:
 
 
 def _last_offset(data: bytes) -> int:
+    if data[16] < 2:  # messages of an old format, which all come
+        return 1 << 62
     batch = DefaultRecordBatch(data)
     return int(batch.base_offset + batch.last_offset_delta)
