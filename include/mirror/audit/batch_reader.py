@@ -16,7 +16,8 @@ from mirror.audit.range import AuditRange
 from mirror.audit.reader import ReadListener
 from mirror.errors import DeadlineExceeded, MirrorError
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for, has_moved
-from mirror.kafka.broker_pool import BrokerPool, Leader, name_of, receive
+from mirror.kafka.broker_pool import BrokerPool, Leader, receive
+from mirror.kafka.connection_errors import name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.kafka.polling import throttle_seconds
 from mirror.offsets.partition import TopicPartition

@@ -6,6 +6,7 @@ whoever uses a connection closes it at the first error and begins anew.
 """
 
 import io
+import re
 import select
 import socket
 import ssl
@@ -23,6 +24,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.polling import throttle_seconds
 from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.send_buffer import SendBuffer
@@ -46,6 +48,8 @@ _STEP_BYTES = 1 << 20
 _READ_BYTES = 16 * 1024
 _LEAST_BYTES_PER_SECOND = 16 * 1024
 """What of an answer has come buys it time at this rate: a slow network is waited for, and one byte a second is not."""
+_HIGH_BYTES, _LONGEST_NUMBER = re.compile(rb"[\x80-\xff]{64,}"), 1 << 16
+"""What a length of many bytes looks like, and from where on it costs too much to read; no text of Kafka's is so long without ASCII."""
 _TLS = (b"\x15\x03", b"\x16\x03")
 """How an alert and a handshake of TLS begin."""
 _SCRAM = "SCRAM-"
@@ -53,7 +57,7 @@ _FEWEST_ITERATIONS = 4096
 """Of SCRAM, as Java's clients want it: with fewer, a stranger who was told the client's answer finds the password the sooner."""
 _SESSION_SHARE = 0.8
 """A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
-_OLDEST = (
+_FOR_BATCHES = (
     (ProduceRequest, 9),
     (FetchRequest, 12),
     (MetadataRequest, 10),
@@ -62,7 +66,7 @@ _OLDEST = (
     (AddPartitionsToTxnRequest, 3),
     (EndTxnRequest, 3),
 )
-"""The requests that are needed, in the versions of Kafka 2.8."""
+"""What batches need, in the versions of Kafka 2.8."""
 _METADATA_VERSION, _LEADER_AND_ISR = "metadata.version", 4
 
 Answered = Callable[[Any], None]
@@ -93,13 +97,10 @@ class BrokerConnection:
         """Since when (time.monotonic) the broker owes an answer and gives none; while a quota holds us back, when that ends (KIP-219)."""
         self._socket = _connected(address, settings, min(seconds, _CONNECT_SECONDS))
         try:
-            answer = self.ask(ApiVersionsRequest(version=_API_VERSIONS, client_software_name="mirror", client_software_version="1"))
-            _raise_for(answer.error_code)
+            answer = self._api_versions()
             self._versions: dict[int, int] = {api.api_key: api.max_version for api in answer.api_keys or ()}
             self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
             """The levels of the cluster's features."""
-            if any(self._versions.get(request.API_KEY, -1) < oldest for request, oldest in _OLDEST):
-                raise errors.UnsupportedVersionError
             if "sasl_mechanism" in settings:
                 self._log_in(settings)
             self._largest = _LARGEST_ANSWER
@@ -107,9 +108,22 @@ class BrokerConnection:
             self.close()
             raise
 
-    def version(self, key: int, highest: int) -> int:
-        """The version of a request to speak: the highest that the broker takes, and at most this one."""
-        return min(highest, self._versions[key])
+    def version(self, key: int, highest: int, lowest: int = 0) -> int:
+        """The version of a request to speak: the highest that the broker takes, and at most this one. Raises UnsupportedVersionError if
+        that is below `lowest`, or the broker does not know the request."""
+        version = min(highest, self._versions.get(key, -1))
+        if version < lowest:
+            raise errors.UnsupportedVersionError(f"the broker takes no request {key} of version {lowest} or newer")
+        return version
+
+    def takes(self, key: int, version: int = 0) -> bool:
+        """Whether the broker takes a request in this version."""
+        return self._versions.get(key, -1) >= version
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether record batches are read and written over it as they are, which needs Kafka 2.8."""
+        return all(self.takes(request.API_KEY, oldest) for request, oldest in _FOR_BATCHES)
 
     @property
     def only_checks(self) -> bool:
@@ -171,13 +185,13 @@ class BrokerConnection:
         while self._waiting and self.has_buffered:
             self._receive_one()
 
-    def ask(self, request: Any) -> Any:
-        """The answer to a request; those to requests before it are handed over first."""
+    def ask(self, request: Any, read: Callable[[Any], Any] | None = None) -> Any:
+        """The answer to a request, or what `read` makes of it; those to requests before it are handed over first."""
         answers: list[Any] = []
         self.send(request, answers.append)
         while not answers:
             self.receive()
-        return answers[0]
+        return answers[0] if read is None else read_by(read, answers[0])
 
     def close(self) -> None:
         """Lets go of the connection; what is not answered never is."""
@@ -185,6 +199,13 @@ class BrokerConnection:
         self._socket.close()
 
     # ------------------------------------------------------------ inside
+
+    def _api_versions(self) -> Any:
+        answer = self.ask(ApiVersionsRequest(version=_API_VERSIONS, client_software_name="mirror", client_software_version="1"))
+        if answer.error_code == errors.UnsupportedVersionError.errno:  # brokers before Kafka 2.4
+            answer = self.ask(ApiVersionsRequest(version=0))
+        raise_for(answer.error_code)
+        return answer
 
     def _next_number(self) -> int:
         self._number = (self._number + 1) & 0x7FFFFFFF
@@ -265,7 +286,7 @@ class BrokerConnection:
         mechanism = get_sasl_mechanism(wanted)(host=self.address[0], **settings)
         lifetime = 0
         while not mechanism.is_done():
-            answer = self.ask(SaslAuthenticateRequest(version=_SASL, auth_bytes=mechanism.auth_bytes()))
+            answer = self.ask(SaslAuthenticateRequest(version=_SASL, auth_bytes=_response(mechanism, wanted)))
             if answer.error_code:
                 raise errors.SaslAuthenticationFailedError(answer.error_message or "the broker does not say why")
             _take_challenge(mechanism, wanted, answer.auth_bytes)
@@ -289,6 +310,16 @@ def _connected(address: tuple[str, int], settings: Mapping[str, Any], seconds: f
         raise
 
 
+def _response(mechanism: Any, name: str) -> bytes:
+    """What kafka-python's mechanism says in a login. That it cannot is a login that failed."""
+    try:
+        return bytes(mechanism.auth_bytes())
+    except (OSError, errors.KafkaError):
+        raise
+    except Exception as failure:
+        raise errors.SaslAuthenticationFailedError(f"our side of the login by {name} failed: {failure}") from failure
+
+
 def _take_challenge(mechanism: Any, name: str, challenge: bytes) -> None:
     """Hands what a broker says in a login to kafka-python's mechanism. Whatever that makes of it is an error of the protocol."""
     try:
@@ -303,8 +334,8 @@ def _take_challenge(mechanism: Any, name: str, challenge: bytes) -> None:
         raise errors.KafkaProtocolError(f"the broker's side of the login by {name} is refused: {failure}") from failure
 
 
-def _read_by(decode: Decode, body: memoryview) -> Any:
-    """A decoder's result. Whatever it stumbles over is an error of the protocol: a broker chooses the bytes."""
+def read_by(decode: Callable[[Any], Any], body: Any) -> Any:
+    """What `decode` makes of an answer. Whatever it stumbles over is an error of the protocol: a broker chooses the bytes."""
     try:
         return decode(body)
     except errors.KafkaError:
@@ -315,19 +346,21 @@ def _read_by(decode: Decode, body: memoryview) -> Any:
 
 def _by_schema(answer: Any, frame: memoryview) -> Any:
     def decode(body: memoryview) -> Any:
+        _check_numbers(body)
         head = io.BytesIO(body[:_LARGEST_HEADER])
         answer.parse_header(head)
         return answer.decode(body[head.tell() :])
 
-    return _read_by(decode, frame)
+    return read_by(decode, frame)
+
+
+def _check_numbers(body: memoryview) -> None:
+    """Refuses bytes whose reading would take time that grows faster than they do: kafka-python reads a length without an end."""
+    if len(body) >= _LONGEST_NUMBER and any(len(run[0]) >= _LONGEST_NUMBER for run in _HIGH_BYTES.finditer(body)):
+        raise ValueError("a length has no end")
 
 
 def _flexible(decode: Decode, frame: memoryview) -> Any:
     if len(frame) <= _SIZE.size or frame[_SIZE.size]:
         raise errors.KafkaProtocolError("an answer has tags in its header, and none are defined")
-    return _read_by(decode, frame[_SIZE.size + 1 :])
-
-
-def _raise_for(code: int) -> None:
-    if code:
-        raise errors.for_code(code)()
+    return read_by(decode, frame[_SIZE.size + 1 :])

@@ -5,19 +5,27 @@ not mended: the first broken connection is an error, and whoever holds the pool 
 """
 
 import select
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import kafka.errors as errors
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, EngineUnavailable, KafkaFailure, MirrorError
+from mirror.errors import EngineUnavailable, MirrorError
 from mirror.kafka.bootstrap_servers import servers
 from mirror.kafka.broker_connection import BrokerConnection
-from mirror.kafka.cluster_answers import METADATA, METADATA_NEWEST, Metadata, metadata
+from mirror.kafka.cluster_answers import (
+    METADATA,
+    METADATA_NEWEST,
+    METADATA_OLDEST,
+    METADATA_WITH_IDS,
+    Metadata,
+    metadata,
+    older_metadata,
+)
+from mirror.kafka.connection_errors import ConnectionErrors, raise_for, refuses_us
 from mirror.kafka.idle_connections import IDLE, login_of
 from mirror.kafka.kafka_python import python_settings
 from mirror.offsets.partition import TopicPartition
@@ -45,17 +53,19 @@ class Leader(NamedTuple):
 
 
 class BrokerPool:
-    """The connections of one user of a cluster. Every method raises errors of ours."""
+    """The connections of one user of a cluster, which carry batches. Every method raises errors of ours."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, patience: float | None = None) -> None:
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
         """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take."""
         self.alias = alias
         self.seconds = seconds
-        self.patience = patience
+        self.patience: float | None = None
         """For how many seconds opening is tried again; None: as long as an answer may take."""
+        self._errors = ConnectionErrors(alias, settings, seconds)
         self._settings = python_settings(settings)
         self._login = login_of(settings)
-        self._bootstrap = str(settings["bootstrap.servers"])
+        self.last: tuple[str, int] = ("", 0)
+        """The broker that was tried last."""
         self._servers = [_address(server) for server in servers(settings)]
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
@@ -77,6 +87,8 @@ class BrokerPool:
     def to(self, node: int) -> BrokerConnection:
         """The connection to a broker whose node id was told by `leaders` or `coordinator`. A login that ends soon gets a new connection,
         if nothing is under way on the old one."""
+        if node not in self._brokers:
+            raise errors.LeaderNotAvailableError
         return self._open(self._brokers[node])
 
     def learn(self, brokers: Mapping[int, tuple[str, int]]) -> None:
@@ -113,27 +125,18 @@ class BrokerPool:
 
     def translated(self, failure: Exception, step: str) -> MirrorError:
         """The error of ours for what a connection raised."""
-        if _refuses_us(failure):
-            return AuthenticationFailed(self.alias, self._bootstrap, str(failure).rstrip("."))
         if isinstance(failure, errors.UnsupportedVersionError):
             return EngineUnavailable(self.alias, "one of its brokers is older than Kafka 2.8")
-        if isinstance(failure, OSError):
-            return ClusterUnreachable(self.alias, self._bootstrap, self.seconds, f"{step}: {failure or 'no answer came in time'}")
-        code = getattr(failure, "errno", None)
-        if code is not None:
-            return self.refused(code, step)
-        return KafkaFailure(
-            f"Cluster '{self.alias}': {step} failed: {failure}.", next="Look at the brokers; the next run goes on by itself."
-        )
+        return self._errors.translated(failure, step, self.last)
 
     def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
         """The error of ours for an error code in an answer. `operation` on `what` is what it may refuse us, `topic` our name for it."""
-        if code in _DENIED:
-            return AuthorizationRefused(self.alias, operation or "the operation", what or "the cluster", topic=topic)
-        name = name_of(code)
-        return KafkaFailure(
-            f"Cluster '{self.alias}': {step} failed: {name}.", reason=name, next="Look at the brokers; the next run goes on by itself."
-        )
+        return self._errors.refused(code, step, topic=topic, operation=operation, what=what)
+
+    def discard(self, connection: BrokerConnection) -> None:
+        """Closes one connection."""
+        connection.close()
+        self._connections = {address: each for address, each in self._connections.items() if each is not connection}
 
     def close(self) -> None:
         """Closes every connection."""
@@ -155,12 +158,17 @@ class BrokerPool:
             try:
                 return call()
             except (OSError, errors.KafkaError) as failure:
+                lasting = refuses_us(failure) or (isinstance(failure, errors.KafkaError) and not failure.retriable)
                 if isinstance(failure, OSError):
-                    self.close()
-                lasting = _refuses_us(failure) or (isinstance(failure, errors.KafkaError) and not failure.retriable)
+                    self._begin_elsewhere()
                 if lasting or time.monotonic() + _PAUSE_SECONDS >= deadline:
                     raise self.translated(failure, step) from failure
             time.sleep(_PAUSE_SECONDS)
+
+    def _begin_elsewhere(self) -> None:
+        """Closes every connection; the next bootstrap server is the first to be asked."""
+        self.close()
+        self._servers.append(self._servers.pop(0))
 
     def _first(self) -> BrokerConnection:
         failure: OSError | None = None
@@ -168,7 +176,7 @@ class BrokerPool:
             try:
                 return self._open(address)
             except OSError as refused:
-                if _refuses_us(refused):
+                if refuses_us(refused):
                     raise
                 failure = refused
         raise failure or OSError("no bootstrap server is named")
@@ -179,17 +187,23 @@ class BrokerPool:
             return there
         if there is not None:
             there.close()
-        self._connections[address] = IDLE.take(address, self._login, self.seconds) or BrokerConnection(
-            address, self._settings, self.seconds
-        )
-        return self._connections[address]
+        self.last = address
+        opened = IDLE.take(address, self._login, self.seconds) or BrokerConnection(address, self._settings, self.seconds)
+        self._connections[address] = opened
+        self._check(opened)
+        return opened
+
+    def _check(self, connection: BrokerConnection) -> None:
+        """Refuses a broker that is of no use here."""
+        if not connection.takes_batches:
+            raise errors.UnsupportedVersionError
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
         answer = ask_metadata(self.some(), sorted({tp.topic for tp in wanted}))
         self.learn(answer.brokers)
         leaders: dict[TopicPartition, Leader] = {}
         for topic in answer.topics:
-            _raise_for(topic.error_code)
+            raise_for(topic.error_code)
             for number, (node, epoch) in topic.leaders.items():
                 tp = TopicPartition(topic.name, number)
                 if tp in wanted:
@@ -213,30 +227,24 @@ class BrokerPool:
             if len(coordinators) != 1:
                 raise errors.KafkaProtocolError(f"{len(coordinators)} coordinators of one transactional id or group")
             (coordinator,) = coordinators
-        _raise_for(coordinator.error_code)
+        raise_for(coordinator.error_code)
         self._brokers[coordinator.node_id] = (coordinator.host, coordinator.port)
         self.to(coordinator.node_id)
         return int(coordinator.node_id)
 
 
-_DENIED = {
-    error.errno
-    for error in (
-        errors.TopicAuthorizationFailedError,
-        errors.GroupAuthorizationFailedError,
-        errors.ClusterAuthorizationFailedError,
-        errors.TransactionalIdAuthorizationFailedError,
-    )
-}
-
-
-def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None) -> Metadata:
-    """What a broker says of topics, None: of all; no topic is created by asking. Raises as the connection does."""
-    version = connection.version(METADATA, METADATA_NEWEST)
+def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None, operations: bool = False) -> Metadata:
+    """What a broker says of topics, None: of all; with `operations` what we may do with them too. No topic is created by asking. Raises as
+    the connection does."""
+    version = connection.version(METADATA, METADATA_NEWEST, METADATA_OLDEST)
     topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    body = MetadataRequest(version=version, topics=topics, allow_auto_topic_creation=False).encode()
+    request = MetadataRequest(
+        version=version, topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=operations
+    )
+    if version < METADATA_WITH_IDS:
+        return cast(Metadata, connection.ask(request, older_metadata))
     answers: list[Metadata] = []
-    connection.queue_parts(METADATA, version, [body], partial(metadata, version=version), answers.append)
+    connection.queue_parts(METADATA, version, [request.encode()], partial(metadata, version=version), answers.append)
     connection.flush()
     while not answers:
         connection.receive()
@@ -274,25 +282,6 @@ def _ready(connections: Iterable[BrokerConnection], seconds: float) -> tuple[lis
     return readable, [by_descriptor[descriptor] for descriptor, event in events if event & select.POLLOUT]
 
 
-def _refuses_us(failure: Exception) -> bool:
-    """Whether asking again would be of no use: a login or a certificate is refused, by either side. A connection that merely broke inside
-    TLS is none of these."""
-    if isinstance(failure, ssl.SSLError):
-        return not isinstance(failure, (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError))
-    return isinstance(failure, (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError))
-
-
-def name_of(code: int) -> str:
-    """Kafka's name for an error code."""
-    error = errors.for_code(code)
-    return str(getattr(error, "message", "")) or error.__name__
-
-
 def _address(server: str) -> tuple[str, int]:
     host, _, port = server.rpartition("://")[2].rpartition(":")
     return (host.strip("[]"), int(port)) if host else (port, _FIRST_PORT)
-
-
-def _raise_for(code: int) -> None:
-    if code:
-        raise errors.for_code(code)()

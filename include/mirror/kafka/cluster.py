@@ -1,32 +1,31 @@
 """One cluster: its id, its topics and their configs and offsets, and changing them. Every call has a deadline.
 
-What is only asked goes over connections of our own first (`cluster_connections`); librdkafka's admin client, which is opened when it is
-needed, does what they have no clean answer to, and all that changes anything.
+What is only asked goes over connections of our own (`cluster_connections`); librdkafka's admin client, which is opened when it is needed,
+does all that changes anything.
 """
 
 import operator
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import TopicCollection
-from confluent_kafka.admin import AclOperation, AlterConfigOpType, ConfigResource, NewPartitions, OffsetSpec
+from confluent_kafka.admin import AlterConfigOpType, ConfigResource, NewPartitions
 from confluent_kafka.admin import ConfigEntry as ClientConfigEntry
 from confluent_kafka.admin import NewTopic as ClientNewTopic
 
-from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.kafka.admin import Admin, config_entry_of, topic_id_of, topic_of
+from mirror.errors import MirrorError
+from mirror.kafka.admin import Admin
 from mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
 from mirror.kafka.client_errors import Errors, collect_refusal
 from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
-from mirror.kafka.cluster_connections import ClusterConnections, OffsetQuestion
-from mirror.kafka.list_offsets import list_offsets
+from mirror.kafka.cluster_connections import ClusterConnections
+from mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC
 from mirror.kafka.model import ConfigEntry, End, LogOffsets, NewTopic, Topic
+from mirror.kafka.offset_questions import OffsetQuestion
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
@@ -44,9 +43,23 @@ _SERVER_SECONDS = 5.0
 
 _SEVERAL = 2
 
+OPERATIONS = {
+    "READ": 3,
+    "WRITE": 4,
+    "CREATE": 5,
+    "DELETE": 6,
+    "ALTER": 7,
+    "DESCRIBE": 8,
+    "CLUSTER_ACTION": 9,
+    "DESCRIBE_CONFIGS": 10,
+    "ALTER_CONFIGS": 11,
+    "IDEMPOTENT_WRITE": 12,
+}
+"""Kafka's numbers of what ACLs allow."""
+
 
 class TopicListing(NamedTuple):
-    """The names that a cluster lists, and what it said of their topics: of all of them, or of none."""
+    """The names that a cluster lists, and what it said of their topics, but for those with an error."""
 
     names: frozenset[str]
     described: Mapping[str, DescribedTopic]
@@ -61,7 +74,7 @@ class Cluster:
         self.settings = settings
         keep_secret(settings)
         self.connections = ClusterConnections(alias, settings, timeout)
-        """For what is only asked; they may have no answer."""
+        """For what is only asked."""
         self._admin: Admin | None = None
         self._opening = threading.Lock()
         self._cluster_id: str | None = None
@@ -86,7 +99,7 @@ class Cluster:
 
     @property
     def admin(self) -> Admin:
-        """librdkafka's admin client, for adapters of one subject each too."""
+        """librdkafka's admin client, for what changes the cluster."""
         with self._opening:
             if self._admin is None:
                 self._admin = Admin(self.alias, self.settings, self.timeout)
@@ -117,33 +130,36 @@ class Cluster:
         """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
         reachability and credentials."""
         if self._cluster_id is None:
-            self._cluster_id = self.connections.last_cluster_id or self.connections.cluster_id() or str(self.admin.metadata().cluster_id)
+            self._cluster_id = self.connections.last_cluster_id or self.connections.cluster_id()
         return self._cluster_id
 
     def ids(self) -> frozenset[str]:
         """The cluster's id as the bootstrap server tells it, and as a broker does that it advertises. Two: they are of different clusters,
         and clients end at the advertised one."""
-        return frozenset(filter(None, (self.cluster_id(), self.connections.advertised_cluster_id())))
+        return frozenset((self.cluster_id(), self.connections.advertised_cluster_id()))
 
     @property
     def advertised(self) -> list[tuple[str, int]]:
         """Host and port of each broker, as the cluster advertises them; as far as they are known."""
         return self.connections.advertised
 
+    def operations(self) -> frozenset[str]:
+        """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where there is no authorizer. Raises
+        MirrorError."""
+        told = self.connections.operations()
+        return frozenset(name for name, number in OPERATIONS.items() if told is None or number in told)
+
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
-        answer = self.connections.topics(None)
-        names = [described.name for described in answer] if answer is not None else list(self.admin.metadata().topics)
-        return sorted(name for name in names if not name.startswith("__"))
+        return sorted(described.name for described in self.connections.topics(None) if not described.name.startswith("__"))
 
     def listing(self) -> "TopicListing":
         """All topics that we may describe and that are not internal to the brokers, as of the first time that this was asked: a plan goes
         by one listing, and a far cluster is asked once."""
         if self._listing is None:
             answer = self.connections.topics(None)
-            topics = {described.name: described for described in answer or ()}
-            names = topics if answer is not None else self.admin.metadata().topics
-            self._listing = TopicListing(frozenset(name for name in names if not name.startswith("__")), topics)
+            described = {each.name: each for each in answer if not each.error_code}
+            self._listing = TopicListing(frozenset(each.name for each in answer if not each.name.startswith("__")), described)
         return self._listing
 
     def listed_topics(self, names: Iterable[str], errors: Errors = None) -> dict[str, Topic]:
@@ -159,45 +175,29 @@ class Cluster:
         What a broker refuses of one topic alone goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
         on which we may not do `operation`, in the words of Kafka's ACLs.
         """
-        if operation == "DESCRIBE" and (answer := self._answered(names)) is not None:
-            return {described.name: described.topic for described in answer}
-        return {name: topic_of(described) for name, described in self._described(names, errors, operation)}
+        return {described.name: described.topic for described in self._described(names, errors, operation)}
 
     def topic_ids(self, names: Iterable[str], errors: Errors = None) -> dict[str, str]:
         """The ids of topics by name; as `topics`, for a small part of its CPU where topics have many partitions."""
-        if (answer := self._answered(names)) is not None:
-            return {described.name: described.id for described in answer}
-        return {name: topic_id_of(described) for name, described in self._described(names, errors)}
+        return {described.name: described.id for described in self._described(names, errors, "DESCRIBE")}
 
-    def _answered(self, names: Iterable[str] | None) -> list[DescribedTopic] | None:
-        """The topics over our own connections."""
-        if names is None:
-            everything = self.connections.topics(None)
-            return None if everything is None else [described for described in everything if not described.is_internal]
-        wanted = _possible(names)
-        return self.connections.topics(wanted) if wanted else []
+    def _described(self, names: Iterable[str] | None, errors: Errors, operation: str) -> list[DescribedTopic]:
+        wanted = None if names is None else _possible(names)
+        if wanted == []:
+            return []
+        answer = [each for each in self.connections.topics(wanted, operation != "DESCRIBE") if wanted is not None or not each.is_internal]
+        denied = {each.name for each in answer if not each.error_code and not each.permits(OPERATIONS[operation])}
+        codes = {each.name: each.error_code for each in answer if each.error_code} | dict.fromkeys(denied, TOPIC_DENIED)
+        self._refuse(codes, "describing topics", operation, errors)
+        return [each for each in answer if each.name not in codes]
 
-    def _described(self, names: Iterable[str] | None, errors: Errors, operation: str = "DESCRIBE") -> Iterator[tuple[str, Any]]:
-        wanted = _possible(names) if names is not None else self.names()
-        if not wanted:
-            return
-        permissions = operation != "DESCRIBE"
-        answers = self.admin.send(
-            "describing topics",
-            lambda client, seconds: client.describe_topics(
-                TopicCollection(wanted), request_timeout=seconds, include_authorized_operations=permissions
-            ),
-        )
-        for name, answer in answers.items():
-            described = self.admin.result(answer, "describing a topic", name, errors, operation)
-            if described is None or (names is None and described.is_internal):
-                continue
-            if permissions and not _permits(described, AclOperation[operation]):
-                refused = AuthorizationRefused(self.alias, operation, f"topic {name}", topic=name)
-                if not collect_refusal(refused, errors):
-                    raise refused
-                continue
-            yield name, described
+    def _refuse(self, codes: Mapping[str, int], step: str, operation: str, errors: Errors) -> None:
+        """Puts what was refused of topics into `errors`, or raises it; a topic that does not exist is no error."""
+        for topic, code in codes.items():
+            if code not in UNKNOWN_TOPIC:
+                failure = self.connections.errors.refused(code, step, topic=topic, operation=operation, what=f"topic {topic}")
+                if not collect_refusal(failure, errors):
+                    raise failure
 
     def configs(
         self, names: Iterable[str], errors: Errors = None, entries: Collection[str] | None = None
@@ -207,16 +207,8 @@ class Cluster:
         possible = _possible(names)
         if not possible:
             return {}
-        if (clean := self.connections.configs(possible, entries)) is not None:
-            return clean
-        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in possible]
-        step = "reading topic configs"
-        answers = self.admin.send(step, lambda client, seconds: client.describe_configs(resources, request_timeout=seconds))
-        configs: dict[str, dict[str, ConfigEntry]] = {}
-        for resource, answer in answers.items():
-            described = self.admin.result(answer, step, resource.name, errors, operation="DESCRIBE_CONFIGS")
-            if described is not None:
-                configs[resource.name] = {name: config_entry_of(entry) for name, entry in described.items()}
+        configs, codes = self.connections.configs(possible, entries)
+        self._refuse(codes, "reading topic configs", "DESCRIBE_CONFIGS", errors)
         return configs
 
     @property
@@ -224,7 +216,7 @@ class Cluster:
         """Whether it is known that the brokers only check a request that says so (`dry_run`). Others are not sent one."""
         if self._only_checks is None:
             self._only_checks = self.connections.only_checks()
-        return bool(self._only_checks)
+        return self._only_checks
 
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request, if it
@@ -280,28 +272,25 @@ class Cluster:
 
         A partition that is gone or without leader is absent; `errors` as in `topics`.
         """
-        listed = self._listed(partitions, OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed), errors)
+        (listed,) = self._listed(partitions, [OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed)], errors)
         return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
     def led(self, partitions: Partitions) -> set[TopicPartition]:
         """Those of the partitions whose leaders answer for them just now; whoever waits for the others asks again."""
-        wanted = list(partitions)
-        answers = self.connections.offsets(wanted, [OffsetQuestion(LATEST)])
-        return set(answers[0] if answers else list_offsets(self.admin, wanted, _spec(LATEST), False, {}, pauses=()))
+        return set(self.connections.offsets(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
 
     def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
         """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
-        return {tp: end for tp, end in self._listed(partitions, OffsetQuestion(LATEST), errors).items() if end.offset >= 0}
+        (listed,) = self._listed(partitions, [OffsetQuestion(LATEST)], errors)
+        return {tp: end for tp, end in listed.items() if end.offset >= 0}
 
     def log_offsets(self, partitions: Partitions, errors: Errors = None, committed: bool = True) -> dict[TopicPartition, LogOffsets]:
         """Log start, last stable offset and end of each partition, the end asked for last: it never lies in front of the others. Without
         `committed` the end of all records stands for the last stable one. Absent, but for a part that alone could not be had (-1), and
         `errors` as in `offsets`."""
-        wanted = list(partitions)
+        wanted = _usable(partitions)
         questions = [OffsetQuestion(EARLIEST), *([OffsetQuestion(LATEST, True)] if committed else []), OffsetQuestion(LATEST)]
-        answers = self.connections.offsets(wanted, questions) or [{} for _ in questions]
-        if any(len(answer) < len(wanted) for answer in answers):
-            answers = self._completed(wanted, questions, answers, errors)
+        answers = self._listed(wanted, questions, errors)
         nowhere = End(-1, None)
         offsets = {}
         for tp in wanted:
@@ -309,18 +298,6 @@ class Cluster:
             if any(end.offset >= 0 for end in ends):
                 offsets[tp] = LogOffsets(ends[0].offset, ends[-2 if committed else -1].offset, ends[-1].offset, ends[-1].leader_epoch)
         return offsets
-
-    def _completed(
-        self, wanted: list[TopicPartition], questions: list[OffsetQuestion], answers: list[dict[TopicPartition, End]], errors: Errors
-    ) -> list[dict[TopicPartition, End]]:
-        """The answers with what librdkafka's client has of the partitions that they lack. On a far network it takes the time of two
-        questions; the last one is asked for every partition that an answer lacks, behind the others."""
-        missing = [[tp for tp in wanted if tp not in answer] for answer in answers]
-        missing[-1] = list(dict.fromkeys([tp for partitions in missing for tp in partitions]))
-        with ThreadPoolExecutor(2) as threads:
-            first = threads.map(partial(self._by_admin, errors=errors), missing[:-1], questions[:-1])
-        more = [*first, self._by_admin(missing[-1], questions[-1], errors)]
-        return [answer | added for answer, added in zip(answers, more, strict=True)]
 
     def epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, int]:
         """Where a leader epoch ends in the log of each partition as it is now (KIP-101, KIP-320). A replica that becomes leader without
@@ -331,12 +308,12 @@ class Cluster:
                                              └─ the end of epoch 4
 
         0 where the leader knows nothing of the epoch. Absent is a partition whose leader gave no answer for so many seconds: whether its
-        log was cut off, nobody can tell. librdkafka's client has no such question.
+        log was cut off, nobody can tell.
         """
         ends: dict[TopicPartition, int] = {}
 
         def unanswered() -> set[TopicPartition]:
-            ends.update(self.connections.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}) or {})
+            ends.update(self.connections.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
             return epochs.keys() - ends.keys()
 
         until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
@@ -344,19 +321,13 @@ class Cluster:
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
-        listed = self._listed(partitions, OffsetQuestion(timestamp_ms), errors)
+        (listed,) = self._listed(partitions, [OffsetQuestion(timestamp_ms)], errors)
         return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
 
-    def _listed(self, partitions: Partitions, question: OffsetQuestion, errors: Errors) -> dict[TopicPartition, End]:
-        """The answers to a question: over our own connections, and by librdkafka's client where they have none."""
-        wanted = list(partitions)
-        (listed,) = self.connections.offsets(wanted, [question]) or [{}]
-        return listed | self._by_admin([tp for tp in wanted if tp not in listed], question, errors)
-
-    def _by_admin(self, partitions: list[TopicPartition], question: OffsetQuestion, errors: Errors) -> dict[TopicPartition, End]:
-        if not partitions:
-            return {}
-        return list_offsets(self.admin, partitions, _spec(question.timestamp), question.committed, errors)
+    def _listed(self, partitions: Partitions, questions: Sequence[OffsetQuestion], errors: Errors) -> list[dict[TopicPartition, End]]:
+        answers, refused = self.connections.offsets(_usable(partitions), questions)
+        self._refuse(refused, "listing offsets", "DESCRIBE", errors)
+        return answers
 
 
 def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partitions, seconds: float) -> dict[TopicPartition, int]:
@@ -383,20 +354,14 @@ def _in_portions(
     return outcomes | change(topics[first:]) if topics else outcomes
 
 
-def _spec(timestamp: int) -> Any:
-    if timestamp == EARLIEST:
-        return OffsetSpec.earliest()
-    return OffsetSpec.latest() if timestamp == LATEST else OffsetSpec.for_timestamp(timestamp)
-
-
 def _possible(names: Iterable[str]) -> list[str]:
     """The names that a topic can have. A request that has another one among them may fail as a whole."""
     return sorted(name for name in set(names) if not unusable(name))
 
 
-def _permits(described: Any, operation: AclOperation) -> bool:
-    """Whether we may do it, as far as the broker tells."""
-    return operation in (described.authorized_operations or (operation,))
+def _usable(partitions: Partitions) -> list[TopicPartition]:
+    """The partitions of topics that there can be."""
+    return [tp for tp in partitions if not unusable(tp.topic)]
 
 
 def _alteration(name: str, value: str | None) -> ClientConfigEntry:

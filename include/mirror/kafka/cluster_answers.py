@@ -1,7 +1,7 @@
 """What brokers answer about a whole cluster, read without an object for every level: metadata from version 10 on, offsets from 6 on.
 
-A plan and every lane ask for thousands of partitions. kafka-python's schemas take ten times as long for each of them, and librdkafka's
-futures longer still. What these functions cannot read raises ValueError, and another client is asked.
+A plan and every lane ask for thousands of partitions, and kafka-python's schemas take ten times as long for each of them. They read what
+brokers before Kafka 2.8 answer. What these functions cannot read raises ValueError.
 """
 
 import struct
@@ -9,15 +9,17 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from kafka.protocol.consumer import ListOffsetsRequest
 
 from mirror.formats.varint import read_length, varint
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
-METADATA, METADATA_NEWEST = 3, 12
-LIST_OFFSETS, LIST_OFFSETS_OLDEST, LIST_OFFSETS_NEWEST = 2, 6, 9
-"""The requests' keys, and the versions that are spoken: from Kafka 2.8 on."""
+METADATA, METADATA_OLDEST, METADATA_WITH_IDS, METADATA_NEWEST = 3, 7, 10, 12
+LIST_OFFSETS, LIST_OFFSETS_OLDEST, LIST_OFFSETS_FLEXIBLE, LIST_OFFSETS_NEWEST = 2, 4, 6, 9
+"""The requests' keys, and the versions that are spoken: the oldest from Kafka 2.1 on, and those from 2.8 on, which are read here."""
 EARLIEST, LATEST = -2, -1
 """What ListOffsets is asked for: the log's start, and its end."""
 
@@ -30,6 +32,10 @@ _QUESTION = struct.Struct(">iiqB")
 _OFFSET = struct.Struct(">ihqqiB")
 """Partition, error code, timestamp, offset, leader epoch, no tags."""
 _TOPIC_ID_BYTES = 16
+_WITHOUT_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The id of every topic before Kafka 2.8."""
+_UNTOLD = -(2**31)
+"""What a broker says we may do when it does not tell."""
 _REPLICAS_AT = 14
 """In a partition's metadata, behind its error code, number, leader and leader epoch."""
 _LAST_WITH_RIGHTS = 10
@@ -54,6 +60,11 @@ class DescribedTopic:
     error_code: int
     is_internal: bool
     _rows: Callable[[], Iterable[Row]]
+    _operations: int = _UNTOLD
+
+    def permits(self, operation: int) -> bool:
+        """Whether we may do it, by Kafka's number of an operation of ACLs, as far as the broker tells."""
+        return self._operations in (_UNTOLD, 0) or bool(self._operations >> operation & 1)
 
     @property
     def topic(self) -> Topic:
@@ -122,6 +133,29 @@ def _metadata(body: memoryview, version: int) -> Metadata:
     return Metadata(throttle, brokers, cluster_id, topics)
 
 
+def older_metadata(answer: Any) -> Metadata:
+    """The same from an answer that kafka-python's schema has read, of a broker before Kafka 2.8."""
+    brokers = {int(broker.node_id): (str(broker.host), int(broker.port)) for broker in answer.brokers}
+    topics = [
+        DescribedTopic(
+            str(topic.name),
+            _WITHOUT_ID,
+            int(topic.error_code),
+            bool(topic.is_internal),
+            partial(tuple, [_row(partition) for partition in topic.partitions]),
+            _UNTOLD if topic.authorized_operations is None else sum(1 << number for number in topic.authorized_operations),
+        )
+        for topic in answer.topics
+    ]
+    return Metadata(int(answer.throttle_time_ms), brokers, str(answer.cluster_id or ""), topics)
+
+
+def _row(partition: Any) -> Row:
+    lists = (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas or ())
+    lengths = [number for nodes in lists for number in (len(nodes) + 1, *nodes)]
+    return (partition.error_code, partition.partition_index, partition.leader_id, partition.leader_epoch, *lengths, _NO_TAGS)
+
+
 def offsets_request(leaders: Mapping[TopicPartition, int], timestamp: int, committed: bool) -> bytes:
     """Asks for an offset of each partition, which is led in this epoch."""
     by_topic: dict[str, list[bytes]] = {}
@@ -141,6 +175,27 @@ def listed_offsets(body: memoryview) -> ListedOffsets:
         return _listed_offsets(body)
     except (IndexError, struct.error) as failure:
         raise ValueError(f"offsets are cut off: {failure}") from failure
+
+
+def older_offsets_request(version: int, leaders: Mapping[TopicPartition, int], timestamp: int, committed: bool) -> Any:
+    """As `offsets_request`, by kafka-python's schema, for a broker before Kafka 2.8."""
+    of_topic = ListOffsetsRequest.ListOffsetsTopic
+    of_partition = of_topic.ListOffsetsPartition
+    by_topic: dict[str, list[Any]] = {}
+    for (topic, partition), epoch in leaders.items():
+        question = of_partition(partition_index=partition, current_leader_epoch=epoch, timestamp=timestamp)
+        by_topic.setdefault(topic, []).append(question)
+    topics = [of_topic(name=topic, partitions=questions) for topic, questions in by_topic.items()]
+    return ListOffsetsRequest(version=version, replica_id=-1, isolation_level=int(committed), topics=topics)
+
+
+def older_offsets(answer: Any) -> dict[TopicPartition, ListedOffset]:
+    """What a leader before Kafka 2.8 says of partitions."""
+    return {
+        TopicPartition(str(topic.name), int(each.partition_index)): ListedOffset(each.error_code, each.offset, each.leader_epoch)
+        for topic in answer.topics
+        for each in topic.partitions
+    }
 
 
 def _listed_offsets(body: memoryview) -> ListedOffsets:
@@ -172,7 +227,8 @@ def _described(body: memoryview, at: int) -> tuple[DescribedTopic, int]:
     is_internal = bool(body[at])
     count, at = _count(body, at + 1, _LEAST_PARTITION)
     rows, at = _partitions(body, at, count)
-    return DescribedTopic(name, topic_id, code, is_internal, rows), _behind_tags(body, at + _INT32.size)
+    (operations,) = _INT32.unpack_from(body, at)
+    return DescribedTopic(name, topic_id, code, is_internal, rows, operations), _behind_tags(body, at + _INT32.size)
 
 
 def _partitions(body: memoryview, at: int, count: int) -> tuple[Callable[[], Iterable[Row]], int]:

@@ -1,7 +1,7 @@
 """Why a TLS handshake failed, in a sentence that names what to correct.
 
-librdkafka says of every broker certificate that it "could not be verified", and of our own only the number of the broker's alert. So the
-reason is looked for: in the broker's certificate, by a handshake of our own, and in ours.
+librdkafka says of every broker certificate that it "could not be verified", and of our own only the number of the broker's alert. Python
+says a little more. So the reason is looked for: in the broker's certificate, by a handshake of our own, and in ours.
 """
 
 import re
@@ -20,6 +20,8 @@ KEPT = ("ssl.ca.pem", "ssl.certificate.pem", "ssl.endpoint.identification.algori
 _ALERT = re.compile(r"SSL alert number (\d+)")
 _ABOUT_US = {"40", "42", "43", "44", "45", "46", "48", "49", "116"}
 """The alerts (RFC 8446, 6.2) by which a broker refuses the client: its certificate, or that there is none."""
+_ALERT_IN_PYTHON = re.compile(r"ALERT_(?:HANDSHAKE_FAILURE|\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED)")
+"""The same alerts, as Python names them."""
 _ADDRESS = re.compile(r"^(?:\w+://)?(?P<host>\[?[^\s/]+?\]?):(?P<port>\d+)/(?:bootstrap|\d+):")
 _EXPIRED, _NOT_YET = 10, 9
 _OTHER_HOST = (62, 64)
@@ -39,7 +41,16 @@ def explained(text: str, settings: Mapping[str, Any], alias: str) -> str | None:
     address = _ADDRESS.match(text)
     if "certificate verify failed" not in text or address is None:
         return None
-    return _about_the_broker(address["host"].strip("[]"), int(address["port"]), settings, alias)
+    host, port = address["host"].strip("[]"), int(address["port"])
+    code = _verification(host, port, settings)
+    return None if code is None else _about_the_broker(host, port, code, settings, alias)
+
+
+def explained_failure(failure: ssl.SSLError, address: tuple[str, int], settings: Mapping[str, Any], alias: str) -> str | None:
+    """The sentence for what a connection of our own to `address` raised; None if nothing more can be said of it."""
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return _about_the_broker(*address, failure.verify_code, settings, alias)
+    return _about_us(settings, alias) if _ALERT_IN_PYTHON.search(str(failure.reason)) else None
 
 
 def _about_us(settings: Mapping[str, Any], alias: str) -> str:
@@ -57,15 +68,18 @@ def _about_us(settings: Mapping[str, Any], alias: str) -> str:
     return f"the broker does not accept {named}; its truststore has to hold the issuer, {_name(ours.issuer)}"
 
 
-def _about_the_broker(host: str, port: int, settings: Mapping[str, Any], alias: str) -> str | None:
+def _verification(host: str, port: int, settings: Mapping[str, Any]) -> int | None:
+    """OpenSSL's code for what is wrong with the broker's certificate; None if nothing is, or nobody can tell."""
     try:
         _handshake(host, port, _verifying(settings), host)
     except ssl.SSLCertVerificationError as error:
-        code = error.verify_code
+        return error.verify_code
     except (OSError, ValueError):
-        return None
-    else:
-        return None
+        pass
+    return None
+
+
+def _about_the_broker(host: str, port: int, code: int, settings: Mapping[str, Any], alias: str) -> str | None:
     theirs = _certificate(host, port)
     if theirs is None:
         return None

@@ -49,6 +49,10 @@ def with_tokens(settings: dict[str, Any], complain: Callable[[KafkaError], None]
     return {name: value for name, value in settings.items() if name not in (CLASS, PROPERTIES)} | {"oauth_cb": give}
 
 
+class TokenMissing(errors.SaslAuthenticationFailedError):  # type: ignore[misc]
+    """There is no token to log in with; the words say why, without secrets. To kafka-python it is a login that failed."""
+
+
 class PythonTokens(AbstractTokenProvider):  # type: ignore[misc]
     """Tokens for kafka-python. Client credentials, which librdkafka fetches by itself, are asked for here."""
 
@@ -58,7 +62,7 @@ class PythonTokens(AbstractTokenProvider):  # type: ignore[misc]
         self._source = _source(settings) or _client_credentials(settings)
 
     def token(self) -> str:
-        """A token that is valid now. Raises SaslAuthenticationFailedError if there is none."""
+        """A token that is valid now. Raises TokenMissing if there is none."""
         return self._token().value
 
     def extensions(self) -> dict[str, str]:
@@ -69,7 +73,7 @@ class PythonTokens(AbstractTokenProvider):  # type: ignore[misc]
         try:
             return _valid(self._source)
         except NoToken as failure:
-            raise errors.SaslAuthenticationFailedError(f"there is no token to log in with: {masked(str(failure))}") from failure
+            raise TokenMissing(masked(str(failure))) from failure
 
 
 def _source(settings: Mapping[str, Any]) -> TokenSource | None:

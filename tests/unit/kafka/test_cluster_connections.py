@@ -1,19 +1,25 @@
-"""What our own connections say of a cluster: a clean answer, or none at all, for librdkafka's client to ask again."""
+"""What our own connections say of a cluster and its logs, and how patient they are with it."""
 
 import pytest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
+from mirror.errors import ClusterUnreachable, TokenUnavailable
 from mirror.kafka import cluster_connections
+from mirror.kafka.asking import AskingPool
 from mirror.kafka.cluster_answers import EARLIEST, LATEST
-from mirror.kafka.cluster_connections import ClusterConnections, OffsetQuestion
+from mirror.kafka.cluster_connections import ClusterConnections
+from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.model import End, Partition
+from mirror.kafka.offset_questions import OffsetQuestion, ask_leaders
 from mirror.kafka.record_builder import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
-from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_8, UNKNOWN_TOPIC_OR_PARTITION
+from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_1, KAFKA_2_8, UNKNOWN_TOPIC_OR_PARTITION
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+UNKNOWN_SERVER_ERROR, LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, OFFSET_NOT_AVAILABLE = -1, 5, 29, 78
+READ, WRITE = 3, 4
 START, STABLE, END = OffsetQuestion(EARLIEST), OffsetQuestion(LATEST, committed=True), OffsetQuestion(LATEST)
 
 
@@ -31,8 +37,8 @@ def broker():
 
 @pytest.fixture
 def connections(broker, monkeypatch):
-    monkeypatch.setattr(cluster_connections, "_SECONDS", 0.5)
-    made = ClusterConnections("west", broker.settings, 30.0)
+    monkeypatch.setattr(cluster_connections, "_PAUSES", (0.0, 0.0))
+    made = ClusterConnections("west", broker.settings, 5.0)
     yield made
     made.close()
 
@@ -58,33 +64,95 @@ def test_the_id_that_counts_is_that_of_a_broker_where_clients_end(connections, b
         other.close()
 
 
-@pytest.mark.parametrize("versions", [{}, KAFKA_2_8])
+@pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1])
 def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(connections, broker, versions):
     broker.versions.update(versions)
-    start, stable, end = connections.offsets([ORDERS, OTHER], [START, STABLE, END])
-    assert (start, stable, end) == ({ORDERS: End(0, 3), OTHER: End(0, 0)}, end, {ORDERS: End(3, 3), OTHER: End(0, 0)})
+    answers, refused = connections.offsets([ORDERS, OTHER], [START, STABLE, END])
+    end = {ORDERS: End(3, 3), OTHER: End(0, 0)}
+    assert (answers, refused) == ([{ORDERS: End(0, 3), OTHER: End(0, 0)}, end, end], {})
     requests = broker.of(ListOffsetsRequest)
     assert [(request.topics[0].partitions[0].timestamp, request.isolation_level) for request in requests] == [(-2, 0), (-1, 1), (-1, 0)]
     assert [row.current_leader_epoch for row in requests[0].topics[0].partitions] == [3, 0]
 
 
-def test_a_partition_of_another_leader_is_left_out_and_its_leader_is_asked_for_again(connections, broker):
-    assert connections.offsets([ORDERS, OTHER], [END]) == [{ORDERS: End(3, 3), OTHER: End(0, 0)}]
+def test_brokers_before_2_8_tell_topics_without_ids(connections, broker):
+    (of_today,) = connections.topics(["orders"])
+    connections.close()
+    IDLE.close()
+    broker.versions.update(KAFKA_2_1)
+    (orders,) = connections.topics(["orders"])
+    assert (orders.topic.partitions, orders.leaders) == (of_today.topic.partitions, of_today.leaders)
+    assert {orders.id} == {"A" * 22}
+    assert orders.permits(3)
+
+
+def test_a_partition_whose_leader_moves_is_asked_for_again_with_all_questions_and_no_other_one(connections, broker):
+    broker.refusals[ListOffsetsRequest, ORDERS].extend([0, 0, FENCED_LEADER_EPOCH])
+    answers, refused = connections.offsets([ORDERS, OTHER], [START, STABLE, END])
+    assert ([answer[ORDERS] for answer in answers], refused) == ([End(0, 3), End(3, 3), End(3, 3)], {})
+    assert [len(request.topics[0].partitions) for request in broker.of(ListOffsetsRequest)] == [2, 2, 2, 1, 1, 1]
+
+
+def test_a_leader_is_looked_for_again_when_it_has_moved(connections, broker):
+    assert connections.offsets([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 3), OTHER: End(0, 0)}]
     broker.log(*ORDERS).epoch = 4
-    assert connections.offsets([ORDERS, OTHER], [END]) == [{OTHER: End(0, 0)}]
-    assert connections.offsets([ORDERS, OTHER], [END]) == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
+    assert connections.offsets([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
 
 
-def test_a_partition_that_nobody_leads_is_left_out_and_looked_for_again(connections, broker):
-    late = TopicPartition("orders", 2)
-    assert connections.offsets([OTHER, late], [END]) == [{OTHER: End(0, 0)}]
-    broker.log(*late)
-    assert connections.offsets([OTHER, late], [END]) == [{OTHER: End(0, 0), late: End(0, 0)}]
-
-
-def test_a_refused_partition_is_left_out(connections, broker):
+def test_whoever_waits_for_leaders_itself_is_answered_at_once(connections, broker):
     broker.refusals[ListOffsetsRequest, ORDERS].append(FENCED_LEADER_EPOCH)
-    assert connections.offsets([ORDERS, OTHER], [END]) == [{OTHER: End(0, 0)}]
+    assert connections.offsets([ORDERS, OTHER], [END], patient=False).answers == [{OTHER: End(0, 0)}]
+    assert len(broker.of(ListOffsetsRequest)) == 1
+
+
+@pytest.mark.parametrize("code", [FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, OFFSET_NOT_AVAILABLE])
+def test_a_partition_whose_leader_goes_on_moving_is_absent(connections, broker, code):
+    broker.refusals[ListOffsetsRequest, ORDERS].extend([code] * 3)
+    assert connections.offsets([ORDERS, OTHER], [END]) == ([{OTHER: End(0, 0)}], {})
+
+
+def test_what_is_gone_is_absent_without_patience(connections, broker):
+    gone, other = TopicPartition("gone", 0), TopicPartition("orders", 2)
+    assert connections.offsets([gone, OTHER, other], [END]) == ([{OTHER: End(0, 0)}], {})
+    assert len(broker.of(ListOffsetsRequest)) == 1
+
+
+def test_what_stands_there_by_the_next_question_is_found(connections, broker):
+    late = TopicPartition("orders", 2)
+    assert connections.offsets([late], [END]).answers == [{}]
+    broker.log(*late)
+    assert connections.offsets([late], [END]).answers == [{late: End(0, 0)}]
+
+
+def test_what_a_leader_refuses_of_one_topic_hides_no_other(connections, broker):
+    pay = TopicPartition("pay", 0)
+    broker.log(*pay)
+    broker.refusals[ListOffsetsRequest, pay].append(UNKNOWN_SERVER_ERROR)
+    assert connections.offsets([pay, OTHER], [END]) == ([{OTHER: End(0, 0)}], {"pay": UNKNOWN_SERVER_ERROR})
+
+
+def test_a_leader_that_is_gone_costs_its_own_partitions_alone(connections, broker):
+    other = WireBroker()
+    try:
+        other.log(*OTHER)
+        leaders = {1: {ORDERS: 3}, 2: {OTHER: 0}}
+        pool = AskingPool("west", broker.settings, 5.0)
+        pool.learn({1: ("127.0.0.1", broker.port), 2: ("127.0.0.1", other.port)})
+        assert [len(answer) for answer in ask_leaders(pool, leaders, [END])[0]] == [2]
+        other.hangs_up_on = ListOffsetsRequest
+        listed, lost = ask_leaders(pool, leaders, [END])
+        assert (list(listed[0]), type(lost)) == ([ORDERS], ConnectionResetError)
+        other.close()
+        listed, lost = ask_leaders(pool, leaders, [END])
+        assert (list(listed[0]), type(lost)) == ([ORDERS], ConnectionRefusedError)
+    finally:
+        other.close()
+
+
+def test_where_no_leader_can_be_reached_that_is_the_error(connections, broker):
+    broker.advertised_port = 1
+    with pytest.raises(ClusterUnreachable, match=r"Connecting to '127\.0\.0\.1:1' failed: Connection refused"):
+        connections.offsets([ORDERS], [END])
 
 
 def test_records_are_those_of_the_range(connections):
@@ -117,34 +185,41 @@ def test_records_that_are_refused_have_no_clean_answer(connections, broker):
     assert len(connections.records({ORDERS: (0, 3)})) == 3
 
 
-def test_an_error_of_one_topic_leaves_all_of_them_to_the_other_client_and_the_next_question_is_asked(connections, broker):
-    broker.refusals[MetadataRequest, None].append(UNKNOWN_TOPIC_OR_PARTITION)
-    assert connections.topics(["orders"]) is None
-    assert connections.topics(["orders"]) is not None
+def test_topics_come_with_their_error_codes_and_one_that_passes_is_waited_for(connections, broker):
+    broker.refusals[MetadataRequest, None].extend([LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED])
+    assert [(topic.name, topic.error_code) for topic in connections.topics(["orders"])] == [("orders", TOPIC_AUTHORIZATION_FAILED)]
+    assert [(topic.name, topic.error_code) for topic in connections.topics(["gone"])] == [("gone", UNKNOWN_TOPIC_OR_PARTITION)]
 
 
-def test_a_broken_connection_is_opened_anew_for_the_next_question(connections, broker):
+def test_a_broken_connection_is_opened_anew(connections, broker):
     assert connections.cluster_id() == "W"
     broker.hang_up()
-    assert connections.cluster_id() is None
     assert connections.cluster_id() == "W"
 
 
-def test_a_broker_that_says_nothing_is_not_asked_for_ever(connections, broker):
-    broker.is_silent_on = MetadataRequest
-    assert [connections.cluster_id() for _ in range(4)] == [None] * 4
-    assert len(broker.of(MetadataRequest)) == 2
-
-
-def test_a_cluster_that_cannot_be_reached_has_no_answer(broker):
+def test_a_cluster_that_cannot_be_reached_is_told_by_every_question(broker):
     broker.close()
-    away = ClusterConnections("west", broker.settings, 30.0)
-    assert (away.cluster_id(), away.topics(None), away.offsets([ORDERS], [END]), away.records({ORDERS: (0, 1)})) == (None,) * 4
+    away = ClusterConnections("west", broker.settings, 0.2)
+    questions = (away.cluster_id, away.only_checks, lambda: away.topics(None), lambda: away.offsets([ORDERS], [END]))
+    for question in (*questions, lambda: away.configs(["orders"], None), lambda: away.records({ORDERS: (0, 1)})):
+        with pytest.raises(ClusterUnreachable):
+            question()
+    assert away.epoch_ends({ORDERS: 0}) == {}
 
 
-def test_settings_that_are_not_understood_here_have_no_answer(broker):
+def test_without_a_login_nothing_is_asked(broker):
     unknown = {**broker.settings, "security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI"}
-    assert ClusterConnections("west", unknown, 30.0).cluster_id() is None
+    with pytest.raises(TokenUnavailable):
+        ClusterConnections("west", unknown, 30.0).cluster_id()
+    assert broker.of(ApiVersionsRequest) == []
+
+
+def test_what_we_may_do_is_told_as_far_as_the_broker_tells(connections, broker):
+    (orders,) = connections.topics(["orders"], operations=True)
+    assert orders.permits(READ)
+    broker.operations = {WRITE}
+    (orders,) = connections.topics(["orders"], operations=True)
+    assert (orders.permits(READ), orders.permits(WRITE), connections.operations()) == (False, True, {WRITE})
 
 
 def test_connecting_ahead_leaves_one_connection_for_the_first_question(connections, broker):

@@ -18,7 +18,8 @@ from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_k
 from mirror.formats.compression import UnpacksTooLarge, has_packer
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
-from mirror.kafka.broker_pool import BrokerPool, name_of
+from mirror.kafka.broker_pool import BrokerPool
+from mirror.kafka.connection_errors import name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.kafka.polling import throttle_seconds
 from mirror.offsets.partition import TopicPartition

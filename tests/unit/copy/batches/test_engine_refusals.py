@@ -24,7 +24,7 @@ from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE
-from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, UNSUPPORTED_VERSION
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 
 CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
 INVALID_TIMESTAMP, INVALID_RECORD = 32, 87
@@ -195,7 +195,7 @@ def test_a_target_that_is_too_old_is_refused_before_anything_is_asked_of_it(lane
 
 
 def test_a_broker_so_old_that_it_cannot_say_its_versions_is_refused(lane_task, west):
-    west.refusals[ApiVersionsRequest, None].append(UNSUPPORTED_VERSION)
+    west.versions.update(KAFKA_2_1)
     with pytest.raises(EngineUnavailable, match=r"Cluster 'west'.*older than Kafka 2\.8"):
         BatchEngine(lane_task, 1_000_000)
 

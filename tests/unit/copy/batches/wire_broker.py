@@ -77,6 +77,8 @@ class WireBroker:
         self.named: list[int] = []
         """The places of records that it names as the reason of a refusal (KIP-467)."""
         self.cluster_id = "W"
+        self.operations: set[int] | None = None
+        """What it says that we may do, with each topic, group, and the cluster; None: it does not tell."""
         self.throttle_ms = 0
         """For how long it says that it holds producers back, and does not."""
         self.committed: list[set[TopicPartition]] = []
@@ -130,7 +132,7 @@ class WireBroker:
                 frame = self._bytes(connection, size)
                 key, version, number = struct.unpack_from(">hhi", frame)
                 request = REQUESTS[key].decode(frame, version=version, header=True)
-                assert version <= self.versions[type(request)]
+                assert version <= self.versions[type(request)] or isinstance(request, ApiVersionsRequest)
                 with self._lock:
                     self.requests.append(request)
                     answer = self._answers[type(request)](self, request)
@@ -168,8 +170,9 @@ class WireBroker:
             ApiVersionsResponse.ApiVersion(api_key=each.API_KEY, min_version=0, max_version=version)
             for each, version in self.versions.items()
         ]
+        is_too_new = self.versions[ApiVersionsRequest] < request.API_VERSION
         return ApiVersionsResponse(
-            error_code=self._refused(request),
+            error_code=self._refused(request) or (UNSUPPORTED_VERSION if is_too_new else 0),
             api_keys=keys,
             throttle_time_ms=0,
             supported_features=[],
@@ -179,12 +182,14 @@ class WireBroker:
 
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
         code = self._refused(request)
+        there = {tp.topic for tp in self.logs}
         topics = [
             MetadataResponse.MetadataResponseTopic(
-                error_code=code,
-                name=each.name,
-                topic_id=self.topic_ids[each.name],
-                is_internal=False,
+                error_code=code or (0 if name in there else UNKNOWN_TOPIC_OR_PARTITION),
+                name=name,
+                topic_id=self.topic_ids[name],
+                is_internal=name.startswith("__"),
+                authorized_operations=self.operations if request.include_topic_authorized_operations else None,
                 partitions=[
                     MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
                         error_code=0,
@@ -196,13 +201,20 @@ class WireBroker:
                         offline_replicas=[],
                     )
                     for tp, log in self.logs.items()
-                    if tp.topic == each.name
+                    if tp.topic == name
                 ],
             )
-            for each in request.topics
+            for name in (sorted(there) if request.topics is None else [each.name for each in request.topics])
         ]
         broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.advertised_port, rack=None)
-        return MetadataResponse(throttle_time_ms=0, brokers=[broker], cluster_id=self.cluster_id, controller_id=1, topics=topics)
+        return MetadataResponse(
+            throttle_time_ms=0,
+            brokers=[broker],
+            cluster_id=self.cluster_id,
+            controller_id=1,
+            topics=topics,
+            authorized_operations=self.operations if request.include_cluster_authorized_operations else None,
+        )
 
     def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         code = self._refused(request)

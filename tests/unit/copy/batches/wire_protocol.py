@@ -48,4 +48,16 @@ KAFKA_2_8 = {
     ListOffsetsRequest: 6,
     OffsetForLeaderEpochRequest: 4,
 }
+KAFKA_2_1 = {
+    ApiVersionsRequest: 2,
+    MetadataRequest: 7,
+    FindCoordinatorRequest: 2,
+    InitProducerIdRequest: 1,
+    AddPartitionsToTxnRequest: 1,
+    ProduceRequest: 7,
+    EndTxnRequest: 1,
+    FetchRequest: 10,
+    ListOffsetsRequest: 4,
+    OffsetForLeaderEpochRequest: 2,
+}
 """The highest version of each request."""
