@@ -361,7 +361,9 @@ def _possible(names: Iterable[str]) -> list[str]:
 
 def _usable(partitions: Partitions) -> list[TopicPartition]:
     """The partitions of topics that there can be."""
-    return [tp for tp in partitions if not unusable(tp.topic)]
+    wanted = list(partitions)
+    impossible = {topic for topic in {tp.topic for tp in wanted} if unusable(topic)}
+    return [tp for tp in wanted if tp.topic not in impossible]
 
 
 def _alteration(name: str, value: str | None) -> ClientConfigEntry:

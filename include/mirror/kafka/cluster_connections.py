@@ -46,7 +46,7 @@ _RIGHTS_OLDEST, _RIGHTS_NEWEST = 8, 10
 """Versions of metadata that tell what we may do with the cluster."""
 _FETCH_BYTES = 8 * 1024 * 1024
 _FETCH_WAIT_MS = 10
-_UNLED = -1
+_NOBODY = (-1, -1)
 
 Result = TypeVar("Result")
 
@@ -221,39 +221,43 @@ class ClusterConnections:
 
     # ------------------------------------------------------------ offsets and records
 
-    def _by_node(self, pool: AskingPool, partitions: Iterable[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
+    def _by_node(self, pool: AskingPool, wanted: Collection[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
         """The partitions with their leader epochs, by the node that leads them; without those that nobody leads."""
-        wanted = list(partitions)
-        unled = {tp.topic for tp in wanted if self._leader(tp)[0] == _UNLED}
+        by_node, unled = self._known_leaders(pool, wanted)
         if unled:
             self._metadata(pool, sorted(unled))
-        by_node: dict[int, dict[TopicPartition, int]] = {}
-        for tp in wanted:
-            node, epoch = self._leader(tp)
-            if node in pool.brokers:
-                by_node.setdefault(node, {})[tp] = epoch
+            by_node, _ = self._known_leaders(pool, wanted)
         return by_node
 
-    def _leader(self, tp: TopicPartition) -> tuple[int, int]:
-        described = self._described.get(tp.topic)
-        return (_UNLED, _UNLED) if described is None else described.leaders.get(tp.partition, (_UNLED, _UNLED))
+    def _known_leaders(self, pool: AskingPool, wanted: Iterable[TopicPartition]) -> tuple[dict[int, dict[TopicPartition, int]], set[str]]:
+        """As far as it is known, and the topics of the other partitions."""
+        by_node: dict[int, dict[TopicPartition, int]] = {}
+        unled: set[str] = set()
+        for tp in wanted:
+            described = self._described.get(tp.topic)
+            node, epoch = _NOBODY if described is None else described.leaders.get(tp.partition, _NOBODY)
+            if node in pool.brokers:
+                by_node.setdefault(node, {})[tp] = epoch
+            else:
+                unled.add(tp.topic)
+        return by_node, unled
 
     def _offsets(
         self, pool: AskingPool, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion], into: Offsets
     ) -> tuple[list[TopicPartition], OSError | None]:
         """Puts what the leaders say into `into`; gives the partitions to ask for again, and why a leader could not be reached."""
         listed, lost = ask_leaders(pool, self._by_node(pool, wanted), questions)
-        waiting = []
-        for tp in wanted:
-            rows = [answer.get(tp) for answer in listed]
-            for answer, row in zip(into.answers, rows, strict=True):
+        for answer, rows in zip(into.answers, listed, strict=True):
+            for tp in wanted if answer else ():
                 answer.pop(tp, None)
-                if row is not None and not row.error_code:
-                    answer[tp] = End(row.offset, row.leader_epoch if row.leader_epoch >= 0 else None)
-            refused = [row.error_code for row in rows if row is not None and row.error_code and row.error_code not in LEADER_MOVES]
-            if refused := refused or self._refused(tp.topic):
+            answer |= {tp: End(offset, epoch if epoch >= 0 else None) for tp, (code, offset, epoch) in rows.items() if not code}
+        waiting = []
+        answered = set(into.answers[0]).intersection(*into.answers[1:])
+        for tp in [tp for tp in wanted if tp not in answered]:
+            codes = [rows[tp].error_code for rows in listed if tp in rows]
+            if refused := [code for code in codes if code and code not in LEADER_MOVES] or self._refused(tp.topic):
                 into.refused[tp.topic] = refused[0]
-            elif any(tp not in answer for answer in into.answers) and self._is_there(tp):
+            elif self._is_there(tp):
                 waiting.append(tp)
         for tp in waiting:
             self._described.pop(tp.topic, None)  # another broker leads by now
