@@ -1,7 +1,7 @@
 """The ACL bindings of a cluster's topics.
 
-They are read through kafka-python: librdkafka's client gives an empty list where a broker answers that it has no authorizer, or that we
-may not see its ACLs.
+They are asked for over our own connections: librdkafka's client gives an empty list where a broker answers that it has no authorizer, or
+that we may not see its ACLs. It changes them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,15 +9,15 @@ from typing import Any
 
 import kafka.errors as errors
 from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
-from kafka import KafkaAdminClient
-from kafka import admin as python
+from kafka.protocol.admin import DescribeAclsRequest
 
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, MirrorError
+from mirror.errors import MirrorError
+from mirror.kafka.asking import AskingPool, asking
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.kafka_python import LOOK_SECONDS, python_settings, unreachable_broker
+from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import Acl, PatternAcl
 
-_LITERAL, _ANY = python.ACLResourcePatternType.LITERAL, python.ACLResourcePatternType.ANY
+_OLDEST, _NEWEST = 1, 3
 
 
 def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] | None:
@@ -25,39 +25,58 @@ def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] 
 
     `settings` are librdkafka's, of an admin client of that cluster. Raises AuthorizationRefused without the right to DESCRIBE the cluster.
     """
-    acls = _described(cluster, settings, _LITERAL)
+    acls = _described(cluster, settings, ResourcePatternType.LITERAL)
     return None if acls is None else frozenset(binding.acl for binding in acls)
 
 
 def pattern_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[PatternAcl] | None:
     """All bindings of topics, by whichever pattern. `settings`, None and errors as in `topic_acls`."""
-    return _described(cluster, settings, _ANY)
+    return _described(cluster, settings, ResourcePatternType.ANY)
 
 
-def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: python.ACLResourcePatternType) -> frozenset[PatternAcl] | None:
-    cluster.cluster_id()  # librdkafka's client says in one sentence why a cluster cannot be reached
-    limit = int(cluster.timeout * 1000)
-    wanted = python.ResourcePatternFilter(python.ResourceType.TOPIC, None, pattern)
-    of_topics = python.ACLFilter(None, None, python.ACLOperation.ANY, python.ACLPermissionType.ANY, wanted)
-    client = None
-    try:
-        client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
-        return frozenset(
-            PatternAcl(_acl(binding), binding.resource_pattern.pattern_type.name) for binding in client.describe_acls(of_topics)[0]
+def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: ResourcePatternType) -> frozenset[PatternAcl] | None:
+    step = "reading ACLs"
+
+    def question(pool: AskingPool) -> frozenset[PatternAcl] | None:
+        connection = pool.some()
+        request = DescribeAclsRequest(
+            version=connection.version(DescribeAclsRequest.API_KEY, _NEWEST, _OLDEST),
+            resource_type_filter=ResourceType.TOPIC.value,
+            resource_name_filter=None,
+            pattern_type_filter=pattern.value,
+            principal_filter=None,
+            host_filter=None,
+            operation=AclOperation.ANY.value,
+            permission_type=AclPermissionType.ANY.value,
         )
-    except errors.SecurityDisabledError:
-        return None
-    except errors.ClusterAuthorizationFailedError:
-        raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster") from None
-    except errors.KafkaConnectionError as failure:
-        detail = unreachable_broker(cluster.advertised, min(cluster.timeout, LOOK_SECONDS)) or str(failure)
-        raise ClusterUnreachable(cluster.alias, str(settings["bootstrap.servers"]), cluster.timeout, f"reading ACLs: {detail}") from failure
-    except errors.KafkaError as failure:
-        reason = type(failure).__name__
-        raise KafkaFailure(f"Cluster '{cluster.alias}': reading ACLs failed: {reason}: {failure}.", reason=reason) from failure
-    finally:
-        if client is not None:
-            client.close()
+        code, acls = connection.ask(request, _bindings)
+        if code == errors.SecurityDisabledError.errno:
+            return None
+        if code == errors.ClusterAuthorizationFailedError.errno:
+            raise pool.refused(code, step, operation="DESCRIBE", what="the cluster")
+        raise_for(code)
+        return frozenset(acls)
+
+    with asking(cluster.alias, settings, cluster.timeout) as pool:
+        return pool.ask(step, question)
+
+
+def _bindings(answer: Any) -> tuple[int, list[PatternAcl]]:
+    """An answer's error code, and the bindings in it."""
+    return int(answer.error_code), [
+        PatternAcl(
+            Acl(
+                str(resource.resource_name),
+                str(acl.principal),
+                str(acl.host),
+                AclOperation(acl.operation).name,
+                AclPermissionType(acl.permission_type).name,
+            ),
+            ResourcePatternType(resource.pattern_type).name,
+        )
+        for resource in answer.resources
+        for acl in resource.acls
+    ]
 
 
 def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
@@ -85,12 +104,6 @@ def delete_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError 
         acl: cluster.admin.failure(answers[wanted], f"taking away an ACL of {acl.topic} ({acl})", "ALTER")
         for acl, wanted in filters.items()
     }
-
-
-def _acl(binding: Any) -> Acl:
-    return Acl(
-        binding.resource_pattern.resource_name, binding.principal, binding.host, binding.operation.name, binding.permission_type.name
-    )
 
 
 def _binding(acl: Acl) -> AclBinding:

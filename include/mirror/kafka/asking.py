@@ -6,7 +6,8 @@ may take twice as long: one server that hangs must not use up the time that the 
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import kafka.errors as errors
@@ -102,6 +103,24 @@ class AskingPool(BrokerPool):
 
     def _check(self, connection: BrokerConnection) -> None:
         """Every broker may be asked."""
+
+
+def open_pool(alias: str, settings: Mapping[str, Any], seconds: float) -> AskingPool:
+    """A pool for questions to a cluster. Raises TokenUnavailable."""
+    try:
+        return AskingPool(alias, settings, seconds)
+    except errors.KafkaError as failure:
+        raise ConnectionErrors(alias, settings, seconds).translated(failure, "logging in", ("", 0)) from failure
+
+
+@contextmanager
+def asking(alias: str, settings: Mapping[str, Any], seconds: float) -> Iterator[AskingPool]:
+    """A pool for a few questions; its connections are for others in this process afterwards."""
+    pool = open_pool(alias, settings, seconds)
+    try:
+        yield pool
+    finally:
+        pool.release()
 
 
 def _passes(failure: Exception, refusals: int) -> bool:

@@ -18,7 +18,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from mirror.errors import MirrorError
 from mirror.formats.batch_records import StoredRecord
-from mirror.kafka.asking import AskingPool
+from mirror.kafka.asking import AskingPool, open_pool
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits
 from mirror.kafka.broker_pool import Leader, ask_metadata
 from mirror.kafka.cluster_answers import DescribedTopic, Metadata
@@ -186,10 +186,7 @@ class ClusterConnections:
 
     def _opened(self) -> AskingPool:
         if self._pool is None:
-            try:
-                self._pool = AskingPool(self.errors.alias, self._settings, self._seconds)
-            except errors.KafkaError as failure:
-                raise self.errors.translated(failure, "logging in", ("", 0)) from failure
+            self._pool = open_pool(self.errors.alias, self._settings, self._seconds)
         return self._pool
 
     def _connect(self) -> None:

@@ -3,22 +3,28 @@
 The partition's leader knows the producer whose transaction begins there, the coordinators know the producer's transactional id and when its
 transaction began, by their clocks. A record's timestamp says neither: in a mirrored topic it is as old as the record's first original.
 So whether that was too long ago a coordinator is asked too (KIP-994, Kafka 3.8): by our clock, were it wrong, a transaction that hangs
-might begin in the future, and one of just now yesterday. kafka-python asks, for librdkafka's admin client cannot.
+might begin in the future, and one of just now yesterday.
 """
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import kafka.errors as errors
-from kafka import KafkaAdminClient
-from kafka import TopicPartition as ClientTopicPartition
+from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 
+from mirror.errors import MirrorError
+from mirror.kafka.asking import OF_TRANSACTIONS, AskingPool, asking
+from mirror.kafka.broker_pool import ask_metadata
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.connection_errors import raise_for
+from mirror.kafka.model import ActiveProducer
+from mirror.kafka.producers import ask_producers
 from mirror.offsets.partition import TopicPartition
 
+_BY_DURATION = 1
+"""The version of ListTransactions (Kafka 3.8) that lists those which are older than some time."""
 _OVER = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 
 
@@ -48,6 +54,15 @@ class OpenTransaction:
         return ", ".join(filter(None, facts))
 
 
+class _Description(NamedTuple):
+    """What a coordinator says of a transaction."""
+
+    code: int
+    state: str
+    start_ms: int
+    partitions: frozenset[TopicPartition]
+
+
 def holders(
     cluster: Cluster, settings: Mapping[str, Any], last_stable: Mapping[TopicPartition, int], longest: int
 ) -> dict[TopicPartition, OpenTransaction]:
@@ -57,52 +72,94 @@ def holders(
     What Kafka does not tell us (rights, old brokers, no answer) raises nothing: it stands in `why`. `settings` are librdkafka's, of an
     admin client of that cluster.
     """
-    limit = int(cluster.timeout * 1000)
-    client = None
+    found: dict[TopicPartition, OpenTransaction] = {}
     try:
-        client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
-        return {tp: transaction for tp, offset in last_stable.items() if (transaction := _holder(client, tp, offset, longest)) is not None}
-    except (errors.KafkaError, OSError, ValueError) as failure:
-        return dict.fromkeys(last_stable, OpenTransaction(why=_reason(failure)))
-    finally:
-        if client is not None:
-            client.close()
+        with asking(cluster.alias, settings, cluster.timeout) as pool:
+            for tp, offset in last_stable.items():
+                step = f"asking whose transaction holds {tp}"
+                holder = pool.ask(step, lambda pool, tp=tp, offset=offset: _holder(pool, tp, offset, longest))  # type: ignore[misc]
+                if holder is not None:
+                    found[tp] = holder
+    except MirrorError as failure:
+        return dict.fromkeys(last_stable, OpenTransaction(why=type(failure).__name__))
+    return found
 
 
-def _holder(client: Any, tp: TopicPartition, offset: int, longest: int) -> OpenTransaction | None:
+def _holder(pool: AskingPool, tp: TopicPartition, offset: int, longest: int) -> OpenTransaction | None:
     try:
-        producer = _producer(client, tp, offset)
-    except errors.KafkaError as failure:
+        producer = _producer(pool, tp, offset)
+    except errors.BrokerResponseError as failure:
+        if failure.retriable:
+            raise
         return OpenTransaction(why=_reason(failure))
     if producer is None:
         return None
-    transaction = OpenTransaction(producer.producer_id, producer.producer_epoch)
+    transaction = OpenTransaction(producer.producer_id, producer.epoch)
     try:
-        listed = [
-            listing_entry
-            for listing in client.list_transactions(producer_id_filters=[transaction.producer_id]).values()
-            for listing_entry in listing
-        ]
-        if not listed:
-            why = "no coordinator shows us its transaction (DESCRIBE on its transactional id)"
-            return OpenTransaction(transaction.producer_id, transaction.producer_epoch, why=why)
-        name = listed[0].transactional_id
-        description = client.describe_transactions([name])[name]
-        is_long = _is_long(client, producer.producer_id, longest)
-    except errors.KafkaError as failure:
-        return OpenTransaction(transaction.producer_id, transaction.producer_epoch, why=_reason(failure))
-    named = OpenTransaction(transaction.producer_id, transaction.producer_epoch, name, description.coordinator_id)
-    open_for = _held_for(client, tp, offset, named, description)
+        names = _listed(pool, producer.producer_id)
+        if not names:
+            return replace(transaction, why="no coordinator shows us its transaction (DESCRIBE on its transactional id)")
+        coordinator = pool.coordinators(names[:1], OF_TRANSACTIONS)[names[0]]
+        raise_for(coordinator.error_code)
+        description = _described(pool, coordinator.node, names[0])
+        is_long = _is_long(pool, producer.producer_id, longest)
+    except errors.BrokerResponseError as failure:
+        if failure.retriable:
+            raise
+        return replace(transaction, why=_reason(failure))
+    named = replace(transaction, transactional_id=names[0], coordinator=coordinator.node)
+    open_for = _held_for(pool, tp, offset, named, description)
     return open_for if open_for is None or open_for.seconds is None else _bounded(open_for, open_for.seconds, longest, is_long)
 
 
-def _is_long(client: Any, producer_id: int, longest: int) -> bool | None:
+def _listed(pool: AskingPool, producer_id: int, seconds: int | None = None) -> list[str]:
+    """The transactional ids under which the producer has a transaction, on any broker; with `seconds`, one that has been open for longer.
+    Raises UnsupportedVersionError."""
+    pool.learn(ask_metadata(pool.some(), []).brokers)
+    names: list[str] = []
+    for node in sorted(pool.brokers):
+        connection = pool.to(node)
+        version = connection.version(ListTransactionsRequest.API_KEY, _BY_DURATION, 0 if seconds is None else _BY_DURATION)
+        duration = {} if seconds is None else {"duration_filter": seconds * 1000}
+        request = ListTransactionsRequest(version=version, state_filters=[], producer_id_filters=[producer_id], **duration)
+        code, listed = connection.ask(request, _names)
+        raise_for(code)
+        names += listed
+    return names
+
+
+def _names(answer: Any) -> tuple[int, list[str]]:
+    return int(answer.error_code), [str(each.transactional_id) for each in answer.transaction_states or ()]
+
+
+def _described(pool: AskingPool, node: int, name: str) -> _Description:
+    connection = pool.to(node)
+    version = connection.version(DescribeTransactionsRequest.API_KEY, 0)
+    answered: dict[str, _Description] = connection.ask(DescribeTransactionsRequest(version=version, transactional_ids=[name]), _read)
+    if name not in answered:
+        raise errors.KafkaProtocolError("the answer is about another transaction")
+    raise_for(answered[name].code)
+    return answered[name]
+
+
+def _read(answer: Any) -> dict[str, _Description]:
+    return {
+        str(each.transactional_id): _Description(
+            int(each.error_code),
+            str(each.transaction_state),
+            int(each.transaction_start_time_ms),
+            frozenset(TopicPartition(str(topic.topic), int(partition)) for topic in each.topics for partition in topic.partitions),
+        )
+        for each in answer.transaction_states
+    }
+
+
+def _is_long(pool: AskingPool, producer_id: int, longest: int) -> bool | None:
     """Whether the producer's transaction has been open for longer than that, by its coordinator's clock; None if no broker can say so."""
     try:
-        listed = client.list_transactions(producer_id_filters=[producer_id], duration_filter_ms=longest * 1000)
+        return bool(_listed(pool, producer_id, longest))
     except errors.UnsupportedVersionError:
         return None
-    return any(listed.values())
 
 
 def _bounded(transaction: OpenTransaction, seconds: float, longest: int, is_long: bool | None) -> OpenTransaction:
@@ -112,26 +169,22 @@ def _bounded(transaction: OpenTransaction, seconds: float, longest: int, is_long
     return replace(transaction, seconds=max(seconds, longest + 1.0) if is_long else min(seconds, float(longest)))
 
 
-def _held_for(client: Any, tp: TopicPartition, offset: int, transaction: OpenTransaction, description: Any) -> OpenTransaction | None:
+def _held_for(
+    pool: AskingPool, tp: TopicPartition, offset: int, transaction: OpenTransaction, description: _Description
+) -> OpenTransaction | None:
     """What the coordinator says, once it is certain that it speaks of the transaction that the partition has."""
-    is_over = (
-        str(getattr(description.state, "value", description.state)) in _OVER
-        or ClientTopicPartition(*tp) not in description.topic_partitions
-    )
-    if is_over:
+    if description.state in _OVER or tp not in description.partitions:
         # It was over before we asked the partition's leader again, and it is over only once its markers stand everywhere.
-        still = _producer(client, tp, offset)
+        still = _producer(pool, tp, offset)
         return replace(transaction, is_over=True) if still is not None else None
-    if description.transaction_start_time_ms < 0:
+    if description.start_ms < 0:
         return replace(transaction, why="its coordinator does not say when it began")
-    return replace(transaction, seconds=max(time.time() - description.transaction_start_time_ms / 1000, 0.0))
+    return replace(transaction, seconds=max(time.time() - description.start_ms / 1000, 0.0))
 
 
-def _producer(client: Any, tp: TopicPartition, offset: int) -> Any:
+def _producer(pool: AskingPool, tp: TopicPartition, offset: int) -> ActiveProducer | None:
     """The producer with a transaction that begins at this offset of the partition; None if there is none."""
-    partition = ClientTopicPartition(*tp)
-    producers = client.describe_producers([partition])[partition].active_producers
-    return next((producer for producer in producers if producer.current_transaction_start_offset == offset), None)
+    return next((producer for producer in ask_producers(pool, [tp])[tp] if producer.transaction_start == offset), None)
 
 
 def _reason(failure: Exception) -> str:

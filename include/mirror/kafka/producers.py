@@ -1,22 +1,28 @@
 """Who writes to partitions, as their leaders remember it (DescribeProducers, KIP-664).
 
-A producer that is neither idempotent nor transactional has no id, so Kafka remembers nothing of it. kafka-python asks, for librdkafka's
-admin client cannot.
+A producer that is neither idempotent nor transactional has no id, so Kafka remembers nothing of it. Brokers before Kafka 2.8 do not tell.
 """
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import kafka.errors as errors
-from kafka import KafkaAdminClient
-from kafka import TopicPartition as ClientTopicPartition
+from kafka.protocol.admin import DescribeProducersRequest
 
-from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from mirror.errors import MirrorError
+from mirror.kafka.asking import AskingPool, asking
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import ActiveProducer
 from mirror.offsets.partition import TopicPartition
+
+
+class _Answered(NamedTuple):
+    """What a leader says of one partition."""
+
+    code: int
+    producers: tuple[ActiveProducer, ...]
 
 
 def active_producers(
@@ -24,50 +30,71 @@ def active_producers(
 ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
     """The producers of each partition. A topic that fails is in `refused`, with all its partitions.
 
-    `settings` are librdkafka's, of an admin client of that cluster. Raises KafkaFailure where the cluster cannot be asked at all.
+    `settings` are librdkafka's, of an admin client of that cluster. Raises what concerns the cluster as a whole.
     """
     wanted = sorted(partitions)
+    producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
     if not wanted:
-        return {}
-    cluster.cluster_id()  # librdkafka's client says in one sentence why a cluster cannot be reached
-    limit = int(cluster.timeout * 1000)
-    client = None
-    try:
-        client = KafkaAdminClient(**python_settings(settings), bootstrap_timeout_ms=limit, request_timeout_ms=limit)
-        producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
-        for topic, of_topic in groupby(wanted, key=lambda tp: tp.topic):
-            try:
-                described = client.describe_producers([ClientTopicPartition(*tp) for tp in of_topic])
-            except errors.TopicAuthorizationFailedError:
-                refused[topic] = AuthorizationRefused(cluster.alias, "READ", f"topic {topic}", topic=topic)
-            except errors.KafkaError as failure:
-                refused[topic] = _failure(cluster, failure, topic)
-            else:
-                producers |= {TopicPartition(tp.topic, tp.partition): _from_client(state) for tp, state in described.items()}
         return producers
-    except errors.KafkaError as failure:
-        raise _failure(cluster, failure) from failure
-    finally:
-        if client is not None:
-            client.close()
+    with asking(cluster.alias, settings, cluster.timeout) as pool:
+        for topic, of_topic in groupby(wanted, key=lambda tp: tp.topic):
+            there, step = list(of_topic), f"asking for the producers of {topic}"
+            found, code = pool.ask(step, lambda pool, there=there: _of_topic(pool, there))  # type: ignore[misc]
+            if code:
+                refused[topic] = pool.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
+            else:
+                producers |= found
+    return producers
 
 
-def _failure(cluster: Cluster, failure: errors.KafkaError, topic: str | None = None) -> KafkaFailure:
-    reason = type(failure).__name__
-    said = f"Cluster '{cluster.alias}': asking for the producers{f' of {topic}' if topic else ''} failed: {reason}: {failure}."
-    return KafkaFailure(said, reason=reason, topic=topic)
+def _of_topic(pool: AskingPool, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], int]:
+    """The producers of one topic's partitions, and the error code that it has instead."""
+    try:
+        return ask_producers(pool, partitions), 0
+    except errors.BrokerResponseError as failure:
+        return {}, int(failure.errno)
 
 
-def _from_client(state: Any) -> tuple[ActiveProducer, ...]:
-    return tuple(
-        ActiveProducer(
-            producer.producer_id,
-            producer.producer_epoch,
-            _or_none(producer.last_timestamp),
-            _or_none(producer.current_transaction_start_offset),
+def ask_producers(pool: AskingPool, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+    """The producers of partitions. Raises kafka-python's error for an error code."""
+    by_node: dict[int, list[TopicPartition]] = {}
+    for tp, leader in pool.leaders(partitions).items():
+        by_node.setdefault(leader.node, []).append(tp)
+    of_topic = DescribeProducersRequest.TopicRequest
+    producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
+    for node, led in by_node.items():
+        connection = pool.to(node)
+        topics = [
+            of_topic(name=topic, partition_indexes=[tp.partition for tp in there])
+            for topic, there in groupby(sorted(led), key=lambda tp: tp.topic)
+        ]
+        version = connection.version(DescribeProducersRequest.API_KEY, 0)
+        answered: dict[TopicPartition, _Answered] = connection.ask(DescribeProducersRequest(version=version, topics=topics), _read)
+        for tp, (code, of_partition) in answered.items():
+            raise_for(code)
+            producers[tp] = of_partition
+    if producers.keys() != set(partitions):
+        raise errors.KafkaProtocolError("the answer is about other partitions")
+    return producers
+
+
+def _read(answer: Any) -> dict[TopicPartition, _Answered]:
+    return {
+        TopicPartition(str(topic.name), int(partition.partition_index)): _Answered(
+            int(partition.error_code),
+            tuple(
+                ActiveProducer(
+                    int(producer.producer_id),
+                    int(producer.producer_epoch),
+                    _or_none(producer.last_timestamp),
+                    _or_none(producer.current_txn_start_offset),
+                )
+                for producer in partition.active_producers
+            ),
         )
-        for producer in state.active_producers
-    )
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
 
 
 def _or_none(number: int) -> int | None:

@@ -1,70 +1,96 @@
 """What is made of Kafka's answers about the transaction that holds back a partition."""
 
 import time
-from types import SimpleNamespace as Answer
+from types import SimpleNamespace
 
-import kafka.errors as errors
 import pytest
-from kafka import TopicPartition as ClientTopicPartition
+from kafka.protocol.admin import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 
-from mirror.kafka import open_transactions
+from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.open_transactions import OpenTransaction, holders
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_broker import WireBroker
 
 ORDERS = TopicPartition("orders", 0)
 LONGEST = 900
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, COORDINATOR_LOAD_IN_PROGRESS = 53, 14
 
 
 class Kafka:
-    """The admin client. `open_at` are the answers of the partition's leader, one after the other: where the producer's transaction begins,
-    -1 if it has none."""
+    """What a broker says. `open_at` are the answers of the partition's leader, one after the other: where the producer's transaction
+    begins, -1 if it has none. `codes`: the error codes with which it lists transactions, one after the other."""
 
-    def __init__(self, open_at=(30,), listed=("tx",), failure=None, age=5.0, our_clock=0.0, **told):
+    def __init__(self, open_at=(30,), listed=("tx",), codes=(), age=5.0, our_clock=0.0, lists=2, **told):
         """`age`: of the transaction, by the clock of its coordinator; `our_clock` is so many seconds ahead of that."""
-        self.open_at, self.listed, self.failure, self.age = list(open_at), listed, failure, age
-        partitions = {ClientTopicPartition(*ORDERS)}
-        began = int((time.time() - age - our_clock) * 1000)
-        described = {"state": "Ongoing", "coordinator_id": 2, "transaction_start_time_ms": began, "topic_partitions": partitions}
-        self.told = Answer(**(described | told))
-        self.closed = False
+        self.open_at, self.listed, self.codes, self.age, self.lists = open_at, listed, codes, age, lists
+        self.told = {"state": "Ongoing", "began": int((time.time() - age - our_clock) * 1000), "partitions": [0]} | told
 
-    def describe_producers(self, partitions):
-        offset = self.open_at.pop(0)
-        producer = Answer(producer_id=7, producer_epoch=1, current_transaction_start_offset=offset)
-        return {partitions[0]: Answer(active_producers=[producer])}
+    def answers(self):
+        open_at, codes = list(self.open_at), list(self.codes)
 
-    def list_transactions(self, producer_id_filters, duration_filter_ms=None):
-        assert producer_id_filters == [7]
-        if duration_filter_ms is not None and self.age is not None and self.age * 1000 <= duration_filter_ms:
-            return {1: [], 2: []}
-        if self.failure:
-            raise self.failure
-        return {1: [], 2: [Answer(transactional_id=name) for name in self.listed]}
+        def producers(request):
+            of_topic = DescribeProducersResponse.TopicResponse
+            of_partition = of_topic.PartitionResponse
+            numbers = {"last_sequence": 0, "last_timestamp": 0, "coordinator_epoch": 0}
+            producer = of_partition.ProducerState(producer_id=7, producer_epoch=1, current_txn_start_offset=open_at.pop(0), **numbers)
+            told = of_partition(partition_index=0, error_code=0, error_message=None, active_producers=[producer])
+            return DescribeProducersResponse(throttle_time_ms=0, topics=[of_topic(name="orders", partitions=[told])])
 
-    def describe_transactions(self, names):
-        return dict.fromkeys(names, self.told)
+        def listed(request):
+            assert request.producer_id_filters == [7]
+            is_left_out = request.duration_filter >= 0 and self.age * 1000 <= request.duration_filter
+            of_name = ListTransactionsResponse.TransactionState
+            states = [of_name(transactional_id=name, producer_id=7, transaction_state="Ongoing") for name in self.listed]
+            return ListTransactionsResponse(
+                throttle_time_ms=0,
+                error_code=codes.pop(0) if codes else 0,
+                unknown_state_filters=[],
+                transaction_states=[] if is_left_out else states,
+            )
 
-    def close(self):
-        self.closed = True
+        def described(request):
+            kind = DescribeTransactionsResponse.TransactionState
+            told = {"transaction_state": self.told["state"], "transaction_start_time_ms": self.told["began"], "transaction_timeout_ms": 1}
+            topics = [kind.TopicData(topic="orders", partitions=self.told["partitions"])]
+            names = request.transactional_ids
+            states = [kind(error_code=0, transactional_id=name, producer_id=7, producer_epoch=1, topics=topics, **told) for name in names]
+            return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
+
+        return {DescribeProducersRequest: producers, ListTransactionsRequest: listed, DescribeTransactionsRequest: described}
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def broker():
+    made = WireBroker()
+    made.log(*ORDERS)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def asked(broker):
     """`asked(kafka)`: what is said of a partition whose last stable offset is 30."""
 
-    def ask(client):
-        monkeypatch.setattr(open_transactions, "KafkaAdminClient", lambda **_settings: client)
-        found = holders(Answer(timeout=1.0), {"bootstrap.servers": "h:1"}, {ORDERS: 30}, LONGEST)
-        assert client.closed
-        return found.get(ORDERS)
+    def ask(kafka):
+        broker.versions[ListTransactionsRequest] = kafka.lists
+        broker.answers.update(kafka.answers())
+        return holders(SimpleNamespace(alias="east", timeout=2.0), broker.settings, {ORDERS: 30}, LONGEST).get(ORDERS)
 
-    return ask
+    yield ask
+    IDLE.close()
 
 
 def test_the_coordinator_says_for_how_long_it_is_open_and_who_holds_it(asked):
     found = asked(Kafka())
     assert found.seconds == pytest.approx(5, abs=2)
-    assert str(found) == "transactional id 'tx', producer id 7 with epoch 1, coordinator is broker 2"
+    assert str(found) == "transactional id 'tx', producer id 7 with epoch 1, coordinator is broker 1"
 
 
 @pytest.mark.parametrize("our_clock", [-100_000, -600, 0, 600, 100_000])
@@ -76,13 +102,7 @@ def test_whether_it_is_open_for_too_long_does_not_hang_on_our_clock(asked, age, 
 
 @pytest.mark.parametrize("age", [5, 5_000])
 def test_a_broker_that_cannot_compare_leaves_it_to_our_clock(asked, age):
-    class Older(Kafka):
-        def list_transactions(self, producer_id_filters, duration_filter_ms=None):
-            if duration_filter_ms is not None:
-                raise errors.UnsupportedVersionError
-            return super().list_transactions(producer_id_filters)
-
-    assert asked(Older(age=age)).seconds == pytest.approx(age, abs=2)
+    assert asked(Kafka(age=age, lists=0)).seconds == pytest.approx(age, abs=2)
 
 
 def test_one_that_has_ended_meanwhile_is_none(asked):
@@ -91,7 +111,7 @@ def test_one_that_has_ended_meanwhile_is_none(asked):
     assert asked(Kafka(open_at=[30, -1], state="CompleteCommit")) is None
 
 
-@pytest.mark.parametrize("told", [{"state": "CompleteAbort"}, {"state": "Empty"}, {"topic_partitions": set()}])
+@pytest.mark.parametrize("told", [{"state": "CompleteAbort"}, {"state": "Empty"}, {"partitions": []}])
 def test_one_that_is_over_for_its_coordinator_and_still_open_in_the_partition_is_named_as_such(asked, told):
     found = asked(Kafka(open_at=[30, 30], **told))
     assert found.is_over
@@ -106,9 +126,9 @@ def test_a_marker_that_is_about_to_be_written_is_no_end(asked):
     ("kafka", "why"),
     [
         (Kafka(listed=()), "no coordinator shows us its transaction (DESCRIBE on its transactional id)"),
-        (Kafka(failure=errors.TransactionalIdAuthorizationFailedError()), "TransactionalIdAuthorizationFailed"),
-        (Kafka(failure=errors.UnsupportedVersionError()), "UnsupportedVersion"),
-        (Kafka(transaction_start_time_ms=-1), "its coordinator does not say when it began"),
+        (Kafka(codes=[TRANSACTIONAL_ID_AUTHORIZATION_FAILED]), "TransactionalIdAuthorizationFailed"),
+        (Kafka(lists=-1), "UnsupportedVersion"),
+        (Kafka(began=-1), "its coordinator does not say when it began"),
     ],
 )
 def test_what_kafka_does_not_tell_is_said_and_the_producer_named_all_the_same(asked, kafka, why):
@@ -116,11 +136,12 @@ def test_what_kafka_does_not_tell_is_said_and_the_producer_named_all_the_same(as
     assert (found.seconds, found.is_over, found.why, found.producer_id) == (None, False, why, 7)
 
 
-def test_a_cluster_that_does_not_answer_is_no_error_of_its_own(monkeypatch):
-    def refuses(**_settings):
-        raise errors.KafkaTimeoutError
+def test_a_coordinator_that_loads_is_waited_for(asked):
+    assert asked(Kafka(open_at=[30, 30], codes=[COORDINATOR_LOAD_IN_PROGRESS])).transactional_id == "tx"
 
-    monkeypatch.setattr(open_transactions, "KafkaAdminClient", refuses)
-    assert holders(Answer(timeout=1.0), {"bootstrap.servers": "h:1"}, {ORDERS: 30}, LONGEST) == {
-        ORDERS: OpenTransaction(why="KafkaTimeout")
+
+def test_a_cluster_that_does_not_answer_is_no_error_of_its_own():
+    silent = SimpleNamespace(alias="east", timeout=0.1)
+    assert holders(silent, {"bootstrap.servers": "127.0.0.1:1"}, {ORDERS: 30}, LONGEST) == {
+        ORDERS: OpenTransaction(why="ClusterUnreachable")
     }

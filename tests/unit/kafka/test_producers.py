@@ -1,66 +1,81 @@
 """What is made of Kafka's answers about the producers of partitions."""
 
-from types import SimpleNamespace as Answer
+from types import SimpleNamespace
 
-import kafka.errors as errors
 import pytest
-from kafka import TopicPartition as ClientTopicPartition
+from kafka.protocol.admin import DescribeProducersRequest, DescribeProducersResponse
+from kafka.protocol.metadata import MetadataRequest
 
-from mirror.errors import AuthorizationRefused, KafkaFailure
-from mirror.kafka import producers
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure
 from mirror.kafka.model import ActiveProducer
+from mirror.kafka.producers import active_producers
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 
 ORDERS, HIDDEN, ODD = (TopicPartition(name, 0) for name in ("orders", "hidden", "odd"))
-IDLE = Answer(producer_id=8, producer_epoch=0, last_timestamp=-1, current_transaction_start_offset=-1)
-BUSY = Answer(producer_id=7, producer_epoch=1, last_timestamp=1_000, current_transaction_start_offset=0)
+CODES = {"hidden": 29, "odd": 6}
+CLUSTER = SimpleNamespace(alias="east", timeout=0.5)
 
 
-class Client:
-    """Stands in for the client library."""
-
-    closed = 0
-
-    def describe_producers(self, partitions):
-        (partition,) = partitions
-        if partition.topic == "hidden":
-            raise errors.TopicAuthorizationFailedError
-        if partition.topic == "odd":
-            raise errors.NotLeaderForPartitionError
-        return {ClientTopicPartition("orders", 0): Answer(active_producers=[BUSY, IDLE])}
-
-    def close(self):
-        self.closed += 1
+def tell(request):
+    of_topic = DescribeProducersResponse.TopicResponse
+    of_partition = of_topic.PartitionResponse
+    busy = {"producer_id": 7, "producer_epoch": 1, "last_timestamp": 1_000, "current_txn_start_offset": 0}
+    idle = {"producer_id": 8, "producer_epoch": 0, "last_timestamp": -1, "current_txn_start_offset": -1}
+    rest = {"last_sequence": 0, "coordinator_epoch": 0}
+    producers = [of_partition.ProducerState(**each, **rest) for each in (busy, idle)]
+    topics = [
+        of_topic(
+            name=topic.name,
+            partitions=[
+                of_partition(partition_index=number, error_code=CODES.get(topic.name, 0), error_message=None, active_producers=producers)
+                for number in topic.partition_indexes
+            ],
+        )
+        for topic in request.topics
+    ]
+    return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
 
 
 @pytest.fixture
-def cluster():
-    return Answer(alias="east", timeout=1.0, cluster_id=lambda: "id")
+def broker():
+    made = WireBroker()
+    for tp in (ORDERS, HIDDEN, ODD):
+        made.log(*tp)
+    made.answers[DescribeProducersRequest] = tell
+    yield made
+    made.close()
 
 
-@pytest.fixture
-def client(monkeypatch):
-    made = Client()
-    monkeypatch.setattr(producers, "KafkaAdminClient", lambda **_: made)
-    return made
-
-
-def test_producers_are_known_by_partition_and_a_topic_that_fails_is_told_apart(client, cluster):
+def test_producers_are_known_by_partition_and_a_topic_that_fails_is_told_apart(broker):
     refused = {}
-    found = producers.active_producers(cluster, {"bootstrap.servers": "h:1"}, [HIDDEN, ORDERS, ODD], refused)
+    found = active_producers(CLUSTER, broker.settings, [HIDDEN, ORDERS, ODD], refused)
     assert found == {ORDERS: (ActiveProducer(7, 1, 1_000, 0), ActiveProducer(8, 0, None, None))}
     assert {name: type(error) for name, error in refused.items()} == {"hidden": AuthorizationRefused, "odd": KafkaFailure}
-    assert client.closed == 1
 
 
-def test_a_cluster_that_cannot_be_asked_is_an_error(monkeypatch, cluster):
-    def refuses(**_settings):
-        raise errors.KafkaTimeoutError
+def test_a_topic_that_is_gone_and_brokers_that_do_not_tell_are_told_apart_too(broker):
+    refused = {}
+    assert active_producers(CLUSTER, broker.settings, [TopicPartition("gone", 0)], refused) == {}
+    assert refused["gone"].reason == "UNKNOWN_TOPIC_OR_PARTITION"
+    broker.versions.update(KAFKA_2_1)
+    broker.hang_up()
+    assert active_producers(CLUSTER, broker.settings, [ORDERS], refused) == {}
+    assert refused["orders"].reason == "UNSUPPORTED_VERSION"
 
-    monkeypatch.setattr(producers, "KafkaAdminClient", refuses)
-    with pytest.raises(KafkaFailure, match="asking for the producers failed"):
-        producers.active_producers(cluster, {"bootstrap.servers": "h:1"}, [ORDERS], {})
+
+def test_an_answer_about_other_partitions_is_none(broker):
+    broker.answers[DescribeProducersRequest] = lambda _request: DescribeProducersResponse(throttle_time_ms=0, topics=[])
+    with pytest.raises(KafkaFailure, match="other partitions"):
+        active_producers(CLUSTER, broker.settings, [ORDERS], {})
 
 
-def test_no_partitions_ask_nobody(cluster):
-    assert producers.active_producers(cluster, {}, [], {}) == {}
+def test_a_cluster_that_cannot_be_asked_is_an_error():
+    with pytest.raises(ClusterUnreachable):
+        active_producers(CLUSTER, {"bootstrap.servers": "127.0.0.1:1"}, [ORDERS], {})
+
+
+def test_no_partitions_ask_nobody(broker):
+    assert active_producers(CLUSTER, broker.settings, [], {}) == {}
+    assert broker.of(MetadataRequest) == []

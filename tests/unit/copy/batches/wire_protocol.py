@@ -1,5 +1,11 @@
 """What the tests' broker speaks: its requests, their versions in two releases of Kafka, error codes."""
 
+from kafka.protocol.admin import (
+    DescribeAclsRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
@@ -22,6 +28,10 @@ REQUESTS = {
         FetchRequest,
         ListOffsetsRequest,
         OffsetForLeaderEpochRequest,
+        DescribeAclsRequest,
+        DescribeProducersRequest,
+        DescribeTransactionsRequest,
+        ListTransactionsRequest,
     )
 }
 KAFKA_4_3 = {
@@ -35,6 +45,10 @@ KAFKA_4_3 = {
     FetchRequest: 17,
     ListOffsetsRequest: 11,
     OffsetForLeaderEpochRequest: 4,
+    DescribeAclsRequest: 3,
+    DescribeProducersRequest: 0,
+    DescribeTransactionsRequest: 0,
+    ListTransactionsRequest: 2,
 }
 KAFKA_2_8 = {
     ApiVersionsRequest: 3,
@@ -59,5 +73,9 @@ KAFKA_2_1 = {
     FetchRequest: 10,
     ListOffsetsRequest: 4,
     OffsetForLeaderEpochRequest: 2,
+    DescribeAclsRequest: 1,
+    DescribeProducersRequest: -1,
+    DescribeTransactionsRequest: -1,
+    ListTransactionsRequest: -1,
 }
 """The highest version of each request."""

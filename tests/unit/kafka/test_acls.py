@@ -1,0 +1,62 @@
+"""The ACLs of topics as a broker tells them."""
+
+from types import SimpleNamespace
+
+import pytest
+from kafka.protocol.admin import DescribeAclsRequest, DescribeAclsResponse
+
+from mirror.errors import AuthorizationRefused, KafkaFailure
+from mirror.kafka.acls import pattern_acls, topic_acls
+from mirror.kafka.model import Acl, PatternAcl
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
+
+SECURITY_DISABLED, CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR = 54, 31, -1
+READ, ALLOW, LITERAL, TOPIC = 3, 3, 3, 2
+CLUSTER = SimpleNamespace(alias="east", timeout=2.0)
+
+
+@pytest.fixture
+def broker():
+    made = WireBroker()
+    yield made
+    made.close()
+
+
+def telling(code=0, operation=READ):
+    of_topic = DescribeAclsResponse.DescribeAclsResource
+    acl = of_topic.AclDescription(principal="User:a", host="*", operation=operation, permission_type=ALLOW)
+    resource = of_topic(resource_type=TOPIC, resource_name="orders", pattern_type=LITERAL, acls=[acl])
+    return lambda _request: DescribeAclsResponse(throttle_time_ms=0, error_code=code, error_message=None, resources=[resource])
+
+
+@pytest.mark.parametrize("versions", [{}, KAFKA_2_1])
+def test_bindings_are_told_in_kafkas_words(broker, versions):
+    broker.versions.update(versions)
+    broker.answers[DescribeAclsRequest] = telling()
+    acl = Acl("orders", "User:a", "*", "READ", "ALLOW")
+    assert topic_acls(CLUSTER, broker.settings) == {acl}
+    assert pattern_acls(CLUSTER, broker.settings) == {PatternAcl(acl, "LITERAL")}
+    of_single, of_any = broker.of(DescribeAclsRequest)
+    assert [request.pattern_type_filter for request in (of_single, of_any)] == [LITERAL, 1]
+    assert (of_any.resource_type_filter, of_any.resource_name_filter, of_any.operation, of_any.permission_type) == (TOPIC, None, 1, 1)
+
+
+def test_a_cluster_without_authorizer_has_none(broker):
+    broker.answers[DescribeAclsRequest] = telling(SECURITY_DISABLED)
+    assert topic_acls(CLUSTER, broker.settings) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (telling(CLUSTER_AUTHORIZATION_FAILED), AuthorizationRefused),
+        (telling(UNKNOWN_SERVER_ERROR), KafkaFailure),
+        (telling(operation=99), KafkaFailure),
+        (lambda _request: DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message=None, resources=None), KafkaFailure),
+    ],
+)
+def test_what_a_broker_refuses_or_nobody_understands_is_an_error_of_ours(broker, answer, kind):
+    broker.answers[DescribeAclsRequest] = answer
+    with pytest.raises(kind, match=r"Cluster 'east'"):
+        topic_acls(CLUSTER, broker.settings)
