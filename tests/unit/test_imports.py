@@ -15,6 +15,11 @@ LIBRARY = ROOT / "include" / "mirror"
 CLIENTS = {"confluent_kafka", "kafka"}
 ENGINES = {Path("copy/confluent"), Path("copy/batches")}
 """What moves a lane's records, each over a client of its own."""
+CHANGES_CLUSTERS = {Path("kafka/admin.py")}
+"""What opens librdkafka's admin client: for changes alone."""
+ASKS_BY_ADMIN_CLIENTS = {Path("kafka/groups.py"), Path("kafka/worker_group.py")}
+"""What still asks by an admin client of a library; all other questions go over connections of our own."""
+ADMIN_CLIENTS = {"confluent_kafka.admin.AdminClient", "kafka.KafkaAdminClient", "kafka.KafkaConsumer", "kafka.KafkaProducer"}
 PURE = ("offsets", "formats", "policy", "translation", "decisions", "logins", "config")
 ADAPTERS = {
     *("mirror.kafka", "mirror.spark", "mirror.sync", "mirror.plan", "mirror.copy", "mirror.audit", "mirror.decide", "mirror.status"),
@@ -136,6 +141,8 @@ def refused(relative: Path, module: str) -> bool:
         return not allowed or (package != "airflow" and relative != PLUGIN)
     if top in ("pyspark", "grpc", "pyarrow"):
         return relative not in SPARK_CONNECT
+    if module in ADMIN_CLIENTS or within(module, "kafka.admin"):
+        return relative not in CHANGES_CLUSTERS | ASKS_BY_ADMIN_CLIENTS
     if top in CLIENTS:
         return package != "kafka" and relative.parent not in ENGINES
     if top in ("services", "tests", "tools", "dags", "jobs", "plugins"):
@@ -204,6 +211,10 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("copy/run.py", "pyspark", True),
         ("spark/connect.py", "pyspark", False),
         ("kafka/cluster.py", "confluent_kafka", False),
+        ("kafka/cluster.py", "confluent_kafka.admin.AdminClient", True),
+        ("kafka/admin.py", "confluent_kafka.admin.AdminClient", False),
+        ("kafka/acls.py", "kafka.KafkaAdminClient", True),
+        ("kafka/acls.py", "kafka.protocol.admin", False),
         ("copy/confluent/source.py", "confluent_kafka", False),
         ("copy/batches/source.py", "kafka.errors", False),
         ("copy/run.py", "confluent_kafka.admin", True),

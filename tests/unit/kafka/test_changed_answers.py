@@ -6,12 +6,23 @@ Whatever the bytes, a reader comes to an end after work and memory that grow no 
 import struct
 import sys
 import tracemalloc
+from contextlib import suppress
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaProtocolError
+from kafka.protocol.admin import (
+    DescribeAclsResponse,
+    DescribeProducersResponse,
+    DescribeTransactionsResponse,
+    ListTransactionsResponse,
+)
+from kafka.protocol.consumer import ListOffsetsResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
-from mirror.kafka.cluster_answers import listed_offsets, metadata
+from mirror.kafka import acls, asking, broker_connection, open_transactions, producers
+from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from mirror.kafka.fetch_response import fetch_response
 from mirror.kafka.produce_request import produced
 from tests.unit.kafka.test_cluster_answers import brokers, metadata_bytes, offsets_bytes, rows, topics
@@ -131,3 +142,39 @@ def test_a_fetch_of_any_counts_is_read_or_refused(rest):
 @given(fields)
 def test_an_acknowledgement_of_any_counts_is_read_or_refused(rest):
     check_ends(lambda body: produced(body, 12), rest)
+
+
+BY_SCHEMA = {
+    "ACLs": (DescribeAclsResponse[3], acls._bindings),
+    "ACLs of 2.1": (DescribeAclsResponse[1], acls._bindings),
+    "producers": (DescribeProducersResponse[0], producers._read),
+    "transactions": (ListTransactionsResponse[1], open_transactions._names),
+    "a transaction": (DescribeTransactionsResponse[0], open_transactions._read),
+    "coordinators": (FindCoordinatorResponse[4], asking._coordinators),
+    "a coordinator of 2.1": (FindCoordinatorResponse[2], asking._coordinator),
+    "metadata of 2.1": (MetadataResponse[7], older_metadata),
+    "metadata of 2.4": (MetadataResponse[9], older_metadata),
+    "offsets of 2.1": (ListOffsetsResponse[4], older_offsets),
+}
+"""What kafka-python's schemas read, and what is made of it."""
+
+
+def read_by_schema(kind, read):
+    """Reads an answer without its header as a connection does."""
+    head = bytes(5 if kind.flexible_version_q(kind._class_version) else 4)
+    return lambda body: broker_connection.read_by(read, broker_connection._by_schema(kind, memoryview(head + bytes(body))))
+
+
+@pytest.mark.parametrize("what", BY_SCHEMA)
+@settings(max_examples=60)
+@given(st.binary(max_size=60) | fields)
+def test_what_a_schema_reads_ends_as_a_value_or_as_an_error_of_the_protocol(what, rest):
+    with suppress(KafkaProtocolError):
+        read_by_schema(*BY_SCHEMA[what])(rest)
+    check_ends(read_by_schema(*BY_SCHEMA[what]), rest)
+
+
+@pytest.mark.parametrize("what", [what for what, (kind, _) in BY_SCHEMA.items() if kind.flexible_version_q(kind._class_version)])
+def test_a_length_without_end_costs_no_time(what):
+    with pytest.raises(KafkaProtocolError, match="a length has no end"):
+        read_by_schema(*BY_SCHEMA[what])(bytes(10) + b"\xff" * 4_000_000)
