@@ -5,7 +5,7 @@ import kafka.errors as errors
 from mirror.copy.engine import BatchRefused, PartitionAssignment, RefusedRecord
 from mirror.formats.batch_rewrite import OutgoingBatch, Record, has_key, read_records
 from mirror.formats.record_batch import sealed
-from mirror.kafka.broker_pool import name_of
+from mirror.kafka.connection_errors import name_of
 from mirror.kafka.produce_request import Acknowledgement
 
 _TIMESTAMP = (
