@@ -12,10 +12,10 @@ from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, Ac
 from kafka.protocol.admin import DescribeAclsRequest
 
 from mirror.errors import MirrorError
-from mirror.kafka.asking import AskingPool, asking
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import Acl, PatternAcl
+from mirror.kafka.question_pool import AskingPool, asking
 
 _OLDEST, _NEWEST = 1, 3
 

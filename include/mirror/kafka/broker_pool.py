@@ -136,7 +136,7 @@ class BrokerPool:
     def discard(self, connection: BrokerConnection) -> None:
         """Closes one connection."""
         connection.close()
-        self._connections = {address: each for address, each in self._connections.items() if each is not connection}
+        self._connections = {address: one for address, one in self._connections.items() if one is not connection}
 
     def close(self) -> None:
         """Closes every connection."""

@@ -146,8 +146,8 @@ class Cluster:
     def operations(self) -> frozenset[str]:
         """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where there is no authorizer. Raises
         MirrorError."""
-        told = self.connections.operations()
-        return frozenset(name for name, number in OPERATIONS.items() if told is None or number in told)
+        operations = self.connections.operations()
+        return frozenset(name for name, number in OPERATIONS.items() if operations is None or number in operations)
 
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
@@ -158,8 +158,8 @@ class Cluster:
         by one listing, and a far cluster is asked once."""
         if self._listing is None:
             answer = self.connections.topics(None)
-            described = {each.name: each for each in answer if not each.error_code}
-            self._listing = TopicListing(frozenset(each.name for each in answer if not each.name.startswith("__")), described)
+            described = {topic.name: topic for topic in answer if not topic.error_code}
+            self._listing = TopicListing(frozenset(topic.name for topic in answer if not topic.name.startswith("__")), described)
         return self._listing
 
     def listed_topics(self, names: Iterable[str], errors: Errors = None) -> dict[str, Topic]:
@@ -185,11 +185,13 @@ class Cluster:
         wanted = None if names is None else _possible(names)
         if wanted == []:
             return []
-        answer = [each for each in self.connections.topics(wanted, operation != "DESCRIBE") if wanted is not None or not each.is_internal]
-        denied = {each.name for each in answer if not each.error_code and not each.permits(OPERATIONS[operation])}
-        codes = {each.name: each.error_code for each in answer if each.error_code} | dict.fromkeys(denied, TOPIC_DENIED)
+        answer = [
+            topic for topic in self.connections.topics(wanted, operation != "DESCRIBE") if wanted is not None or not topic.is_internal
+        ]
+        denied = {topic.name for topic in answer if not topic.error_code and not topic.permits(OPERATIONS[operation])}
+        codes = {topic.name: topic.error_code for topic in answer if topic.error_code} | dict.fromkeys(denied, TOPIC_DENIED)
         self._refuse(codes, "describing topics", operation, errors)
-        return [each for each in answer if each.name not in codes]
+        return [topic for topic in answer if topic.name not in codes]
 
     def _refuse(self, codes: Mapping[str, int], step: str, operation: str, errors: Errors) -> None:
         """Puts what was refused of topics into `errors`, or raises it; a topic that does not exist is no error."""

@@ -192,9 +192,9 @@ def older_offsets_request(version: int, leaders: Mapping[TopicPartition, int], t
 def older_offsets(answer: Any) -> dict[TopicPartition, ListedOffset]:
     """What a leader before Kafka 2.8 says of partitions."""
     return {
-        TopicPartition(str(topic.name), int(each.partition_index)): ListedOffset(each.error_code, each.offset, each.leader_epoch)
+        TopicPartition(str(topic.name), int(row.partition_index)): ListedOffset(row.error_code, row.offset, row.leader_epoch)
         for topic in answer.topics
-        for each in topic.partitions
+        for row in topic.partitions
     }
 
 

@@ -1,4 +1,4 @@
-"""What a cluster says of itself and of its logs, over one connection a broker (`asking`).
+"""What a cluster says of itself and of its logs, over one connection a broker (`question_pool`).
 
 A client of librdkafka is five threads and as many connections, and a Python object for every partition of each answer. A lane with ten
 records to copy would pay more for that than for the records.
@@ -18,7 +18,6 @@ from kafka.protocol.metadata import MetadataRequest
 
 from mirror.errors import MirrorError
 from mirror.formats.batch_records import StoredRecord
-from mirror.kafka.asking import AskingPool, open_pool
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits
 from mirror.kafka.broker_pool import Leader, ask_metadata
 from mirror.kafka.cluster_answers import DescribedTopic, Metadata
@@ -27,6 +26,7 @@ from mirror.kafka.log_fetch import NotClean, committed_records, fetch_to_ends
 from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.model import ConfigEntry, End
 from mirror.kafka.offset_questions import LEADER_MOVES, OffsetQuestion, ask_epoch_ends, ask_leaders
+from mirror.kafka.question_pool import AskingPool, open_pool
 from mirror.offsets.partition import TopicPartition
 
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)

@@ -7,10 +7,10 @@ import kafka.errors as errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
 from mirror.kafka import cluster_answers as answers
-from mirror.kafka.asking import AskingPool
 from mirror.kafka.broker_connection import BrokerConnection, read_by
 from mirror.kafka.cluster_answers import ListedOffset
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, refuses_us
+from mirror.kafka.question_pool import AskingPool
 from mirror.offsets.partition import TopicPartition
 
 LEADER_MOVES = UNKNOWN_TOPIC | {
@@ -48,17 +48,17 @@ def ask_leaders(pool: AskingPool, by_node: ByNode, questions: Sequence[OffsetQue
     others have answered all the same, and it may lead nothing any more."""
     listed: Listed = [{} for _ in questions]
     lost: OSError | None = None
-    asked: list[BrokerConnection] = []
+    connections: list[BrokerConnection] = []
     for node, leaders in by_node.items():
         try:
             connection = pool.to(node)
             for question, into in zip(questions, listed, strict=True):
                 _send(connection, leaders, question, into)
             connection.flush()
-            asked.append(connection)
+            connections.append(connection)
         except OSError as failure:
             lost = _lost(failure)
-    for connection in asked:
+    for connection in connections:
         try:
             while connection.in_flight:
                 connection.receive()
@@ -99,14 +99,14 @@ def ask_epoch_ends(pool: AskingPool, by_node: ByNode, epochs: Mapping[TopicParti
                 of_topic.OffsetForLeaderPartition(partition=tp.partition, current_leader_epoch=current, leader_epoch=epochs[tp])
             )
         version = connection.version(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_NEWEST, _EPOCHS_OLDEST)
-        asked = [of_topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
-        ends |= connection.ask(OffsetForLeaderEpochRequest(version=version, replica_id=_CONSUMER, topics=asked), _epoch_ends)
+        wanted = [of_topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
+        ends |= connection.ask(OffsetForLeaderEpochRequest(version=version, replica_id=_CONSUMER, topics=wanted), _epoch_ends)
     return ends
 
 
 def _epoch_ends(answer: Any) -> dict[TopicPartition, tuple[int, int]]:
     return {
-        TopicPartition(str(topic.topic), int(each.partition)): (int(each.error_code), int(each.end_offset))
+        TopicPartition(str(topic.topic), int(row.partition)): (int(row.error_code), int(row.end_offset))
         for topic in answer.topics
-        for each in topic.partitions
+        for row in topic.partitions
     }

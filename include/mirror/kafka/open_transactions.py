@@ -15,12 +15,12 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 
 from mirror.errors import MirrorError
-from mirror.kafka.asking import OF_TRANSACTIONS, AskingPool, asking
 from mirror.kafka.broker_pool import ask_metadata
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import ActiveProducer
 from mirror.kafka.producers import ask_producers
+from mirror.kafka.question_pool import OF_TRANSACTIONS, AskingPool, asking
 from mirror.offsets.partition import TopicPartition
 
 _BY_DURATION = 1
@@ -72,17 +72,17 @@ def holders(
     What Kafka does not tell us (rights, old brokers, no answer) raises nothing: it stands in `why`. `settings` are librdkafka's, of an
     admin client of that cluster.
     """
-    found: dict[TopicPartition, OpenTransaction] = {}
+    transactions: dict[TopicPartition, OpenTransaction] = {}
     try:
         with asking(cluster.alias, settings, cluster.timeout) as pool:
             for tp, offset in last_stable.items():
                 step = f"asking whose transaction holds {tp}"
                 holder = pool.ask(step, lambda pool, tp=tp, offset=offset: _holder(pool, tp, offset, longest))  # type: ignore[misc]
                 if holder is not None:
-                    found[tp] = holder
+                    transactions[tp] = holder
     except MirrorError as failure:
         return dict.fromkeys(last_stable, OpenTransaction(why=type(failure).__name__))
-    return found
+    return transactions
 
 
 def _holder(pool: AskingPool, tp: TopicPartition, offset: int, longest: int) -> OpenTransaction | None:
@@ -129,7 +129,7 @@ def _listed(pool: AskingPool, producer_id: int, seconds: int | None = None) -> l
 
 
 def _names(answer: Any) -> tuple[int, list[str]]:
-    return int(answer.error_code), [str(each.transactional_id) for each in answer.transaction_states or ()]
+    return int(answer.error_code), [str(row.transactional_id) for row in answer.transaction_states or ()]
 
 
 def _described(pool: AskingPool, node: int, name: str) -> _Description:
@@ -144,13 +144,13 @@ def _described(pool: AskingPool, node: int, name: str) -> _Description:
 
 def _read(answer: Any) -> dict[str, _Description]:
     return {
-        str(each.transactional_id): _Description(
-            int(each.error_code),
-            str(each.transaction_state),
-            int(each.transaction_start_time_ms),
-            frozenset(TopicPartition(str(topic.topic), int(partition)) for topic in each.topics for partition in topic.partitions),
+        str(row.transactional_id): _Description(
+            int(row.error_code),
+            str(row.transaction_state),
+            int(row.transaction_start_time_ms),
+            frozenset(TopicPartition(str(topic.topic), int(partition)) for topic in row.topics for partition in topic.partitions),
         )
-        for each in answer.transaction_states
+        for row in answer.transaction_states
     }
 
 

@@ -11,10 +11,10 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeProducersRequest
 
 from mirror.errors import MirrorError
-from mirror.kafka.asking import AskingPool, asking
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import ActiveProducer
+from mirror.kafka.question_pool import AskingPool, asking
 from mirror.offsets.partition import TopicPartition
 
 
@@ -39,11 +39,11 @@ def active_producers(
     with asking(cluster.alias, settings, cluster.timeout) as pool:
         for topic, of_topic in groupby(wanted, key=lambda tp: tp.topic):
             there, step = list(of_topic), f"asking for the producers of {topic}"
-            found, code = pool.ask(step, lambda pool, there=there: _of_topic(pool, there))  # type: ignore[misc]
+            of_partitions, code = pool.ask(step, lambda pool, there=there: _of_topic(pool, there))  # type: ignore[misc]
             if code:
                 refused[topic] = pool.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
             else:
-                producers |= found
+                producers |= of_partitions
     return producers
 
 

@@ -21,7 +21,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
-from mirror.kafka import acls, asking, broker_connection, open_transactions, producers
+from mirror.kafka import acls, broker_connection, open_transactions, producers, question_pool
 from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from mirror.kafka.fetch_response import fetch_response
 from mirror.kafka.produce_request import produced
@@ -150,8 +150,8 @@ BY_SCHEMA = {
     "producers": (DescribeProducersResponse[0], producers._read),
     "transactions": (ListTransactionsResponse[1], open_transactions._names),
     "a transaction": (DescribeTransactionsResponse[0], open_transactions._read),
-    "coordinators": (FindCoordinatorResponse[4], asking._coordinators),
-    "a coordinator of 2.1": (FindCoordinatorResponse[2], asking._coordinator),
+    "coordinators": (FindCoordinatorResponse[4], question_pool._coordinators),
+    "a coordinator of 2.1": (FindCoordinatorResponse[2], question_pool._coordinator),
     "metadata of 2.1": (MetadataResponse[7], older_metadata),
     "metadata of 2.4": (MetadataResponse[9], older_metadata),
     "offsets of 2.1": (ListOffsetsResponse[4], older_offsets),

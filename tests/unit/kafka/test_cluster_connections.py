@@ -6,12 +6,12 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from mirror.errors import ClusterUnreachable, TokenUnavailable
 from mirror.kafka import cluster_connections
-from mirror.kafka.asking import AskingPool
 from mirror.kafka.cluster_answers import EARLIEST, LATEST
 from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.model import End, Partition
 from mirror.kafka.offset_questions import OffsetQuestion, ask_leaders
+from mirror.kafka.question_pool import AskingPool
 from mirror.kafka.record_builder import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker

@@ -9,9 +9,9 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest
 
 from mirror.errors import AuthenticationFailed, ClusterUnreachable, DeadlineExceeded, KafkaFailure, TokenUnavailable
-from mirror.kafka import asking
-from mirror.kafka.asking import OF_GROUPS, AskingPool, Coordinator
+from mirror.kafka import question_pool
 from mirror.kafka.broker_pool import ask_metadata
+from mirror.kafka.question_pool import OF_GROUPS, AskingPool, Coordinator
 from mirror.kafka.tokens import TokenMissing
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
@@ -113,7 +113,7 @@ def test_why_a_cluster_cannot_be_reached_is_said_with_the_address(broker, failur
 
 
 def test_the_next_server_is_asked_where_one_says_nothing_and_the_time_suffices_for_it(monkeypatch, broker):
-    monkeypatch.setattr(asking, "_FIRST_SECONDS", 0.2)
+    monkeypatch.setattr(question_pool, "_FIRST_SECONDS", 0.2)
     silent = WireBroker()
     silent.is_silent_on = MetadataRequest
     try:
@@ -126,7 +126,7 @@ def test_the_next_server_is_asked_where_one_says_nothing_and_the_time_suffices_f
 
 
 def test_each_time_an_answer_may_take_longer_and_never_longer_than_is_left(monkeypatch, broker):
-    monkeypatch.setattr(asking, "_FIRST_SECONDS", 0.1)
+    monkeypatch.setattr(question_pool, "_FIRST_SECONDS", 0.1)
     pool = AskingPool("west", broker.settings, 1.0)
     shares = []
 
@@ -150,6 +150,6 @@ def test_coordinators_are_found_for_several_at_a_time_with_their_error_codes(poo
 
 
 def test_an_answer_about_other_coordinators_is_none(pool, broker, monkeypatch):
-    monkeypatch.setattr(asking, "_coordinators", lambda _answer: {"c": Coordinator(0, 1, ("h", 1))})
+    monkeypatch.setattr(question_pool, "_coordinators", lambda _answer: {"c": Coordinator(0, 1, ("h", 1))})
     with pytest.raises(KafkaFailure, match="other coordinators"):
         pool.ask("asking", lambda here: here.coordinators(["a"], OF_GROUPS))

@@ -59,14 +59,14 @@ class AskingPool(BrokerPool):
         version = connection.version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
         if version >= _SEVERAL_COORDINATORS:
             request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=wanted)
-            found: dict[str, Coordinator] = connection.ask(request, _coordinators)
+            coordinators: dict[str, Coordinator] = connection.ask(request, _coordinators)
         else:
             requests = {key: FindCoordinatorRequest(version=version, key_type=kind, key=key) for key in wanted}
-            found = {key: connection.ask(request, _coordinator) for key, request in requests.items()}
-        if found.keys() != set(wanted):
+            coordinators = {key: connection.ask(request, _coordinator) for key, request in requests.items()}
+        if coordinators.keys() != set(wanted):
             raise errors.KafkaProtocolError("the answer names other coordinators than were asked for")
-        self.learn({each.node: each.address for each in found.values() if not each.error_code})
-        return found
+        self.learn({one.node: one.address for one in coordinators.values() if not one.error_code})
+        return coordinators
 
     # ------------------------------------------------------------ inside
 
@@ -84,7 +84,7 @@ class AskingPool(BrokerPool):
                     late = time.monotonic() + _PAUSE_SECONDS >= deadline
                     if late or not _passes(failure, refusals):
                         self.close()
-                        raise self._told(failure, step) from failure
+                        raise self._as_mirror_error(failure, step) from failure
                     if isinstance(failure, OSError):
                         self._begin_elsewhere()
                         self.seconds = max(_PAUSE_SECONDS, min(2 * self.seconds, deadline - time.monotonic()))
@@ -96,7 +96,7 @@ class AskingPool(BrokerPool):
         finally:
             self._is_asking = False
 
-    def _told(self, failure: Exception, step: str) -> MirrorError:
+    def _as_mirror_error(self, failure: Exception, step: str) -> MirrorError:
         if isinstance(failure, errors.KafkaError) and failure.retriable:
             return self._errors.late(failure, step)
         return self._errors.translated(failure, step, self.last)
@@ -131,7 +131,7 @@ def _passes(failure: Exception, refusals: int) -> bool:
 
 
 def _coordinators(answer: Any) -> dict[str, Coordinator]:
-    return {str(each.key): _coordinator(each) for each in answer.coordinators}
+    return {str(one.key): _coordinator(one) for one in answer.coordinators}
 
 
 def _coordinator(answer: Any) -> Coordinator:
