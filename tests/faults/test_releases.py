@@ -8,7 +8,7 @@ from services.zookeeper import ZooKeeperCluster
 from tests.integration.whole_flow import assert_carried
 from tests.session import running
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("heartbeats_removed")]
 
 SOURCES_ALONE = ("2.4.1",)
 RELEASES = ("3.3.2", "3.5.2", "4.4.0")

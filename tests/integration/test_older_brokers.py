@@ -140,20 +140,6 @@ def test_a_cluster_of_today_takes_batches_at_an_older_level_of_transactions(east
 
 
 @pytest.fixture(scope="module")
-def with_zookeeper(services_directory):
-    """A broker of Kafka 2.8, the oldest release to which the mirror writes."""
-    cluster = ZooKeeperCluster(services_directory / "zookeeper", "zookeeper", jars=broker_jars("2.8.2"))
-    with running(cluster):
-        yield cluster
-
-
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_every_step_works_with_a_cluster_of_2_8_and_zookeeper(side, with_zookeeper, east, west, make_pair, oracle, capfd):
-    pair = make_pair(with_zookeeper, west) if side == "source" else make_pair(east, with_zookeeper)
-    assert_carried(pair, oracle, capfd)
-
-
-@pytest.fixture(scope="module")
 def oldest(services_directory):
     """A broker of Kafka 3.0 in KRaft, which does what it is only to check (KAFKA-13324, KAFKA-13861)."""
     cluster = KafkaCluster(services_directory / "oldest", "oldest", jars=broker_jars("3.0.2"))
@@ -190,3 +176,18 @@ def test_brokers_of_later_releases_are_asked_to_check(older, east):
     for bootstrap in (older.bootstrap, east.bootstrap):
         with Cluster("any", {"bootstrap.servers": bootstrap}, 30) as cluster:
             assert cluster.only_checks
+
+
+@pytest.fixture(scope="module")
+def with_zookeeper(services_directory):
+    """A broker of Kafka 2.8, the oldest release to which the mirror writes."""
+    cluster = ZooKeeperCluster(services_directory / "zookeeper", "zookeeper", jars=broker_jars("2.8.2"))
+    with running(cluster):
+        yield cluster
+
+
+@pytest.mark.usefixtures("heartbeats_removed")  # when the module ends, so this test is its last
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_every_step_works_with_a_cluster_of_2_8_and_zookeeper(side, with_zookeeper, east, west, make_pair, oracle, capfd):
+    pair = make_pair(with_zookeeper, west) if side == "source" else make_pair(east, with_zookeeper)
+    assert_carried(pair, oracle, capfd)
