@@ -136,9 +136,9 @@ def _contradicted(
     doubtful = [tp for tp, partition in partitions.items() if tp in records and _is_doubtful(partition, records[tp])]
     if not doubtful:
         return frozenset()
-    answers, _ = source.ask_each_server(lambda server: _told(server, doubtful))
-    told = [(tp, *log) for logs in answers.values() for tp, log in logs.items()]
-    return frozenset(tp for tp, topic_id, log in told if _contradicts(partitions[tp], records[tp], topic_id, log.leader_epoch))
+    answers, _ = source.ask_each_server(lambda server: _read_logs(server, doubtful))
+    read = [(tp, *log) for logs in answers.values() for tp, log in logs.items()]
+    return frozenset(tp for tp, topic_id, log in read if _contradicts(partitions[tp], records[tp], topic_id, log.leader_epoch))
 
 
 def _is_doubtful(partition: SourceOffsets, record: LedgerRecord) -> bool:
@@ -146,7 +146,7 @@ def _is_doubtful(partition: SourceOffsets, record: LedgerRecord) -> bool:
     return is_older or partition.topic_id != record.source_topic_id or partition.end < record.watermark
 
 
-def _told(server: Cluster, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[str, LogOffsets]]:
+def _read_logs(server: Cluster, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[str, LogOffsets]]:
     refused: dict[str, MirrorError] = {}
     topics = server.topics({tp.topic for tp in wanted}, refused)
     logs = server.log_offsets([tp for tp in wanted if tp.topic in topics], refused)
