@@ -2,7 +2,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
-WORKERS ?= 3
+WORKERS ?= 4
 export PYTHONPATH := include:.
 # Where it is set, every command, Spark driver and Spark worker compiles the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,7 +23,7 @@ demo: install ## two Kafka clusters, Airflow and a producer: watch a flow being 
 stop: ## stop what `make demo` left running
 	@$(PY) -m services.demo stop
 
-test: ## all tests, on real brokers and a real Airflow, three files at a time (WORKERS=…): they mostly wait
+test: ## all tests, on real brokers and a real Airflow, four files at a time (WORKERS=…): they mostly wait
 	@$(MAKE) --no-print-directory -j 2 docs lint
 	$(PYTEST) tests -n $(WORKERS) --dist loadfile --durations=25
 
