@@ -55,6 +55,9 @@ OWN_TOPICS = (
 BY_THE_HOUR = {"segment.ms": "3600000"}
 """What only this mirror sets for the topics of offset syncs and checkpoints, so that they are compacted sooner."""
 
+WITHOUT_WRITING = {"READ", "CREATE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}
+"""What this mirror denies where the source denies ALL."""
+
 
 def acl(name, user, operation, permission="ALLOW", pattern="LITERAL"):
     return {
@@ -211,8 +214,7 @@ def test_both_leave_the_same_topics_configs_acls_and_groups(oracle, theirs, ours
             assert own | {"heartbeats"} <= set(before["topics"])
             assert len(before["acls"]) == 9
             assert denied(oracle, theirs.target_bootstrap, theirs) == {"ALL", "WRITE"}
-            without_writing = {"READ", "CREATE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}
-            assert denied(oracle, ours.target_bootstrap, ours) == without_writing, "no denial keeps the mirror from writing"
+            assert denied(oracle, ours.target_bootstrap, ours) == WITHOUT_WRITING, "no denial keeps the mirror from writing"
             assert before["groups"] == {f"group-{theirs.mark}": [(theirs.remote(name("plain")), 0)]}
 
             for target in (theirs.target_bootstrap, ours.target_bootstrap):

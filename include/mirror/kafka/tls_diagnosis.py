@@ -75,7 +75,7 @@ def _verification(host: str, port: int, settings: Mapping[str, Any]) -> int | No
     except ssl.SSLCertVerificationError as error:
         return error.verify_code
     except (OSError, ValueError):
-        pass
+        return None  # the handshake failed for another reason, which is no matter of certificates
     return None
 
 
