@@ -8,11 +8,11 @@ export PYTHONPATH := include:.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint rules types docs format test test-unit faults compat kerberos cutover-trial bench demo stop pools lock wheel promtool
+.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop pools lock wheel promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: ## .venv with the locked packages, Kafka's jars, the tuned Spark start; what is up to date is left alone
 	@python3 tools/install.py
@@ -29,6 +29,9 @@ test: ## all tests, on real brokers and a real Airflow, four files at a time (WO
 
 test-unit: install ## the tests that need no services
 	$(PYTEST) tests/unit
+
+test-release: install ## before a release: the wheel in an Airflow of its own, the demo, applications that are moved under faults
+	$(PYTEST) tests -m release --durations=10
 
 faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to tests/faults/RESULTS.md
 	@$(PYTEST) tests/faults -m "faults or not faults" --durations=5; tested=$$?; \

@@ -14,8 +14,6 @@ ONE_STACK = ("tests/airflow/scheduler", "tests/integration/scenarios")
 
 LONGEST = (
     "tests/airflow/scheduler",
-    "tests/package/test_first_record.py",
-    "tests/ui/test_demo.py",
     "tests/ui/test_status_page.py",
     "tests/airflow/test_teams.py",
     "tests/airflow/test_spark_standalone.py",

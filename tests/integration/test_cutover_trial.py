@@ -8,11 +8,11 @@ import pytest
 from mirror.cutover.steps import MOVE_GROUPS, OPEN
 from tests.trial.__main__ import finish, own_cutovers, play, trial_site
 from tests.trial.cutovers import KILL, STEPS, Fault
-from tests.trial.site import POLICIES
+from tests.trial.site import IDENTITY, REMOTE_NAMES
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [REMOTE_NAMES, pytest.param(IDENTITY, marks=pytest.mark.release)])
 def test_waves_forth_and_back_lose_nothing_and_repeat_nothing(policy: str, tmp_path: Path) -> None:
     with trial_site(tmp_path, policy) as site, own_cutovers(site) as waves:
         outcomes = list(play(waves, [[Fault(KILL, MOVE_GROUPS)], [Fault(KILL, OPEN)]], random.Random(1)))

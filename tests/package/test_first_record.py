@@ -22,6 +22,8 @@ from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.package.environment import ROOT, Environment, install
 from tests.waiting import PATIENCE, eventually
 
+pytestmark = pytest.mark.release
+
 INSTALL = "airflow-kafka-mirror[all]"
 """The first command is `pip install "airflow-kafka-mirror[all]"`; here the wheel, with the locked packages of what it asks for."""
 POOLS = "kafka-mirror pools | airflow pools import /dev/stdin"

@@ -16,7 +16,7 @@ from services.demo.shop import RETURNS
 from tests.ui.conftest import ROOT
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.timeout(1200)  # the whole demo is started, which a busy machine takes minutes for
+pytestmark = [pytest.mark.release, pytest.mark.timeout(1200)]  # the whole demo is started, which a busy machine takes minutes for
 
 DAG = "east-to-west.copy"
 
