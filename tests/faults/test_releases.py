@@ -1,12 +1,18 @@
 """Every step of a flow, from and to brokers of other releases than those that `make test` starts."""
 
+from itertools import groupby
+
 import pytest
 
+from mirror.config import load
 from services.java import broker_jars
 from services.kafka import KafkaCluster
+from services.oracle import Record
 from services.zookeeper import ZooKeeperCluster
-from tests.integration.whole_flow import assert_carried
+from tests.integration.conftest import Mirroring
+from tests.integration.whole_flow import SETTINGS, assert_carried
 from tests.session import running
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("heartbeats_removed")]
 
@@ -31,3 +37,41 @@ def test_every_step_works_from_a_cluster_of_another_release(other, west, make_pa
 @pytest.mark.parametrize("other", RELEASES, indirect=True)
 def test_every_step_works_to_a_cluster_of_another_release(other, east, make_pair, oracle, capfd):
     assert_carried(make_pair(east, other), oracle, capfd)
+
+
+FORMATS = (("0.9.0", 0, "gzip"), ("0.10.0", 1, "lz4"), (None, 2, "snappy"), ("0.10.0", 1, "none"), (None, 2, "zstd"))
+"""How a topic's log is stored, one part after the other: message.format.version, magic, codec."""
+PLAIN = {"enable.idempotence": "false", "batch.size": "2000"}
+
+
+@pytest.mark.parametrize("other", ["2.4.1"], indirect=True)
+def test_a_log_of_all_formats_arrives_record_for_record(other, west, make_pair, oracle, services_directory):
+    pair = make_pair(other, west)
+    mirroring = Mirroring(pair, oracle, load([pair.properties(extra=SETTINGS)]).flow(pair.flow))
+    topic = mirroring.pair.topic("orders")
+    oracle.create_topic(mirroring.source, topic, 1)
+    for part, (version, magic, codec) in enumerate(FORMATS):
+        oracle.alter_configs(mirroring.source, topic, {"message.format.version": version})
+
+        def is_stored(magic=magic):
+            oracle.produce_records(mirroring.source, topic, [Record(b"key", b"value")], **PLAIN)
+            return stored_magics(services_directory / "2.4.1", topic)[-1] == magic
+
+        eventually(is_stored, "the broker stores records in this format")
+        records = [Record(b"%d" % (number % 7) if number % 3 else None, b"%d" % number * 30) for number in range(part, part + 200)]
+        oracle.produce_records(mirroring.source, topic, records, codec=codec, **PLAIN)
+    copied = mirroring.copy()
+    assert copied.state == "done", copied
+    assert mirroring.assert_mirrored(topic)
+    magics = stored_magics(services_directory / "2.4.1", topic)
+    assert [magic for magic, _ in groupby(magics)] == [magic for _, magic, _ in FORMATS]
+
+
+def stored_magics(directory, topic):
+    """The formats of what stands in the log of a topic's only partition, one after the other."""
+    (log,) = directory.glob(f"data-*/{topic}-0/*.log")
+    data, at, magics = log.read_bytes(), 0, []
+    while at < len(data):
+        magics.append(data[at + 16])
+        at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+    return magics

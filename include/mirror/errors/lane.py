@@ -106,7 +106,7 @@ class EngineUnavailable(MirrorError):
     """Raised when a cluster cannot serve the engine that carries record batches as they are."""
 
     runbook = Runbook(
-        "A cluster is too old for `mirror.engine=batches`, which needs Kafka 2.8 on both sides.",
+        "A cluster is too old for `mirror.engine=batches`, which needs Kafka 2.1 of the source and 2.8 of the target.",
         "No, nothing was copied.",
         "Set `mirror.engine=auto` (or `records`). Or upgrade the cluster.",
     )

@@ -1,20 +1,32 @@
-"""Fetching whole batches: the request, what an answer holds of a partition, and what of it a reader of committed records skips."""
+"""Fetching whole batches: the request, what an answer holds of a partition, and what of it a reader of committed records skips.
 
+    a broker from   version   what it brings
+    Kafka 2.1       10        says that another one leads by now, by the epoch of the leader that is asked
+    Kafka 2.7       12        says by itself that its log went another way than the one that was read
+    Kafka 3.1       13        knows a topic that was deleted and made anew from the one that was asked for, by its id
+
+Up to version 11 the leader is asked about its log in front of the first fetch: as long as it leads, its log goes no other way.
+"""
+
+from base64 import urlsafe_b64decode
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import kafka.errors as errors
 from kafka.protocol.consumer import FetchRequest
 
 from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in
-from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_connection import BrokerConnection, read_by
 from mirror.kafka.broker_pool import Leader
-from mirror.kafka.fetch_response import FetchResponse, PartitionData, fetch_response
+from mirror.kafka.fetch_response import FLEXIBLE, WITH_IDS, FetchResponse, PartitionData, fetch_response
+from mirror.kafka.offset_questions import EpochEnd, epoch_ends, epoch_question
 from mirror.kafka.old_messages import first_message
 from mirror.offsets.partition import TopicPartition
 
-_FETCH = 12
+_OLDEST = 10
 _WAIT_MS = 100
 _LEAST_SHARE = 1024 * 1024
 """An answer is shared by the partitions that are asked for, but not into pieces smaller than this."""
@@ -52,7 +64,7 @@ class FetchLimits(NamedTuple):
 class FetchedPartition:
     """What was fetched of one partition and not handed over."""
 
-    __slots__ = ("_rest", "_start", "batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
+    __slots__ = ("_confirmed_by", "_rest", "_start", "batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
 
     def __init__(self, start: int, epoch: int | None, leader: Leader) -> None:
         self.leader = leader
@@ -68,6 +80,7 @@ class FetchedPartition:
         self.old: OldMagic | None = None
         """Where messages of an older format begin: at the position, until somebody has them read."""
         self._rest = memoryview(b"")
+        self._confirmed_by: Leader | None = None
         self.cut_off: RecordBatch | None = None
         """The header of the batch at the position, of which the last answer had a part."""
 
@@ -76,9 +89,14 @@ class FetchedPartition:
         it has that record (KIP-320), or what stands in front was handed over from here."""
         return self.next_offset == start and (start != self._start[0] or epoch == self._start[1])
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether its leader has said that it has the record in front of the position; or nothing is known of that record."""
+        return self.epoch < 0 or self._confirmed_by == self.leader
+
     def add(self, data: PartitionData) -> None:
-        """Takes what a broker answered. Raises ValueError for bytes that are no batches."""
-        self.cut_off = None
+        """Takes what its leader answered. Raises ValueError for bytes that are no batches."""
+        self.cut_off, self._confirmed_by = None, self.leader
         self._add(memoryview(data.records), AbortedTransactions(data.aborted) if data.aborted else None)
 
     def read_old(self, largest: int) -> None:
@@ -129,7 +147,19 @@ def ask_for(
     answered: Callable[[FetchResponse], None],
 ) -> None:
     """Asks for what follows of these partitions. A broker fills its answer in their order, each partition up to its share."""
-    connection.send(_fetch_request(questions, limits), answered, fetch_response)
+    version = connection.version(FetchRequest.API_KEY, WITH_IDS, _OLDEST)
+    ids = {tp.topic: _uuid(fetched.leader.topic_id) for tp, fetched in questions.items()}
+    if version >= WITH_IDS and not all(topic_id.int for topic_id in ids.values()):
+        version = FLEXIBLE
+    unconfirmed = {tp: fetched for tp, fetched in questions.items() if version < FLEXIBLE and not fetched.is_confirmed}
+    if unconfirmed:
+        ends: dict[TopicPartition, EpochEnd] = {}
+        leaders = {tp: fetched.leader.epoch for tp, fetched in unconfirmed.items()}
+        question = epoch_question(connection, leaders, {tp: fetched.epoch for tp, fetched in unconfirmed.items()})
+        connection.send(question, lambda answer: ends.update(read_by(epoch_ends, answer)))
+        answered = partial(_hand_over_confirmed, unconfirmed, ends, answered)
+    names = {topic_id.bytes: topic for topic, topic_id in ids.items()}
+    connection.send(_fetch_request(version, ids, questions, limits), answered, partial(fetch_response, version=version, names=names))
 
 
 def has_moved(code: int) -> bool:
@@ -137,7 +167,36 @@ def has_moved(code: int) -> bool:
     return code in _MOVED
 
 
-def _fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits: FetchLimits) -> FetchRequest:
+def _uuid(topic_id: str) -> UUID:
+    return UUID(bytes=urlsafe_b64decode(f"{topic_id}==")) if topic_id else UUID(int=0)
+
+
+def _hand_over_confirmed(
+    questions: Mapping[TopicPartition, FetchedPartition],
+    ends: Mapping[TopicPartition, EpochEnd],
+    answered: Callable[[FetchResponse], None],
+    answer: FetchResponse,
+) -> None:
+    """Adds to an answer what a broker of version 12 says by itself."""
+
+    def confirmed(data: PartitionData) -> PartitionData:
+        tp = TopicPartition(data.topic, data.partition)
+        if data.error_code or tp not in questions:
+            return data
+        if tp not in ends:
+            raise errors.KafkaProtocolError(f"nothing is said of where a leader epoch of {tp} ends")
+        fetched, end = questions[tp], ends[tp]
+        if end.error_code or end.leader_epoch < 0:
+            return data._replace(error_code=end.error_code or errors.OffsetOutOfRangeError.errno)
+        is_another = end.leader_epoch < fetched.epoch or end.offset < fetched.position
+        return data._replace(diverged_at=end.offset) if is_another else data
+
+    answered(answer._replace(partitions=tuple(map(confirmed, answer.partitions))))
+
+
+def _fetch_request(
+    version: int, ids: Mapping[str, UUID], questions: Mapping[TopicPartition, FetchedPartition], limits: FetchLimits
+) -> FetchRequest:
     topics: dict[str, list[Any]] = {}
     share = min(limits.partition_bytes, max(_LEAST_SHARE, limits.max_bytes // len(questions)))
     for tp, fetched in questions.items():
@@ -146,13 +205,14 @@ def _fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits:
                 partition=tp.partition,
                 current_leader_epoch=fetched.leader.epoch,
                 fetch_offset=fetched.position,
-                last_fetched_epoch=fetched.epoch,
+                last_fetched_epoch=fetched.epoch if version >= FLEXIBLE else -1,
                 log_start_offset=-1,
                 partition_max_bytes=share,
             )
         )
+    of_topic = FetchRequest.FetchTopic
     return FetchRequest(
-        version=_FETCH,
+        version=version,
         replica_id=-1,
         max_wait_ms=limits.wait_ms,
         min_bytes=1,
@@ -160,7 +220,7 @@ def _fetch_request(questions: Mapping[TopicPartition, FetchedPartition], limits:
         isolation_level=int(limits.committed),
         session_id=0,
         session_epoch=-1,
-        topics=[FetchRequest.FetchTopic(topic=name, partitions=partitions) for name, partitions in topics.items()],
+        topics=[of_topic(topic=name, topic_id=ids[name], partitions=partitions) for name, partitions in topics.items()],
         forgotten_topics_data=[],
         rack_id="",
     )

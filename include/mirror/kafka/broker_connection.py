@@ -19,7 +19,7 @@ from typing import Any
 
 import kafka.errors as errors
 from kafka.net.sasl import get_sasl_mechanism
-from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer import FetchRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
@@ -57,16 +57,17 @@ _FEWEST_ITERATIONS = 4096
 """Of SCRAM, as Java's clients want it: with fewer, a stranger who was told the client's answer finds the password the sooner."""
 _SESSION_SHARE = 0.8
 """A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
-_FOR_BATCHES = (
+_FOR_READING = ((FetchRequest, 10), (MetadataRequest, 7), (OffsetForLeaderEpochRequest, 2))
+"""What reading batches needs, in the versions of Kafka 2.1: from there on a leader says of which epoch it is."""
+_FOR_WRITING = (
     (ProduceRequest, 9),
-    (FetchRequest, 12),
     (MetadataRequest, 10),
     (FindCoordinatorRequest, 3),
     (InitProducerIdRequest, 4),
     (AddPartitionsToTxnRequest, 3),
     (EndTxnRequest, 3),
 )
-"""What batches need, in the versions of Kafka 2.8."""
+"""What writing them needs, in the versions of Kafka 2.8."""
 _METADATA_VERSION, _LEADER_AND_ISR = "metadata.version", 4
 
 Answered = Callable[[Any], None]
@@ -121,9 +122,14 @@ class BrokerConnection:
         return self._versions.get(key, -1) >= version
 
     @property
+    def gives_batches(self) -> bool:
+        """Whether record batches are read over it as they are, which needs Kafka 2.1."""
+        return all(self.takes(request.API_KEY, oldest) for request, oldest in _FOR_READING)
+
+    @property
     def takes_batches(self) -> bool:
-        """Whether record batches are read and written over it as they are, which needs Kafka 2.8."""
-        return all(self.takes(request.API_KEY, oldest) for request, oldest in _FOR_BATCHES)
+        """Whether record batches are written over it as they are, which needs Kafka 2.8."""
+        return all(self.takes(request.API_KEY, oldest) for request, oldest in _FOR_WRITING)
 
     @property
     def only_checks(self) -> bool:
@@ -151,12 +157,13 @@ class BrokerConnection:
         return self.fileno() >= 0 and not (self._waiting or self._unsent or self.has_buffered)
 
     def send(self, request: Any, answered: Answered, decode: Decode | None = None) -> None:
-        """Sends a request of kafka-python's; `receive` will hand its answer over. `decode`: what reads the body of its answer (of a
-        flexible version) in place of kafka-python's schema."""
+        """Sends a request of kafka-python's; `receive` will hand its answer over. `decode`: what reads the body of its answer in place of
+        kafka-python's schema."""
         request.with_header(correlation_id=self._next_number(), client_id=self._client_id)
-        by_schema = partial(_by_schema, request.header.get_response_class())
+        kind = request.header.get_response_class()
         frame = request.encode(framed=True, header=True)
-        self._queue([frame], len(frame), partial(_flexible, decode) if decode else by_schema, answered)
+        read = partial(_by_schema, kind) if decode is None else partial(_flexible if _is_flexible(request) else _fixed, decode)
+        self._queue([frame], len(frame), read, answered)
         self.flush()
 
     def queue_parts(self, key: int, version: int, parts: list[Any], decode: Decode, answered: Answered) -> None:
@@ -358,6 +365,14 @@ def _check_numbers(body: memoryview) -> None:
     """Refuses bytes whose reading would take time that grows faster than they do: kafka-python reads a length without an end."""
     if len(body) >= _LONGEST_NUMBER and any(len(run[0]) >= _LONGEST_NUMBER for run in _HIGH_BYTES.finditer(body)):
         raise ValueError("a length has no end")
+
+
+def _is_flexible(request: Any) -> bool:
+    return bool(request.flexible_version_q(request.API_VERSION))
+
+
+def _fixed(decode: Decode, frame: memoryview) -> Any:
+    return read_by(decode, frame[_SIZE.size :])
 
 
 def _flexible(decode: Decode, frame: memoryview) -> Any:

@@ -46,19 +46,22 @@ Result = TypeVar("Result")
 
 
 class Leader(NamedTuple):
-    """Who leads a partition, by its node id, and since which epoch."""
+    """Who leads a partition, by its node id, since which epoch, and the id of its topic ('': the cluster has none, before Kafka 2.8)."""
 
     node: int
     epoch: int
+    topic_id: str = ""
 
 
 class BrokerPool:
     """The connections of one user of a cluster, which carry batches. Every method raises errors of ours."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
-        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take."""
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, *, writes: bool = False) -> None:
+        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take; `writes`: whether batches are
+        written, and not read alone."""
         self.alias = alias
         self.seconds = seconds
+        self._writes = writes
         self.patience: float | None = None
         """For how many seconds opening is tried again; None: as long as an answer may take."""
         self._errors = ConnectionErrors(alias, settings, seconds)
@@ -126,7 +129,7 @@ class BrokerPool:
     def translated(self, failure: Exception, step: str) -> MirrorError:
         """The error of ours for what a connection raised."""
         if isinstance(failure, errors.UnsupportedVersionError):
-            return EngineUnavailable(self.alias, "one of its brokers is older than Kafka 2.8")
+            return EngineUnavailable(self.alias, f"one of its brokers is older than Kafka {'2.8' if self._writes else '2.1'}")
         return self._errors.translated(failure, step, self.last)
 
     def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
@@ -195,7 +198,7 @@ class BrokerPool:
 
     def _check(self, connection: BrokerConnection) -> None:
         """Refuses a broker that is of no use here."""
-        if not connection.takes_batches:
+        if not (connection.takes_batches if self._writes else connection.gives_batches):
             raise errors.UnsupportedVersionError
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
@@ -209,7 +212,7 @@ class BrokerPool:
                 if tp in wanted:
                     if node not in answer.brokers:
                         raise errors.LeaderNotAvailableError
-                    leaders[tp] = Leader(node, epoch)
+                    leaders[tp] = Leader(node, epoch, topic.id)
         if wanted - leaders.keys():
             raise errors.UnknownTopicOrPartitionError
         for node in {leader.node for leader in leaders.values()}:

@@ -272,10 +272,10 @@ class ClusterConnections:
 
     def _epoch_ends(self, pool: AskingPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         ends = ask_epoch_ends(pool, self._by_node(pool, epochs), epochs)
-        for tp, (code, _) in ends.items():
-            if code:
+        for tp, end in ends.items():
+            if end.error_code:
                 self._described.pop(tp.topic, None)  # another broker leads by now
-        return {tp: max(0, end) for tp, (code, end) in ends.items() if not code}
+        return {tp: max(0, end.offset) for tp, end in ends.items() if not end.error_code}
 
     def _records(self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
         fetched = self._fetched(pool, ranges, {})
@@ -326,7 +326,8 @@ class ClusterConnections:
         everything: dict[TopicPartition, FetchedPartition] = {}
         limits = FetchLimits(_FETCH_BYTES, _FETCH_BYTES, _FETCH_WAIT_MS, committed=True)
         for node, leader_epochs in by_node.items():
-            fetched = {tp: FetchedPartition(ranges[tp][0], epochs.get(tp), Leader(node, epoch)) for tp, epoch in leader_epochs.items()}
+            leaders = {tp: Leader(node, epoch, self._described[tp.topic].id) for tp, epoch in leader_epochs.items()}
+            fetched = {tp: FetchedPartition(ranges[tp][0], epochs.get(tp), leader) for tp, leader in leaders.items()}
             ends = {tp: ranges[tp][1] for tp in fetched}
             fetch_to_ends(pool.to(node), fetched, ends, limits, {tp for tp in fetched if tp in epochs})
             everything |= fetched

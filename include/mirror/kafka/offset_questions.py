@@ -26,8 +26,8 @@ LEADER_MOVES = UNKNOWN_TOPIC | {
     )
 }
 """What a broker says of a partition that it does not lead, or not yet; one that has just come back does not know those that it leads."""
-_EPOCHS_OLDEST, _EPOCHS_NEWEST = 3, 4
-"""Versions of OffsetForLeaderEpoch; the older one is of Kafka 2.3."""
+_EPOCHS_OLDEST, _EPOCHS_NEWEST = 2, 4
+"""Versions of OffsetForLeaderEpoch; the older one is of Kafka 2.1."""
 _CONSUMER = -1
 """As which replica a consumer asks."""
 
@@ -87,26 +87,41 @@ def _send(
     connection.queue_parts(answers.LIST_OFFSETS, version, [body], answers.listed_offsets, lambda answer: into.update(answer.partitions))
 
 
-def ask_epoch_ends(pool: AskingPool, by_node: ByNode, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
-    """What the leader of each partition says of where this epoch ends: its error code, and the offset."""
-    ends: dict[TopicPartition, tuple[int, int]] = {}
-    of_topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+class EpochEnd(NamedTuple):
+    """What a leader says of a leader epoch, if `error_code` is 0: the newest one of its log that is not newer, and where that one ends;
+    both -1: it has none."""
+
+    error_code: int
+    leader_epoch: int
+    offset: int
+
+
+def ask_epoch_ends(pool: AskingPool, by_node: ByNode, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
+    """What the leader of each partition says of this epoch."""
+    ends: dict[TopicPartition, EpochEnd] = {}
     for node, leaders in by_node.items():
         connection = pool.to(node)
-        topics: dict[str, list[Any]] = {}
-        for tp, current in leaders.items():
-            topics.setdefault(tp.topic, []).append(
-                of_topic.OffsetForLeaderPartition(partition=tp.partition, current_leader_epoch=current, leader_epoch=epochs[tp])
-            )
-        version = connection.version(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_NEWEST, _EPOCHS_OLDEST)
-        wanted = [of_topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
-        ends |= connection.ask(OffsetForLeaderEpochRequest(version=version, replica_id=_CONSUMER, topics=wanted), _epoch_ends)
+        ends |= connection.ask(epoch_question(connection, leaders, epochs), epoch_ends)
     return ends
 
 
-def _epoch_ends(answer: Any) -> dict[TopicPartition, tuple[int, int]]:
+def epoch_question(connection: BrokerConnection, leaders: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]) -> Any:
+    """The request that asks where an epoch of each partition ends, which is led in this one."""
+    of_topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    topics: dict[str, list[Any]] = {}
+    for tp, current in leaders.items():
+        topics.setdefault(tp.topic, []).append(
+            of_topic.OffsetForLeaderPartition(partition=tp.partition, current_leader_epoch=current, leader_epoch=epochs[tp])
+        )
+    version = connection.version(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_NEWEST, _EPOCHS_OLDEST)
+    wanted = [of_topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
+    return OffsetForLeaderEpochRequest(version=version, replica_id=_CONSUMER, topics=wanted)
+
+
+def epoch_ends(answer: Any) -> dict[TopicPartition, EpochEnd]:
+    """Reads an answer to such a request."""
     return {
-        TopicPartition(str(topic.topic), int(row.partition)): (int(row.error_code), int(row.end_offset))
+        TopicPartition(str(topic.topic), int(row.partition)): EpochEnd(int(row.error_code), int(row.leader_epoch), int(row.end_offset))
         for topic in answer.topics
         for row in topic.partitions
     }

@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure
-from mirror.kafka.broker_pool import BrokerPool, Leader, receive
+from mirror.kafka.broker_pool import BrokerPool, receive
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
@@ -36,7 +36,8 @@ def pool(broker):
 
 def test_leaders_are_told_with_their_epoch_and_are_connected_once(pool, broker):
     broker.log("orders", 1)
-    assert pool.leaders([ORDERS, TopicPartition("orders", 1)]) == {ORDERS: Leader(1, 3), TopicPartition("orders", 1): Leader(1, 0)}
+    leaders = pool.leaders([ORDERS, TopicPartition("orders", 1)])
+    assert {tp: leader[:2] for tp, leader in leaders.items()} == {ORDERS: (1, 3), TopicPartition("orders", 1): (1, 0)}
     assert pool.to(1) is pool.some()
     assert len(pool.connections) == 1
 

@@ -26,7 +26,7 @@ from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadat
 from mirror.kafka.fetch_response import fetch_response
 from mirror.kafka.produce_request import produced
 from tests.unit.kafka.test_cluster_answers import brokers, metadata_bytes, offsets_bytes, rows, topics
-from tests.unit.kafka.test_fetch_response import answers, encoded
+from tests.unit.kafka.test_fetch_response import VERSIONS, answers, encoded, names
 
 CALLS, CALLS_A_BYTE = 20_000, 40
 """What a reader may call, in all and for each byte."""
@@ -127,15 +127,15 @@ def test_offsets_of_any_counts_are_read_or_refused(how_many, first, second, name
 
 
 @settings(max_examples=300)
-@given(answers, changes)
-def test_a_changed_fetch_is_read_or_refused(wanted, edits):
-    check_ends(fetch_response, changed(encoded(wanted, 0, 0), edits))
+@given(answers, changes, st.sampled_from(VERSIONS))
+def test_a_changed_fetch_is_read_or_refused(wanted, edits, version):
+    check_ends(lambda body: fetch_response(body, version, names(wanted)), changed(encoded(wanted, 0, 0, version), edits))
 
 
 @settings(max_examples=300)
-@given(fields)
-def test_a_fetch_of_any_counts_is_read_or_refused(rest):
-    check_ends(fetch_response, bytes(10) + rest)
+@given(fields, st.sampled_from(VERSIONS))
+def test_a_fetch_of_any_counts_is_read_or_refused(rest, version):
+    check_ends(lambda body: fetch_response(body, version), bytes(10) + rest)
 
 
 @settings(max_examples=300)

@@ -43,7 +43,7 @@ class BatchProducer:
         self._task = task
         self._max_batch_bytes = max_batch_bytes
         settings = {"client.id": task.producer_client_id, **task.clients.target_producer}
-        self.pool = BrokerPool(task.target, settings, task.request_seconds)
+        self.pool = BrokerPool(task.target, settings, task.request_seconds, writes=True)
         """The connections to the target."""
         self._leaders: dict[TopicPartition, Leader] = {}
         self._sequences: dict[TopicPartition, int] = {}

@@ -3,7 +3,7 @@ reads over connections of our own, it is said, and nothing of the other records 
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from mirror.plan.model import BEHIND, Range
 from tests.unit.copy.batches.batch_logs import values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_4, KAFKA_2_8, KAFKA_4_3
 from tests.unit.copy.conftest import World
 
 BEFORE_PLAN, BEFORE_LANE, BEHIND_LOOK, BETWEEN_FETCHES = "before the plan", "before the lane", "behind the look", "between two fetches"
@@ -48,6 +49,8 @@ class Cut:
     moment: str
     fetches: int
     """Of `BETWEEN_FETCHES`, behind how many."""
+    release: Mapping[type, int]
+    """The versions that the source speaks."""
 
 
 @st.composite
@@ -62,6 +65,7 @@ def cuts(draw: st.DrawFn) -> Cut:
         epochs=draw(st.integers(1, 3)),
         moment=draw(st.sampled_from([BEFORE_PLAN, BEFORE_LANE, BEHIND_LOOK, BETWEEN_FETCHES])),
         fetches=draw(st.integers(1, 4)),
+        release=draw(st.sampled_from([KAFKA_4_3, KAFKA_2_8, KAFKA_2_4, KAFKA_2_1])),
     )
 
 
@@ -71,6 +75,7 @@ class Sources:
     def __init__(self, cut: Cut, task: LaneTask, east: WireBroker, west: WireBroker, world: World) -> None:
         self.cut, self.task, self.east, self.west, self.world = cut, task, east, west, world
         self.log = east.log(*ORDERS)
+        east.versions.update(cut.release)
         self.is_cut = False
         for number in range(cut.copied + cut.more):
             self.log.append(batch_of([b"ours %d" % number] * 3))

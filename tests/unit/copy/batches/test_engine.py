@@ -1,5 +1,6 @@
 """The engine between two brokers that keep Kafka's rules."""
 
+import uuid
 from dataclasses import replace
 
 import pytest
@@ -12,12 +13,14 @@ from mirror.copy.confluent.target import producer_settings
 from mirror.copy.engine import TransactionLimits
 from mirror.errors import (
     ClusterUnreachable,
+    KafkaFailure,
     TransactionTooSlow,
 )
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, payloads
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_4, KAFKA_2_8, KAFKA_4_3
 
 CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
 NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR = 6, 50, 14, 16
@@ -34,6 +37,30 @@ def test_batches_arrive_as_the_bytes_that_they_were_under_new_headers(engine, ea
     assert moved.runs == (Run(0, 0, 15),)
     assert moved.last.timestamp == 1_700_000_000_002
     assert west.committed == [{REMOTE, LEDGER}]
+
+
+@pytest.mark.parametrize("release", [KAFKA_4_3, KAFKA_2_8, KAFKA_2_4, KAFKA_2_1])
+def test_a_source_of_any_release_from_2_1_on_gives_its_committed_batches(engine, east, west, work, release):
+    east.versions.update(release)
+    log = east.log(*ORDERS)
+    log.append(batch_of([b"kept"] * 2))
+    log.append(batch_of([b"aborted"] * 2, producer_id=9, transactional=True))
+    log.append(marker_of(9))
+    log.aborted.append((9, 2))
+    fill(log, 3)
+    (moved,) = engine.copy([replace(work(2, log.end), leader_epoch=0)], LIMITS)
+    assert (moved.runs, moved.records) == ((Run(5, 0, 9),), 9)
+    assert payloads(west.log(*REMOTE)) == payloads(log)[3:]
+    assert {request.API_VERSION for request in east.of(FetchRequest)} == {min(13, release[FetchRequest])}
+
+
+def test_a_topic_that_was_made_anew_behind_the_look_at_its_leader_is_not_read(engine, east, work):
+    fill(east.log(*ORDERS), 2)
+    (first,) = engine.copy([work(0, 12)], TransactionLimits(1, 10.0))
+    east.topic_ids[ORDERS.topic] = uuid.uuid4()
+    fill(east.log(*ORDERS), 2)
+    with pytest.raises(KafkaFailure, match="UNKNOWN_TOPIC_ID"):
+        engine.copy([work(first.next_offset, 12)], LIMITS)
 
 
 def test_each_transaction_has_an_epoch_of_its_own_and_its_offsets_stand_behind_the_last_marker(engine, east, west, work):

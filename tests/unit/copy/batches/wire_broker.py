@@ -41,7 +41,7 @@ from kafka.protocol.producer import (
 from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.offsets.partition import TopicPartition
-from tests.unit.copy.batches.wire_log import Log, Owner
+from tests.unit.copy.batches.wire_log import Log, Owner, last_offset
 from tests.unit.copy.batches.wire_protocol import (
     FENCED_LEADER_EPOCH,
     INVALID_PRODUCER_EPOCH,
@@ -53,6 +53,7 @@ from tests.unit.copy.batches.wire_protocol import (
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     PRODUCER_FENCED,
     REQUESTS,
+    UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
@@ -324,20 +325,23 @@ class WireBroker:
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         room = request.max_bytes
         topics = []
+        names = {topic_id: name for name, topic_id in self.topic_ids.items()}
         for topic in request.topics:
             partitions = []
+            name = topic.topic or names.get(topic.topic_id)
             for asked in topic.partitions:
-                tp = TopicPartition(topic.topic, asked.partition)
-                log = self.logs[tp]
+                tp = TopicPartition(name, asked.partition)
+                log = self.logs.get(tp, Log())
+                unknown = 0 if name else UNKNOWN_TOPIC_ID
                 fenced = FENCED_LEADER_EPOCH if 0 <= asked.current_leader_epoch < log.epoch else 0
-                code = self._refused(request, tp) or fenced or (OFFSET_OUT_OF_RANGE if asked.fetch_offset > log.end else 0)
-                batches = [each for each in log.batches if _last_offset(each) >= asked.fetch_offset]
+                code = self._refused(request, tp) or unknown or fenced or (OFFSET_OUT_OF_RANGE if asked.fetch_offset > log.end else 0)
+                batches = [each for each in log.batches if last_offset(each) >= asked.fetch_offset]
                 # The first batch of an answer comes whole (KIP-74).
                 least = len(batches[0]) if batches and room == request.max_bytes else 0
                 records = b"" if code else b"".join(batches)[: max(0, least, min(room, asked.partition_max_bytes))]
                 room -= len(records)
                 partitions.append(self._fetched(asked, log, code, records, request.isolation_level))
-            topics.append(FetchResponse.FetchableTopicResponse(topic=topic.topic, partitions=partitions))
+            topics.append(FetchResponse.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=partitions))
         return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics)
 
     def _offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -399,10 +403,3 @@ class WireBroker:
         ListOffsetsRequest: _offsets,
         OffsetForLeaderEpochRequest: _epoch_ends,
     }
-
-
-def _last_offset(data: bytes) -> int:
-    if data[16] < 2:  # messages of an old format, which all come
-        return 1 << 62
-    batch = DefaultRecordBatch(data)
-    return int(batch.base_offset + batch.last_offset_delta)

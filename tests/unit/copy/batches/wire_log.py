@@ -59,3 +59,11 @@ class Owner:
     epoch: int = -1
     begun: set[TopicPartition] = field(default_factory=set)
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+def last_offset(data: bytes) -> int:
+    """Of a stored batch."""
+    if data[16] < 2:  # messages of an old format, which all come
+        return 1 << 62
+    batch = DefaultRecordBatch(data)
+    return int(batch.base_offset + batch.last_offset_delta)

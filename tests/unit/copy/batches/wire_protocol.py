@@ -14,7 +14,7 @@ HEADER = 61
 INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90
 UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, UNSUPPORTED_VERSION = 3, 1, 35
 INVALID_TXN_STATE, OPERATION_NOT_ATTEMPTED = 48, 55
-FENCED_LEADER_EPOCH = 74
+FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_ID = 74, 100
 REQUESTS = {
     each.API_KEY: each
     for each in (
@@ -62,6 +62,7 @@ KAFKA_2_8 = {
     ListOffsetsRequest: 6,
     OffsetForLeaderEpochRequest: 4,
 }
+KAFKA_2_4 = KAFKA_2_8 | {MetadataRequest: 9, FetchRequest: 11, ListOffsetsRequest: 5, OffsetForLeaderEpochRequest: 3}
 KAFKA_2_1 = {
     ApiVersionsRequest: 2,
     MetadataRequest: 7,
