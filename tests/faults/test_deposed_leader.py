@@ -131,7 +131,7 @@ def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_noth
     def beginning_anywhere(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> list[StoredRecord]:
         """By a consumer: one that may begin at several brokers begins at the deposed leader."""
         asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
-        return newest_records(cluster, {**settings, SERVERS: asked[-1]}, ranges, seconds)
+        return newest_records(cluster, {**settings, SERVERS: asked[-1]}, ranges)
 
     monkeypatch.setattr(ledger, "newest_records", beginning_anywhere)
     monkeypatch.setattr(ledger, "_READ_SECONDS", 5.0)

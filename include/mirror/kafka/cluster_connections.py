@@ -16,13 +16,13 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from mirror.errors import MirrorError
+from mirror.errors import MirrorError, StaleAnswer
 from mirror.formats.batch_records import StoredRecord
-from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits
+from mirror.kafka.batch_fetch import FetchedPartition
 from mirror.kafka.broker_pool import Leader, ask_metadata
-from mirror.kafka.cluster_answers import DescribedTopic, Metadata
+from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
-from mirror.kafka.log_fetch import NotClean, committed_records, fetch_to_ends
+from mirror.kafka.log_fetch import AnotherLog, committed_records, fetch_to_ends
 from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.model import ConfigEntry, End
 from mirror.kafka.offset_questions import LEADER_MOVES, OffsetQuestion, ask_epoch_ends, ask_leaders
@@ -44,8 +44,6 @@ _SOURCES = {
 _CONFIGS_OLDEST, _CONFIGS_NEWEST = 1, 4
 _RIGHTS_OLDEST, _RIGHTS_NEWEST = 8, 10
 """Versions of metadata that tell what we may do with the cluster."""
-_FETCH_BYTES = 8 * 1024 * 1024
-_FETCH_WAIT_MS = 10
 _NOBODY = (-1, -1)
 
 Result = TypeVar("Result")
@@ -171,16 +169,17 @@ class ClusterConnections:
                 return self.ask("asking for the ends of leader epochs", lambda pool: self._epoch_ends(pool, epochs))
         return {}
 
-    def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord] | None:
-        """The committed records in `[start, end)` of each partition, in order within each; None if they cannot be read like this."""
+    def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
+        """The committed records in `[start, end)` of each partition, in order within each. Raises StaleAnswer if a leader's log ends in
+        front of a range."""
         there = {tp: bounds for tp, bounds in ranges.items() if bounds[0] < bounds[1]}
-        return self._read(lambda pool: self._records(pool, there))
+        return self.ask("reading records", lambda pool: self._records(pool, there))
 
-    def newest(self, ends: Mapping[TopicPartition, int]) -> list[StoredRecord] | None:
+    def newest(self, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
         """The newest committed record of each key in front of these ends, in the order in which they were written in each partition. What
-        this process has read of a log before is not read again. None if they cannot be read like this."""
+        this process has read of a log before is not read again."""
         there = {tp: end for tp, end in ends.items() if end > 0}
-        return self._read(lambda pool: self._newest(pool, there))
+        return self.ask("reading records", lambda pool: self._newest(pool, there))
 
     # ------------------------------------------------------------ inside
 
@@ -192,13 +191,6 @@ class ClusterConnections:
     def _connect(self) -> None:
         with suppress(MirrorError):
             self.ask("connecting", lambda pool: pool.some())
-
-    def _read(self, question: Callable[[AskingPool], list[StoredRecord]]) -> list[StoredRecord] | None:
-        try:
-            return self.ask("reading records", question)
-        except NotClean as why:
-            log.debug("Cluster '%s': records are read by a consumer: %s", self.errors.alias, why)
-            return None
 
     # ------------------------------------------------------------ metadata
 
@@ -281,16 +273,26 @@ class ClusterConnections:
         fetched = self._fetched(pool, ranges, {})
         return [record for tp, there in fetched.items() for record in committed_records(tp, there, *ranges[tp])]
 
+    def _from_their_beginning(
+        self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """The ranges without what was deleted in front of them. Raises StaleAnswer for one that begins behind the end of its log."""
+        found = Offsets([{}, {}], {})
+        self._offsets(pool, list(ranges), [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=found)
+        first, last = found.answers
+        for tp, (start, _) in ranges.items():
+            if tp in last and last[tp].offset < start:
+                raise StaleAnswer(tp, last[tp].offset, start)
+        return {tp: (max(start, first[tp].offset) if tp in first else start, end) for tp, (start, end) in ranges.items()}
+
     def _newest(self, pool: AskingPool, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
         self._check_leaders(self._by_node(pool, ends), ends)
         logs = {tp: (self._described[tp.topic].id, tp.partition) for tp in ends}
         states = {tp: state for tp, end in ends.items() if (state := MEMORY.state(logs[tp], end)) is not None}
         try:
             return self._newest_behind(pool, ends, logs, states)
-        except NotClean as why:
-            if not states:
-                raise
-            log.debug("Cluster '%s': all of it is read anew: %s", self.errors.alias, why)
+        except AnotherLog as why:
+            log.debug("Cluster '%s': all of it is read again: %s", self.errors.alias, why)
             for tp in states:
                 MEMORY.forget(logs[tp])
             return self._newest_behind(pool, ends, logs, {})
@@ -319,24 +321,40 @@ class ClusterConnections:
     def _fetched(
         self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, FetchedPartition]:
-        """What is in the ranges. Where a leader epoch is given, of the record in front of a range, the leader is asked in any case whether
-        it has that record."""
+        """What is in the ranges, as far as it was not deleted. Where a leader epoch is given, of the record in front of a range, the leader
+        is asked in any case whether it has that record; raises AnotherLog if it has not."""
+        try:
+            return self._fetch(pool, ranges, epochs)
+        except AnotherLog as why:
+            if epochs:
+                raise
+            log.debug("Cluster '%s': the logs' beginnings are asked for: %s", self.errors.alias, why)
+        try:
+            return self._fetch(pool, self._from_their_beginning(pool, ranges), {})
+        except AnotherLog as why:
+            raise errors.OffsetNotAvailableError(str(why)) from why
+
+    def _fetch(
+        self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, FetchedPartition]:
         by_node = self._by_node(pool, ranges)
         self._check_leaders(by_node, ranges)
         everything: dict[TopicPartition, FetchedPartition] = {}
-        limits = FetchLimits(_FETCH_BYTES, _FETCH_BYTES, _FETCH_WAIT_MS, committed=True)
         for node, leader_epochs in by_node.items():
             leaders = {tp: Leader(node, epoch, self._described[tp.topic].id) for tp, epoch in leader_epochs.items()}
             fetched = {tp: FetchedPartition(ranges[tp][0], epochs.get(tp), leader) for tp, leader in leaders.items()}
             ends = {tp: ranges[tp][1] for tp in fetched}
-            fetch_to_ends(pool.to(node), fetched, ends, limits, {tp for tp in fetched if tp in epochs})
+            fetch_to_ends(pool.to(node), fetched, ends, {tp for tp in fetched if tp in epochs}, self._refused_reading)
             everything |= fetched
         return everything
 
     @staticmethod
     def _check_leaders(by_node: Mapping[int, Mapping[TopicPartition, int]], wanted: Collection[TopicPartition]) -> None:
         if sum(map(len, by_node.values())) < len(wanted):
-            raise NotClean("a partition has no leader")
+            raise errors.LeaderNotAvailableError("a partition has no leader")
+
+    def _refused_reading(self, tp: TopicPartition, code: int) -> MirrorError:
+        return self.errors.refused(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
 
 
 def _configs(

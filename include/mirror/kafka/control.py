@@ -19,7 +19,6 @@ from mirror.kafka.stored_records import stored_records
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 
-_READ_SECONDS = 60.0
 _MARKER_SECONDS = 0.01
 
 
@@ -123,7 +122,7 @@ class Control:
 
     def _records(self, end: int) -> list[StoredRecord]:
         ranges = {TopicPartition(self.topic, 0): (0, end)}
-        return asking_on(self._consumer, lambda settings: [*stored_records(self._target, settings, ranges, _READ_SECONDS)])
+        return asking_on(self._consumer, lambda settings: stored_records(self._target, settings, ranges))
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:

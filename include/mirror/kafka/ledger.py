@@ -19,7 +19,6 @@ from mirror.kafka.polling import until
 from mirror.kafka.stored_records import newest_records
 from mirror.offsets.partition import TopicPartition
 
-_READ_SECONDS = 60.0
 _STABLE_SECONDS = 2.0
 _LOOK_EVERY_SECONDS = 0.05
 
@@ -172,7 +171,7 @@ class Ledger:
         """The newest record of each source partition, in the order in which they were written, and by lane what could not be read."""
         newest: dict[TopicPartition, StoredRecord] = {}
         unreadable: dict[int, MirrorError] = {}
-        for record in newest_records(self._target, settings, ranges, _READ_SECONDS):
+        for record in newest_records(self._target, settings, ranges):
             try:
                 tp = decode_key(record.key, str(record))
                 newest.pop(tp, None)

@@ -1,36 +1,35 @@
-"""The records of our own topics at the least cost: over the connections that a cluster has anyway, else by a consumer."""
+"""The records of our own topics, over the connections of a cluster."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from mirror.formats.batch_records import StoredRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.reader import BoundedReader, Ranges
+from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.offsets.partition import TopicPartition
 
 _OF_A_LOGIN = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
+Ranges = Mapping[TopicPartition, tuple[int, int]]
 
-def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> Iterator[StoredRecord]:
+
+def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The committed records of all ranges, in order within each partition. `settings` are those of a consumer of the cluster. Raises as
-    `BoundedReader.read`."""
-    if login(settings) == login(cluster.settings) and (records := cluster.connections.records(ranges)) is not None:
-        yield from records
-        return
-    for message in BoundedReader(cluster.alias, settings).read(ranges, seconds):
-        tp = TopicPartition(message.topic() or "", int(message.partition() or 0))
-        yield StoredRecord(tp, int(message.offset() or 0), _bytes(message.key()), _bytes(message.value()))
+    `ClusterConnections.records`."""
+    with _connections(cluster, settings) as connections:
+        return connections.records(ranges)
 
 
-def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> list[StoredRecord]:
-    """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Likewise; of logs
-    that are read from their beginning, what this process has read before is not read again."""
-    if login(settings) == login(cluster.settings) and not any(start for start, _ in ranges.values()):
-        newest = cluster.connections.newest({tp: end for tp, (_, end) in ranges.items()})
-        if newest is not None:
-            return newest
+def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
+    """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Logs that are read
+    from their beginning are remembered: this process reads only what follows the next time."""
+    with _connections(cluster, settings) as connections:
+        if not any(start for start, _ in ranges.values()):
+            return connections.newest({tp: end for tp, (_, end) in ranges.items()})
+        records = connections.records(ranges)
     by_key: dict[tuple[int, bytes | None], StoredRecord] = {}
-    for record in stored_records(cluster, settings, ranges, seconds):
+    for record in records:
         key = (record.partition.partition, record.key)
         by_key.pop(key, None)  # it stands where it was written last
         by_key[key] = record
@@ -42,5 +41,14 @@ def login(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name.startswith(_OF_A_LOGIN)}
 
 
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)
+@contextmanager
+def _connections(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[ClusterConnections]:
+    """The cluster's own connections, or others if the consumer logs in otherwise, or elsewhere."""
+    if login(settings) == login(cluster.settings):
+        yield cluster.connections
+        return
+    others = ClusterConnections(cluster.alias, settings, cluster.timeout)
+    try:
+        yield others
+    finally:
+        others.close()

@@ -4,7 +4,7 @@ import pytest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from mirror.errors import ClusterUnreachable, TokenUnavailable
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TokenUnavailable
 from mirror.kafka import cluster_connections
 from mirror.kafka.cluster_answers import EARLIEST, LATEST
 from mirror.kafka.cluster_connections import ClusterConnections
@@ -26,7 +26,7 @@ START, STABLE, END = OffsetQuestion(EARLIEST), OffsetQuestion(LATEST, committed=
 @pytest.fixture
 def broker():
     made = WireBroker()
-    made.log(*ORDERS).epoch = 3
+    made.log(*ORDERS).elect(0, epochs=3)
     for key, value in ((b"a", b"1"), (b"b", b"2"), (b"a", b"3")):
         (batch,) = keyed_batches([(key, value)], 1000)
         made.log(*ORDERS).append(bytes(batch.data))
@@ -168,21 +168,39 @@ def test_records_of_an_aborted_transaction_are_none(connections, broker):
     assert [record.offset for record in connections.records({ORDERS: (0, 4)})] == [0, 1, 2]
 
 
-def test_a_range_whose_end_is_not_there_has_no_clean_answer(connections):
-    assert connections.records({ORDERS: (0, 4)}) is None
+def test_an_end_that_a_leader_does_not_reach_is_waited_for_and_then_named(broker):
+    connections = ClusterConnections("west", broker.settings, 0.5)
+    with pytest.raises(DeadlineExceeded, match=r"orders-0 ends at 3, and 4 was told"):
+        connections.records({ORDERS: (0, 4)})
 
 
-def test_records_with_a_wrong_checksum_have_no_clean_answer(connections, broker):
+def test_a_range_behind_the_end_of_a_leader_s_log_is_a_stale_answer(connections):
+    with pytest.raises(StaleAnswer) as raised:
+        connections.records({ORDERS: (5, 6)})
+    assert (raised.value.log, raised.value.read, raised.value.furthest) == (ORDERS, 3, 5)
+
+
+def test_what_was_deleted_in_front_is_no_record(connections, broker):
+    log = broker.log(*ORDERS)
+    log.batches, log.start = log.batches[1:], 1
+    assert [record.offset for record in connections.records({ORDERS: (0, 3)})] == [1, 2]
+
+
+def test_a_batch_with_a_wrong_checksum_is_an_error_that_names_it(connections, broker):
     spoilt = bytearray(broker.log(*ORDERS).batches[1])
     spoilt[-1] ^= 1
     broker.log(*ORDERS).batches[1] = bytes(spoilt)
-    assert connections.records({ORDERS: (0, 3)}) is None
+    with pytest.raises(KafkaFailure, match=r"orders-0@1 cannot be read: its checksum"):
+        connections.records({ORDERS: (0, 3)})
 
 
-def test_records_that_are_refused_have_no_clean_answer(connections, broker):
+def test_a_refusal_that_passes_is_asked_again_and_another_one_is_the_error(connections, broker):
     broker.refusals[FetchRequest, ORDERS].append(UNKNOWN_TOPIC_OR_PARTITION)
-    assert connections.records({ORDERS: (0, 3)}) is None
     assert len(connections.records({ORDERS: (0, 3)})) == 3
+    broker.refusals[FetchRequest, ORDERS].append(TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(AuthorizationRefused, match="READ") as raised:
+        connections.records({ORDERS: (0, 3)})
+    assert raised.value.topic == "orders"
 
 
 def test_topics_come_with_their_error_codes_and_one_that_passes_is_waited_for(connections, broker):

@@ -7,7 +7,6 @@ import pytest
 
 from mirror.errors import DeadlineExceeded, LedgerHidden
 from mirror.kafka import polling
-from mirror.kafka import stored_records as module
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.model import LogOffsets
 from mirror.offsets.partition import TopicPartition
@@ -19,7 +18,7 @@ class Target:
     """Its last stable offset reaches the end, 7, after so many questions."""
 
     alias, timeout, settings = "west", 30.0, {}
-    connections = SimpleNamespace(records=lambda _ranges: None, newest=lambda _ends: None)
+    connections = SimpleNamespace(newest=lambda _ends: [])
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -44,7 +43,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         assert passing.now < 60, "it waits on and on"
 
     monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: passing.now, sleep=sleep))
-    monkeypatch.setattr(module, "BoundedReader", lambda *_: SimpleNamespace(read=lambda *_: ()))
     return passing
 
 
@@ -89,15 +87,15 @@ def test_nothing_is_waited_for_where_all_shows_or_a_broker_does_not_reach_so_far
 
 
 def test_what_was_read_of_a_lane_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[object] = []
 
-    def read(ranges: object, _seconds: float) -> tuple[()]:
-        asked.append(ranges)
-        return ()
+    def answer(wanted: object) -> list[object]:
+        asked.append(wanted)
+        return []
 
-    monkeypatch.setattr(module, "BoundedReader", lambda *_: SimpleNamespace(read=read))
+    monkeypatch.setattr(Target, "connections", SimpleNamespace(newest=answer, records=answer))
     ledger = Ledger(LANE.topic, 2, Target(after=0), {})  # type: ignore[arg-type]
     assert ledger.read().ends == {0: 7, 1: 7}
     ledger.read(since={0: 3})
     other = LANE._replace(partition=1)
-    assert asked == [{LANE: (0, 7), other: (0, 7)}, {LANE: (3, 7), other: (0, 7)}]
+    assert asked == [{LANE: 7, other: 7}, {LANE: (3, 7), other: (0, 7)}]

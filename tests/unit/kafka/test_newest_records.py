@@ -33,7 +33,7 @@ def newest(broker, end=None):
     connections = ClusterConnections("west", broker.settings, 30.0)
     records = connections.newest({LEDGER: broker.log(*LEDGER).end if end is None else end})
     connections.close()
-    return None if records is None else [(record.key, record.value, record.offset) for record in records]
+    return [(record.key, record.value, record.offset) for record in records]
 
 
 def positions(broker):

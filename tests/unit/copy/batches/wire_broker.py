@@ -334,7 +334,8 @@ class WireBroker:
                 log = self.logs.get(tp, Log())
                 unknown = 0 if name else UNKNOWN_TOPIC_ID
                 fenced = FENCED_LEADER_EPOCH if 0 <= asked.current_leader_epoch < log.epoch else 0
-                code = self._refused(request, tp) or unknown or fenced or (OFFSET_OUT_OF_RANGE if asked.fetch_offset > log.end else 0)
+                out_of_range = 0 if log.start <= asked.fetch_offset <= log.end else OFFSET_OUT_OF_RANGE
+                code = self._refused(request, tp) or unknown or fenced or out_of_range
                 batches = [each for each in log.batches if last_offset(each) >= asked.fetch_offset]
                 # The first batch of an answer comes whole (KIP-74).
                 least = len(batches[0]) if batches and room == request.max_bytes else 0
@@ -352,7 +353,7 @@ class WireBroker:
             for asked in topic.partitions:
                 tp = TopicPartition(topic.name, asked.partition_index)
                 code = self._refused(request, tp) or (FENCED_LEADER_EPOCH if asked.current_leader_epoch < self.logs[tp].epoch else 0)
-                offset = -1 if code else 0 if asked.timestamp == -2 else self.logs[tp].end
+                offset = -1 if code else self.logs[tp].start if asked.timestamp == -2 else self.logs[tp].end
                 partitions.append(
                     kind.ListOffsetsPartitionResponse(
                         partition_index=tp.partition, error_code=code, timestamp=-1, offset=offset, leader_epoch=self.logs[tp].epoch

@@ -19,6 +19,8 @@ class Log:
     epoch: int = 0
     starts: dict[int, int] = field(default_factory=lambda: {0: 0})
     """Where each leader epoch begins."""
+    start: int = 0
+    """Where the log begins: what stood in front was deleted."""
 
     def append(self, data: bytes, base_offset: int | None = None, leader_epoch: int | None = None) -> int:
         """Stores a batch as a broker does: its offset and leader epoch are set, which no checksum covers."""
