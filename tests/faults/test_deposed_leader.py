@@ -128,13 +128,13 @@ def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_noth
     """The true leader tells an end, and the deposed one is read: of the ledger by a plan, after a copy, and of a remote partition."""
     site, asked = misled, list[str]()
 
-    def beginning_anywhere(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges, seconds: float) -> list[StoredRecord]:
-        """By a consumer: one that may begin at several brokers begins at the deposed leader."""
+    def beginning_anywhere(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
+        """Connections that may begin at several brokers begin at the deposed leader."""
+        monkeypatch.setattr(cluster, "timeout", 5.0)
         asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
         return newest_records(cluster, {**settings, SERVERS: asked[-1]}, ranges)
 
     monkeypatch.setattr(ledger, "newest_records", beginning_anywhere)
-    monkeypatch.setattr(ledger, "_READ_SECONDS", 5.0)
     planned, results = copy(site, begin, 1)
     assert asked[0] == site.deposed
     assert asked[1] in site.others, "the plan has asked on"
