@@ -277,9 +277,9 @@ class ClusterConnections:
         self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> dict[TopicPartition, tuple[int, int]]:
         """The ranges without what was deleted in front of them. Raises StaleAnswer for one that begins behind the end of its log."""
-        found = Offsets([{}, {}], {})
-        self._offsets(pool, list(ranges), [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=found)
-        first, last = found.answers
+        bounds = Offsets([{}, {}], {})
+        self._offsets(pool, list(ranges), [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=bounds)
+        first, last = bounds.answers
         for tp, (start, _) in ranges.items():
             if tp in last and last[tp].offset < start:
                 raise StaleAnswer(tp, last[tp].offset, start)
