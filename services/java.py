@@ -48,7 +48,10 @@ def java() -> str:
 def broker_jars(release: str) -> Path:
     """The jars of a broker of another Kafka, such as 3.9.1, which Maven fetches the first time (46 MB)."""
     pom = Path(__file__).with_name("kafka-broker.xml")
-    return fetched(f"kafka-{release}", "-f", str(pom), f"-Dkafka.version={release}", "dependency:copy-dependencies")
+    versions = [f"-Dkafka.version={release}", "-Dscala.version=2.13"]
+    if release < "2.4":
+        versions[1:] = ["-Dscala.version=2.12", "-Dzookeeper.version=3.5.7"]
+    return fetched(f"kafka-{release}", "-f", str(pom), *versions, "dependency:copy-dependencies")
 
 
 def fetched(name: str, *goal: str) -> Path:

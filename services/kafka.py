@@ -268,7 +268,11 @@ class KafkaCluster:
             seen = client.list_topics(timeout=5)
         except KafkaException:
             return False
-        return str(seen.cluster_id) == self._cluster_id() and node in seen.brokers
+        return node in seen.brokers and self._is_id(str(seen.cluster_id))
+
+    def _is_id(self, cluster_id: str) -> bool:
+        """Whether it is this cluster's."""
+        return cluster_id == self._cluster_id()
 
     @property
     def _ports_file(self) -> Path:

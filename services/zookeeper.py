@@ -13,12 +13,11 @@ _OF_KRAFT = ("process.roles", "node.id", "controller.quorum.voters", "controller
 
 
 class ZooKeeperCluster(KafkaCluster):
-    """One broker, and the ZooKeeper of its release (or of `zookeeper_jars`) beside it. Everything else as of `KafkaCluster`."""
+    """One broker, and a ZooKeeper of the same jars beside it. Everything else as of `KafkaCluster`."""
 
-    def __init__(self, directory: Path, alias: str, *, jars: Path, zookeeper_jars: Path | None = None, **options: Any) -> None:
+    def __init__(self, directory: Path, alias: str, *, jars: Path, **options: Any) -> None:
         super().__init__(directory, alias, jars=jars, **options)
         self._zookeeper = Server(f"{alias}-zookeeper", directory)
-        self._zookeeper_jars = zookeeper_jars or jars
 
     def launch(self, broker: int | None = None) -> None:
         """Starts ZooKeeper first: a broker ends by itself if it finds none for 18 seconds."""
@@ -36,7 +35,7 @@ class ZooKeeperCluster(KafkaCluster):
             }
             file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
             main = "org.apache.zookeeper.server.ZooKeeperServerMain"
-            self._zookeeper.start(java_command(main, file, heap="128m", options=SOON_UP, jars=self._zookeeper_jars))
+            self._zookeeper.start(java_command(main, file, heap="128m", options=SOON_UP, jars=self._jars))
             self._zookeeper.wait(partial(listens, port), 60, "listen")
         super().launch(broker)
 
@@ -62,10 +61,18 @@ class ZooKeeperCluster(KafkaCluster):
     def _format_new(self) -> None:
         """Nothing: the broker makes its directory and its cluster's id itself."""
 
+    def _is_id(self, cluster_id: str) -> bool:
+        """Any, before Kafka 2.4: then a broker does not write which cluster it is of."""
+        return cluster_id == self._cluster_id() or ("broker.id" in self._written() and "cluster.id" not in self._written())
+
     def _cluster_id(self) -> str:
-        file = self._data(1) / "meta.properties"  # the broker writes it soon after it listens
+        return self._written().get("cluster.id", "")
+
+    def _written(self) -> dict[str, str]:
+        """What the broker writes soon after it listens."""
+        file = self._data(1) / "meta.properties"
         written = file.read_text().splitlines() if file.exists() else []
-        return dict(line.split("=", 1) for line in written if "=" in line).get("cluster.id", "")
+        return dict(line.split("=", 1) for line in written if "=" in line)
 
     def _settings(self, node: int) -> dict[str, str]:
         settings = super()._settings(node)

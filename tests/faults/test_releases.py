@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("heartbeats_removed")]
 
-SOURCES_ALONE = ("2.4.1",)
+SOURCES_ALONE = ("2.1.1", "2.4.1")
 RELEASES = ("3.3.2", "3.5.2", "4.4.0")
 
 
