@@ -139,7 +139,7 @@ def test_with_a_cluster_down_the_other_sides_knowledge_is_shown(down, pair, make
     nowhere = {f"{down}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "admin.timeout.ms": "2000"}
     began = time.monotonic()
     found = status(make_mirroring(pair, nowhere).flow)
-    assert time.monotonic() - began < 30, "and not the minute of the default"
+    assert time.monotonic() - began < 55, "and not the minute of the default"
     (error,) = found.errors
     assert error.code == "ClusterUnreachable"
     assert f"Cluster '{getattr(pair, down)}'" in error.message

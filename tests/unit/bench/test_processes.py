@@ -36,7 +36,7 @@ COMMANDS = [[sys.executable, "-c", DAEMON, module] for module in ("pyspark.daemo
 def test_a_commands_cost_has_the_cpu_time_of_workers_once(order: str, command: list[str]) -> None:
     # The command starts the daemon, as a JVM does.
     cost = cost_of([sys.executable, "-c", f"import subprocess; subprocess.run({[*command, order]!r}, check=True)"], memory=True)
-    assert 0.5 <= cost.cpu < 0.9
+    assert 0.5 <= cost.cpu < 1.0, "twice would be more"
     assert cost.megabytes > 3
 
 

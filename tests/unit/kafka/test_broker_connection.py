@@ -15,6 +15,7 @@ from mirror.kafka.produce_request import ProduceRequests, produced
 from tests.unit.copy.batches.conftest import batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import UNKNOWN_TOPIC_OR_PARTITION
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def broker():
 
 @pytest.fixture
 def connection(broker):
-    made = BrokerConnection(("127.0.0.1", broker.port), python_settings(broker.settings), 5.0)
+    made = BrokerConnection(("127.0.0.1", broker.port), python_settings(broker.settings), PATIENCE)
     yield made
     made.close()
 
@@ -72,7 +73,7 @@ def test_answers_are_read_whole_in_whatever_pieces_they_come(connection, piece):
 def test_a_broker_that_does_not_answer_in_time_is_not_waited_for_any_longer(connection):
     here, there = socket.socketpair()
     here.setblocking(False)
-    connection._socket, connection._seconds = here, 0.05
+    connection._socket, connection.seconds = here, 0.05
     connection.queue_parts(produce_request.KEY, 12, [b""], bytes, lambda _: None)
     with pytest.raises(TimeoutError):
         connection.receive()
