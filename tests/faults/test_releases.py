@@ -5,11 +5,17 @@ from itertools import groupby
 import pytest
 
 from mirror.config import load
+from mirror.cutover.preflight import preflight
+from mirror.cutover.run import run_wave
+from mirror.cutover.steps import BY_CHECK, FENCE, STOPPED, StepOptions
+from mirror.cutover.wave import Wave
+from mirror.cutover.wave_record import OPENED
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.oracle import Record
 from services.zookeeper import ZooKeeperCluster
 from tests.integration.conftest import Mirroring
+from tests.integration.consumers import committed, set_offsets
 from tests.integration.whole_flow import SETTINGS, assert_carried
 from tests.session import running
 from tests.waiting import eventually
@@ -75,3 +81,30 @@ def stored_magics(directory, topic):
         magics.append(data[at + 16])
         at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
     return magics
+
+
+@pytest.mark.parametrize("other", SOURCES_ALONE, indirect=True)
+def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, make_pair, oracle):
+    pair = make_pair(other, west)
+    mirroring = Mirroring(pair, oracle, load([pair.properties()]).flow(pair.flow))
+    topic, group = pair.topic("orders"), f"readers-{pair.mark}"
+    oracle.create_topic(pair.source_bootstrap, topic, 2)
+    oracle.produce(pair.source_bootstrap, topic, 60, seed=1)
+    mirroring.refresh()
+    assert mirroring.copy().errors == ()
+    set_offsets(pair.source_bootstrap, group, {(topic, 0): 3, (topic, 1): 4})
+    wave, options = Wave((topic,)), StepOptions("w", "ada", "a test", dry_run=False, quiet_seconds=1.0, timeout=30.0, by=BY_CHECK)
+
+    oracle.open_transaction(pair.source_bootstrap, topic, f"writes-{pair.mark}", [Record(b"k", b"v", partition=0)])
+    found = preflight(mirroring.flow, wave)
+    assert found.may_move, found.findings
+    said = {finding.code: finding.message for finding in found.findings}
+    assert f"{topic}-0: a transaction is open from offset" in said["open-transaction"]
+    assert "older than Kafka 2.8" in said["writers-untold"]
+    stopped = run_wave(mirroring.flow, wave, options)
+    assert (stopped.outcomes[-1].step, stopped.state) == (FENCE, STOPPED)
+
+    oracle.end_transaction(f"writes-{pair.mark}", "commit")
+    assert run_wave(mirroring.flow, wave, options).record.state == OPENED
+    mirroring.assert_mirrored(topic)
+    assert {tp.partition: at for tp, at in committed(pair.target_bootstrap, group).items()} == {0: 3, 1: 4}

@@ -33,6 +33,7 @@ from mirror.cutover.steps import (
     WaveNotes,
     ended,
 )
+from mirror.cutover.writers import untold_writers
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -71,7 +72,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     unasked = [of_error(error.report(), WARNING) for error in watcher.refused.values()]
     if is_quiet:
         facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
-        findings = (*silent_producers(watch.writers), *unasked, *watch.unasked)
+        findings = (*silent_producers(watch.writers), *untold_writers(watch.writers), *unasked, *watch.unasked)
         return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), findings, facts)
     stops = tuple(fence_findings(watch, options.by))
     waits = f"Somebody wrote to the wave in the last {options.quiet_seconds:g} s, or may still do so."

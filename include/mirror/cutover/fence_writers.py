@@ -18,6 +18,11 @@ Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
 
 _ADDRESSES = "Kafka tells no producer's address: the brokers' request log, or their connection metrics by client id, does."
 
+_ENDS_LATE = (
+    "its coordinator aborts it after its transaction.timeout.ms. One that is open for longer hangs, and brokers older than Kafka "
+    "2.8 have no tool that ends it."
+)
+
 
 @dataclass(frozen=True)
 class FenceWatch:
@@ -68,8 +73,10 @@ def _growth(topic: str, watch: FenceWatch, by: str) -> Finding:
     grown = {tp: offsets for tp, offsets in sorted(watch.growth.items()) if tp.topic == topic}
     ids = sorted({producer[:2] for tp in grown for producer in watch.writing(tp)})
     names = [f"producer id {producer_id} with epoch {epoch}" for producer_id, epoch in ids]
-    if any(not watch.writing(tp) for tp in grown):
+    if any(not watch.writing(tp) and tp not in watch.writers.untold for tp in grown):
         names.append("a producer that is not idempotent, so Kafka knows no id of it")
+    if not watch.writers.untold.keys().isdisjoint(grown):
+        names.append("somebody whom brokers older than Kafka 2.8 do not name")
     where = some([tp.partition for tp in grown])
     said = f"{topic}: it grew by {sum(grown.values()):,} offsets in {watch.seconds:.1f} s, in partitions {where}, by {some(names)}."
     step = "Stop the producer itself: a DENY does not hold off a super user. " if by == BY_ACL else "Stop the producer. "
@@ -82,10 +89,11 @@ def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
     names = some([f"producer id {producer.producer_id} with epoch {producer.epoch}" for producer in producers])
     who = owner.text if owner is not None and owner.text else names
     age = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
+    is_told = tp not in writers.untold
     return stop(
         "open-transaction",
         f"{tp}: a transaction is open from offset {start} on{age}{f': {who}' if who else ''}.",
         "Let its producer commit or abort it, which a DENY of WRITE does not hinder. If the producer is gone, ",
-        *transaction_commands(tp, start),
+        *(transaction_commands(tp, start) if is_told else (_ENDS_LATE,)),
         topic=tp.topic,
     )

@@ -36,12 +36,14 @@ class EndWatch:
 def survey_writers(
     flow: "Flow", source: Cluster, partitions: Collection[TopicPartition], watch: EndWatch, refused: dict[str, MirrorError]
 ) -> Writers:
-    """Who writes now. A topic of which the source does not tell is in `refused`."""
+    """Who writes now. A topic that the source refuses to tell of is in `refused`; what it is too old to tell is in `untold`."""
     settings = flow.client("source", "admin")
     producers = active_producers(source, settings, partitions, refused)
     starts = _oldest_transactions(producers)
     longest = int(flow.value("mirror.open.transaction.max.seconds"))
     transactions = holders(source, settings, starts, longest) if starts else {}
+    untold = [tp for tp in partitions if tp not in producers and tp.topic not in refused]
+    logs = source.log_offsets(untold, refused) if untold else {}
     growth, seconds = watch.growth()
     return Writers(
         datetime.now(UTC),
@@ -49,6 +51,7 @@ def survey_writers(
         {tp: TransactionOwner(transaction.seconds, str(transaction)) for tp, transaction in transactions.items()},
         growth,
         seconds,
+        {tp: log.stable if 0 <= log.stable < log.end else None for tp, log in logs.items()},
     )
 
 

@@ -13,6 +13,7 @@ from mirror.offsets.partition import TopicPartition
 
 RECENT_SECONDS = 600
 """A producer whose newest record is older than this is taken for gone, unless it has an open transaction."""
+_LET_IT_END = "Let it end, or stop its producer, before the last copy: what stands behind it is not copied while it is open."
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Writers:
     """Of the oldest open transaction of a partition."""
     growth: Mapping[TopicPartition, int] = field(default_factory=dict)
     seconds: float = 0.0
+    untold: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    """The partitions whose leaders are too old to tell who writes, with the last stable offset where an open transaction holds it back."""
 
     def is_recent(self, producer: ActiveProducer) -> bool:
         """Whether the producer may still be there."""
@@ -50,6 +53,21 @@ def writer_findings(writers: Writers) -> Iterator[Finding]:
     if quiet:
         said = f"{len(quiet)} more producer ids have written nothing newer than {RECENT_SECONDS // 60} minutes: {some(sorted(quiet))}."
         yield information("quiet-producers", said)
+    for tp, start in sorted(writers.untold.items()):
+        if start is not None:
+            yield warning("open-transaction", f"{tp}: a transaction is open from offset {start} on.", _LET_IT_END, topic=tp.topic)
+    yield from untold_writers(writers)
+
+
+def untold_writers(writers: Writers) -> Iterator[Finding]:
+    """That nobody tells who writes to partitions of old brokers, and what the write fence cannot see there."""
+    if writers.untold:
+        said = (
+            f"Nobody tells who writes to {some(sorted(writers.untold))}: their leaders are older than Kafka 2.8. The write fence goes by "
+            "ends that stand still and transactions that are over: it does not see a producer that is silent meanwhile."
+        )
+        step = "Make sure by yourself that all producers are stopped, or let --quiet-seconds be longer than any of them is silent."
+        yield warning("writers-untold", said, step)
 
 
 def _transactions(topic: str, writers: Writers) -> Iterator[Finding]:
@@ -57,8 +75,7 @@ def _transactions(topic: str, writers: Writers) -> Iterator[Finding]:
         for producer in producers if tp.topic == topic else ():
             if producer.transaction_start is not None:
                 said = f"{tp}: a transaction is open from offset {producer.transaction_start} on{_owner(tp, producer, writers)}."
-                step = "Let it end, or stop its producer, before the last copy: what stands behind it is not copied while it is open."
-                yield warning("open-transaction", said, step, topic=topic)
+                yield warning("open-transaction", said, _LET_IT_END, topic=topic)
 
 
 def _owner(tp: TopicPartition, producer: ActiveProducer, writers: Writers) -> str:
@@ -100,5 +117,6 @@ def _growth(topic: str, writers: Writers) -> Iterator[Finding]:
 
 def _anonymous(topic: str, partitions: Collection[int], writers: Writers) -> str:
     """What is said where no producer is known that could have written."""
-    nobody = [number for number in partitions if not any(map(writers.is_recent, writers.producers.get(TopicPartition(topic, number), ())))]
+    listed = [tp for number in partitions if (tp := TopicPartition(topic, number)) not in writers.untold]
+    nobody = [tp for tp in listed if not any(map(writers.is_recent, writers.producers.get(tp, ())))]
     return "; of some of it Kafka knows no producer, so it is not idempotent and has no id" if nobody else ""

@@ -1,6 +1,7 @@
 """Who writes to partitions, as their leaders remember it (DescribeProducers, KIP-664).
 
-A producer that is neither idempotent nor transactional has no id, so Kafka remembers nothing of it. Brokers before Kafka 2.8 do not tell.
+A producer that is neither idempotent nor transactional has no id, so Kafka remembers nothing of it. Brokers before Kafka 2.8 do not tell:
+what they lead is left out of the answer.
 """
 
 from collections.abc import Collection, Iterable, Mapping, MutableMapping
@@ -28,7 +29,7 @@ class _Answered(NamedTuple):
 def active_producers(
     cluster: Cluster, settings: Mapping[str, Any], partitions: Iterable[TopicPartition], refused: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-    """The producers of each partition. A topic that fails is in `refused`, with all its partitions.
+    """The producers of each partition whose leader tells. A topic that fails is in `refused`, with all its partitions.
 
     `settings` are librdkafka's, of an admin client of that cluster. Raises what concerns the cluster as a whole.
     """
@@ -51,6 +52,8 @@ def _of_topic(pool: AskingPool, partitions: Collection[TopicPartition]) -> tuple
     """The producers of one topic's partitions, and the error code that it has instead."""
     try:
         return ask_producers(pool, partitions), 0
+    except errors.UnsupportedVersionError:
+        return {}, 0
     except errors.BrokerResponseError as failure:
         return {}, int(failure.errno)
 

@@ -65,3 +65,14 @@ def test_producers_that_write_no_more_are_information():
 def test_the_newest_record_is_that_of_any_producer():
     assert newest_record({ORDERS: (AFTER, SILENT, ActiveProducer(8, 0, None, None))}) == 3_000
     assert newest_record({ORDERS: ()}) is None
+
+
+def test_of_brokers_that_are_too_old_to_tell_nobody_is_called_not_idempotent_and_no_tool_is_named_that_they_do_not_know():
+    watch = FenceWatch(
+        QuietPeriod(frozenset([ORDERS]), 0.0, 0.0, open_from={ORDERS: 12}), {ORDERS: 3}, 4.0, {}, Writers(NOW, untold={ORDERS: 12})
+    )
+    written, transaction = fence_findings(watch, "acl")
+    assert written.message.endswith("by somebody whom brokers older than Kafka 2.8 do not name.")
+    assert transaction.message == "orders-0: a transaction is open from offset 12 on."
+    assert transaction.step.commands == ()
+    assert "transaction.timeout.ms" in transaction.step.text

@@ -8,7 +8,8 @@ from mirror.config import load
 from mirror.cutover import writer_survey
 from mirror.cutover.writer_survey import EndWatch, survey_writers
 from mirror.cutover.writers import TransactionOwner
-from mirror.kafka.model import ActiveProducer
+from mirror.errors import KafkaFailure
+from mirror.kafka.model import ActiveProducer, LogOffsets
 from mirror.kafka.open_transactions import OpenTransaction
 from mirror.offsets.partition import TopicPartition
 from tests.unit.cli.command_line import VALID
@@ -62,3 +63,13 @@ def test_without_open_transactions_no_owner_is_asked_for(flow, monkeypatch):
     monkeypatch.setattr(writer_survey, "holders", lambda *_: pytest.fail("nobody holds anything"))
     watch = Answer(growth=lambda: ({}, 0.0))
     assert survey_writers(flow, None, [ORDERS], watch, {}).owners == {}
+
+
+def test_partitions_of_which_leaders_are_too_old_to_tell_come_with_where_a_transaction_holds_them_back(flow, monkeypatch):
+    refused = {"payments": KafkaFailure("payments")}
+    monkeypatch.setattr(writer_survey, "active_producers", lambda *_: {})
+    source = Source({}, {})
+    source.log_offsets = lambda asked, _refused: {tp: LogOffsets(0, 4 + tp.partition, 5, None) for tp in asked}
+    partitions = [ORDERS, TopicPartition("orders", 1), PAYMENTS]
+    found = survey_writers(flow, source, partitions, EndWatch(source, partitions), refused)
+    assert found.untold == {ORDERS: 4, TopicPartition("orders", 1): None}, "who is refused is another matter"

@@ -80,3 +80,13 @@ def test_an_end_that_moves_is_named_and_that_nobody_is_known_who_could_have_move
     ]
     known = [each for each in findings(producer(), growth={ORDERS: 30}, seconds=2.0) if each[1] == "topic-grows"]
     assert known[0][2].endswith("in partitions 0.")
+
+
+def test_where_leaders_are_too_old_to_tell_it_is_said_that_the_fence_sees_ends_alone():
+    late = TopicPartition("orders", 1)
+    found = list(writer_findings(Writers(NOW, growth={ORDERS: 3}, seconds=1.0, untold={ORDERS: None, late: 12})))
+    assert [(each.kind, each.code) for each in found] == [(WARNING, each) for each in ("topic-grows", "open-transaction", "writers-untold")]
+    grows, transaction, untold = (each.message for each in found)
+    assert grows == "orders: it grew by 3 offsets in 1.0 s, in partitions 0.", "whether its producer is idempotent is not known"
+    assert transaction == "orders-1: a transaction is open from offset 12 on."
+    assert untold.startswith("Nobody tells who writes to orders-0, orders-1: their leaders are older than Kafka 2.8.")
