@@ -74,7 +74,7 @@ class LogBoundsReader:
             detail = "it is gone" if topic is None else "it has no leader, or is gone"
             message = f"{tp}: the source partition cannot be read: {detail}. Nothing of it was compared."
             return SourceUnreadable(message, topic=tp.topic, partition=tp.partition, next="Bring the source's brokers back, or exclude it.")
-        if topic.id != record.source_topic_id:
+        if not record.is_of(topic.id):
             return SourceRecreated(*tp, record.watermark, record.source_topic_id, topic.id)
         return None
 

@@ -74,7 +74,7 @@ class _Work:
                 self._wait_for(tp, cut(interval, starts.get(tp, interval.end)).history)
             elif tp not in starts:
                 self.errors.append(HistoryWithoutStart(*tp).report())
-            elif record is not None and record.source_topic_id != partition.topic_id:
+            elif record is not None and not record.is_of(partition.topic_id, partition.leader_epoch):
                 error = SourceRecreated(*tp, record.watermark, record.source_topic_id, partition.topic_id)
                 self._note(error, cut(interval, starts[tp]).history)
             else:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from mirror.copy.history import not_writable, view
 from mirror.copy.lane_state import LaneState
-from mirror.copy.ledger_updates import first_record, over_gap
+from mirror.copy.ledger_updates import first_record, over_gap, with_topic_id
 from mirror.copy.model import LaneTask
 from mirror.copy.remote_partitions import TargetView, losses
 from mirror.decisions.apply import PartitionFacts, acted_on, records_accepted_until, with_adopted_clusters, with_decision_note
@@ -202,7 +202,7 @@ class LanePreflight:
             self.records[tp] = over_gap(record, log_start, planned.leader_epoch)
             self.unwritten.add(tp)
         else:
-            self.records[tp] = record
+            self.records[tp] = with_topic_id(record, planned.topic_id)
         if tp.topic not in self._task.append_to:
             self.remote_ends[tp] = LogEnd(TopicPartition(remote.remote, tp.partition), remote.end, tp)
 
@@ -274,6 +274,6 @@ def _facts_of(planned: Range, remote: RemotePartition, log_start: int | None) ->
 
 
 def _source_id(planned: Range, record: LedgerRecord | None) -> MirrorError | None:
-    if record is None or record.source_topic_id == planned.topic_id:
+    if record is None or record.is_of(planned.topic_id, planned.leader_epoch):
         return None
     return SourceRecreated(planned.topic, planned.partition, record.watermark, record.source_topic_id, planned.topic_id)

@@ -289,7 +289,7 @@ class Attempt:
             record = self._records[tp]
             if (topic_id := now.get(remote, "none")) != record.target_topic_id:
                 raise TargetRecreated(tp.topic, tp.partition, remote, f"topic id {record.target_topic_id}", topic_id)
-            if source.get(tp.topic, record.source_topic_id) != record.source_topic_id:
+            if not record.is_of(source.get(tp.topic, record.source_topic_id)):
                 raise SourceRecreated(tp.topic, tp.partition, record.watermark, record.source_topic_id, source[tp.topic])
 
     def _remote_topic_ids(self, touched: set[str], ledger: str) -> dict[str, str]:

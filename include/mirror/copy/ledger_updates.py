@@ -7,7 +7,7 @@ from mirror.copy.engine import PartitionProgress
 from mirror.copy.model import LaneTask
 from mirror.decisions.apply import caught_up, passed_over
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetLostRecords
-from mirror.formats.ledger import Blocked, LedgerRecord, SourceEnd, Writer
+from mirror.formats.ledger import NO_TOPIC_ID, Blocked, LedgerRecord, SourceEnd, Writer
 from mirror.formats.skips import merge_skips
 from mirror.offsets.intervals import merged
 from mirror.offsets.map import OffsetMap
@@ -31,6 +31,11 @@ def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_en
         writer=writer,
         start=planned.start,
     )
+
+
+def with_topic_id(record: LedgerRecord, topic_id: str) -> LedgerRecord:
+    """The record with the id that its source topic has since the source was upgraded to Kafka 2.8, and had not before."""
+    return record if topic_id == NO_TOPIC_ID else replace(record, source_topic_id=topic_id)
 
 
 def over_gap(record: LedgerRecord, skip_to: int, leader_epoch: int | None) -> LedgerRecord:

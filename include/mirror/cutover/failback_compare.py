@@ -99,7 +99,7 @@ def _compared(tp: TopicPartition, record: LedgerRecord | None, log: ReturnedLog 
         start = 0 if record is None else record.live_start
         return PartitionComparison(tp, GONE, watermark, 0, 0, start, watermark or 0)
     open_until = log.end if log.end > log.readable_end else None
-    if record is None or record.source_topic_id != log.topic_id:
+    if record is None or not record.is_of(log.topic_id):
         state, lost = (NEW, 0) if record is None else (OTHER, record.watermark)
         start = 0 if record is None else record.live_start
         return _with(tp, state, watermark, log.log_start, log, (start, lost) if lost else (0, 0), open_until)

@@ -51,7 +51,7 @@ def _behind(record: LedgerRecord, end: SourceLog) -> str:
         return "(MirrorMaker 2 mirrors it)"
     if end.log is None or min(end.log.stable, end.log.end) < 0:
         return "(it has no leader)"
-    if record.source_topic_id != end.topic_id:
+    if not record.is_of(end.topic_id, end.log.leader_epoch):
         return "(the topic was created anew)"
     if end.log.stable < end.log.end:
         return f"(a transaction is open from {end.log.stable} on)"

@@ -29,7 +29,7 @@ def _decision(request: DecisionRequest, state: PartitionState, when: datetime, *
 
 def _accept_gap(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     record, source = state.record, state.source
-    if record is None or source is None or record.source_topic_id != source.topic_id or record.watermark >= source.log_start:
+    if record is None or source is None or not record.is_of(source.topic_id) or record.watermark >= source.log_start:
         return None
     effect = f"source offsets [{record.watermark}, {source.log_start}) are passed over and kept in the ledger as skipped"
     return DecisionWithEffect(_decision(request, state, when, watermark=record.watermark), effect)
@@ -73,7 +73,10 @@ def _restart(request: DecisionRequest, state: PartitionState, when: datetime) ->
 
 def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourceOffsets) -> list[int]:
     """Where the copy would have to go on for each thing that is wrong; the earliest of them loses nothing."""
-    if record.source_topic_id != source.topic_id or (record.target_topic, record.target_topic_id) != (state.remote, state.remote_id):
+    if not record.is_of(source.topic_id, source.leader_epoch) or (record.target_topic, record.target_topic_id) != (
+        state.remote,
+        state.remote_id,
+    ):
         return [source.log_start]
     departed = source.end if source.epoch_end is None or record.leader_epoch is None else min(source.epoch_end, source.end)
     starts = [departed] if departed < record.watermark else []
@@ -112,7 +115,7 @@ def _asked_start(request: DecisionRequest, source: SourceOffsets) -> int:
 
 def _effect(start: int, record: LedgerRecord, source: SourceOffsets) -> str:
     effect = f"the copy goes on at source offset {start}"
-    if record.source_topic_id != source.topic_id:
+    if not record.is_of(source.topic_id, source.leader_epoch):
         return f"{effect} of the new topic; what was copied from the old one stays on the target"
     if start < record.watermark:
         return f"{effect}; source offsets [{start}, {record.watermark}), as far as they exist, are copied once more"

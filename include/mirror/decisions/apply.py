@@ -54,7 +54,7 @@ def caught_up(record: LedgerRecord) -> LedgerRecord:
 
 
 def _restarted(record: LedgerRecord, decision: Decision, now: PartitionFacts, remote_id: str) -> LedgerRecord:
-    same_source = record.source_topic_id == now.source_topic_id
+    same_source = record.is_of(now.source_topic_id, now.leader_epoch)
     same_target = (record.target_topic, record.target_topic_id) == (now.remote, remote_id)
     start, same = decision.offset or 0, same_source and same_target
     watermark = max(start, now.log_start or 0)
@@ -183,7 +183,7 @@ def passed_over(record: LedgerRecord, end: int, reason: str, leader_epoch: int |
 
 
 def _accept_gap(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:
-    if record.watermark != decision.watermark or record.source_topic_id != now.source_topic_id:
+    if record.watermark != decision.watermark or not record.is_of(now.source_topic_id):
         return None
     if now.log_start is None or now.log_start <= record.watermark:
         return None
@@ -193,7 +193,7 @@ def _accept_gap(record: LedgerRecord, decision: Decision, now: PartitionFacts) -
 def _skip_record(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:
     if record.watermark != decision.offset or record.blocked is None or record.blocked.offset != decision.offset:
         return None
-    if record.source_topic_id != now.source_topic_id or loss_note(record) is not None:
+    if not record.is_of(now.source_topic_id) or loss_note(record) is not None:
         return None
     what = f"record skipped ({record.blocked.code})"
     end = max(record.watermark + 1, record.blocked.end or 0)

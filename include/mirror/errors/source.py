@@ -44,8 +44,9 @@ class SourceRecreated(MirrorError):
     )
 
     def __init__(self, topic: str, partition: int, watermark: int, known_id: str, found_id: str) -> None:
+        how = "its leader epoch went back" if known_id == found_id else f"topic id {known_id} became {found_id}"
         super().__init__(
-            f"{topic}-{partition}@{watermark}: the source topic was recreated (topic id {known_id} became {found_id}), "
+            f"{topic}-{partition}@{watermark}: the source topic was recreated ({how}), "
             f"so offsets below {watermark} mean other records now. The partition stays at {watermark}.",
             topic=topic,
             partition=partition,

@@ -11,6 +11,8 @@ from mirror.offsets.intervals import Interval, within
 from mirror.offsets.map import OffsetMap
 from mirror.offsets.older_copies import OlderCopies
 
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The id of every topic of a cluster before Kafka 2.8; it gets another one when the cluster is upgraded."""
 MAX_INTERVALS = 64
 """How many covered and history intervals a record keeps; the newest stay."""
 _SHOWN = 3
@@ -121,6 +123,13 @@ class LedgerRecord:
     earlier: tuple[int, int] = (0, 0)
     moved: Decided | None = None
     source_end: SourceEnd | None = None
+
+    def is_of(self, topic_id: str, leader_epoch: int | None = None) -> bool:
+        """Whether a source topic may be the one that was copied, by its id. Where one side has no id, a leader epoch that went back tells
+        of a topic that was created anew."""
+        if NO_TOPIC_ID not in (self.source_topic_id, topic_id):
+            return self.source_topic_id == topic_id
+        return leader_epoch is None or self.leader_epoch is None or leader_epoch >= self.leader_epoch
 
     @property
     def totals(self) -> tuple[int, int]:

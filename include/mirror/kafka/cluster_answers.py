@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
+from mirror.formats.ledger import NO_TOPIC_ID
 from mirror.formats.varint import read_length, varint
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition
@@ -32,8 +33,6 @@ _QUESTION = struct.Struct(">iiqB")
 _OFFSET = struct.Struct(">ihqqiB")
 """Partition, error code, timestamp, offset, leader epoch, no tags."""
 _TOPIC_ID_BYTES = 16
-_WITHOUT_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The id of every topic before Kafka 2.8."""
 _UNTOLD = -(2**31)
 """What a broker says we may do when it does not tell."""
 _REPLICAS_AT = 14
@@ -139,7 +138,7 @@ def older_metadata(answer: Any) -> Metadata:
     topics = [
         DescribedTopic(
             str(topic.name),
-            _WITHOUT_ID,
+            NO_TOPIC_ID,
             int(topic.error_code),
             bool(topic.is_internal),
             partial(tuple, [_row(partition) for partition in topic.partitions]),

@@ -70,7 +70,7 @@ def resume_offsets(flow: Flow, source: Cluster, records: Records) -> ResumeOffse
     """Holds the ledger against the source as it is now: an offset of a topic's old records would leave out as many of its new ones."""
     refused: dict[str, MirrorError] = {}
     topics = source.topics({tp.topic for tp in records}, refused)
-    same = [tp for tp, record in records.items() if tp.topic in topics and topics[tp.topic].id == record.source_topic_id]
+    same = [tp for tp, record in records.items() if tp.topic in topics and record.is_of(topics[tp.topic].id)]
     ends = source.offsets(same, "latest", errors=refused)
     handed = {tp: record for tp, record in records.items() if tp.topic not in refused}
     anew = handed.keys() - same

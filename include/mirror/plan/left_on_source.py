@@ -74,7 +74,7 @@ def unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topi
 
 def _start(record: LedgerRecord | None, topic: Topic, log: LogOffsets) -> int:
     """Where the log goes on behind what was copied. Of a topic that was created anew under the name nothing was."""
-    copied = record.watermark if record is not None and record.source_topic_id == topic.id else 0
+    copied = record.watermark if record is not None and record.is_of(topic.id, log.leader_epoch) else 0
     return max(copied, log.start)
 
 

@@ -88,7 +88,7 @@ def _another_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError 
     tp, watermark = partition.tp, record.watermark
     if partition.is_contradicted:
         return contradicted(tp, watermark)
-    if record.source_topic_id != partition.topic_id:
+    if not record.is_of(partition.topic_id, partition.leader_epoch):
         return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, partition.topic_id)
     departed = partition.epoch_end if record.leader_epoch is not None else None
     if partition.end < watermark or (departed is not None and departed < watermark):

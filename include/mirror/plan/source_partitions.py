@@ -143,7 +143,7 @@ def _contradicted(
 
 def _is_doubtful(partition: SourceOffsets, record: LedgerRecord) -> bool:
     is_older = None not in (partition.leader_epoch, record.leader_epoch) and (partition.leader_epoch or 0) < (record.leader_epoch or 0)
-    return is_older or partition.topic_id != record.source_topic_id or partition.end < record.watermark
+    return is_older or not record.is_of(partition.topic_id) or partition.end < record.watermark
 
 
 def _read_logs(server: Cluster, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[str, LogOffsets]]:

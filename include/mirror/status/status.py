@@ -244,7 +244,7 @@ def _partition(
 
 
 def _lag(source: SourceOffsets | None, record: LedgerRecord | None, start: int | None) -> int | None:
-    if start is None and record is not None and source is not None and source.topic_id == record.source_topic_id:
+    if start is None and record is not None and source is not None and record.is_of(source.topic_id, source.leader_epoch):
         start = record.watermark
     return None if source is None or start is None else max(source.end - start, 0)
 

@@ -72,6 +72,7 @@ class SourceState:
         return committed if self.shared_end is None else min(committed, self.shared_end)
 
 
+_ANEW = "the topic was deleted and created anew on the source, and the mirror has not gone on with the new one"
 _NOT_MIRRORED = "records before the first that was mirrored are not on the target"
 
 Sync = Callable[[int], int | None]
@@ -101,7 +102,9 @@ def translate(
     if target_topic_id is None:
         return no_answer("there is no remote topic yet")
     offset = offset if source is None else source.read_until(offset)
-    if reason := _not_of(source, offset, leader_epoch, record.source_topic_id if record else None):
+    if source is not None and record is not None and not record.is_of(source.topic_id):
+        return no_answer(_ANEW)
+    if reason := _not_of(source, offset, leader_epoch):
         return no_answer(reason)
     if record is not None and record.target_topic_id != target_topic_id:
         return no_answer("the remote topic was deleted and created anew, and the mirror has not gone on with the new one")
@@ -128,9 +131,11 @@ def translate_back(
     if record is None:
         return no_answer("the ledger of the other direction, on the source, does not have this partition")
     offset = offset if source is None else source.read_until(offset)
-    if reason := _not_of(source, offset, leader_epoch, record.target_topic_id):
+    if source is not None and source.topic_id != record.target_topic_id:
+        return no_answer(_ANEW)
+    if reason := _not_of(source, offset, leader_epoch):
         return no_answer(reason)
-    if record.source_topic_id != upstream_topic_id:
+    if upstream_topic_id is None or not record.is_of(upstream_topic_id):
         return no_answer("its upstream topic is not the one that was mirrored: it was deleted, or created anew")
     offset_map = record.offset_map
     if not offset_map.runs or offset < offset_map.runs[0].target:
@@ -201,12 +206,10 @@ def generation(record: LedgerRecord) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _not_of(source: SourceState | None, offset: int, leader_epoch: int | None, topic_id: str | None) -> str:
+def _not_of(source: SourceState | None, offset: int, leader_epoch: int | None) -> str:
     """Why the offset is none of the partition that was mirrored; empty if it may be one."""
     if source is None:
         return "the source has no such partition"
-    if topic_id not in (None, source.topic_id):
-        return "the topic was deleted and created anew on the source, and the mirror has not gone on with the new one"
     if offset > source.end:
         return f"it lies beyond the partition's end on the source, {source.end}"
     if leader_epoch is not None and source.leader_epoch is not None and leader_epoch > source.leader_epoch:

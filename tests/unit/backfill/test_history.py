@@ -28,7 +28,7 @@ def work(start: int, end: int, log_start: int, live_start: int, history_topics: 
     found: Any = SimpleNamespace(
         plan=Plan("east->west"),
         ledger=SimpleNamespace(records={TP: record}),
-        source={TP: SimpleNamespace(topic_id=record.source_topic_id, log_start=log_start)},
+        source={TP: SimpleNamespace(topic_id=record.source_topic_id, log_start=log_start, leader_epoch=None)},
     )
     return _Work(Resolution("east->west", TimeInterval(0, 1), (OffsetInterval(*TP, start, end, log_start, 100),)), found)
 

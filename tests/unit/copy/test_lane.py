@@ -12,6 +12,7 @@ from mirror.errors import (
     RecordNotCarried,
     TransactionTooSlow,
 )
+from mirror.formats.ledger import NO_TOPIC_ID
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, BLOCKED, Range
 from tests.unit.copy.conftest import MemoryReader
@@ -79,6 +80,18 @@ def test_a_partition_whose_remote_topic_was_recreated_before_is_left_out(copy, w
     (error,) = result.errors
     assert (error.code, error.topic, error.partition) == ("TargetRecreated", "orders", 0)
     assert watermarks(result) == {("payments", 10)}
+
+
+def test_a_source_topic_gets_its_id_in_the_ledger_when_the_source_was_upgraded(copy, world, known):
+    known("orders", 4, source_topic_id=NO_TOPIC_ID)
+    assert copy().errors == ()
+    assert (world.ledger[ORDERS].watermark, world.ledger[ORDERS].source_topic_id) == (10, "id-orders")
+
+
+def test_a_source_topic_without_an_id_whose_leader_epoch_went_back_is_another_one(copy, known):
+    known("orders", 4, source_topic_id=NO_TOPIC_ID, leader_epoch=3)
+    result = copy(ranges=(Range("orders", 0, NO_TOPIC_ID, 4, 10, "behind", leader_epoch=2),))
+    assert [error.code for error in result.errors] == ["SourceRecreated"]
 
 
 # ---------------------------------------------------------------- errors

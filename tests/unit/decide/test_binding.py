@@ -8,7 +8,7 @@ from mirror.decide.binding import bind
 from mirror.decide.model import PartitionState
 from mirror.decide.request import DecisionRequest
 from mirror.errors import NothingToDecide, UsageError
-from mirror.formats.ledger import Blocked
+from mirror.formats.ledger import NO_TOPIC_ID, Blocked
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets
@@ -68,6 +68,13 @@ def test_records_are_accepted_up_to_the_end_that_is_seen():
 
 
 # ---------------------------------------------------------------- where to restart
+
+
+def test_a_topic_without_an_id_whose_leader_epoch_went_back_is_restarted_from_its_beginning():
+    state = replace(
+        STATE, record=replace(RECORD, source_topic_id=NO_TOPIC_ID, leader_epoch=4), source=replace(SOURCE, topic_id=NO_TOPIC_ID)
+    )
+    assert bound("restart", state).offset == 10
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.formats.history import History, HistoryTopic
+from mirror.formats.ledger import NO_TOPIC_ID
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from tests.unit.decision_records import decision
@@ -17,6 +18,13 @@ def test_a_restart_of_a_recreated_source_forgets_the_old_offsets_and_keeps_the_t
     assert (changed.watermark, changed.source_topic_id, changed.target_next) == (0, "new", 100)
     assert (changed.offset_map.runs, changed.covered, changed.skipped, changed.history) == ((), (), (), ())
     assert changed.records == RECORD.records
+
+
+def test_a_restart_of_a_recreated_source_that_has_no_ids_forgets_the_old_offsets_too():
+    record, now = replace(RECORD, source_topic_id=NO_TOPIC_ID, leader_epoch=3), replace(NOW, source_topic_id=NO_TOPIC_ID, leader_epoch=0)
+    changed = acted(decision("restart", source_topic_id=NO_TOPIC_ID), record, now=now)
+    assert (changed.watermark, changed.offset_map.runs, changed.covered) == (0, (), ())
+    assert changed.leader_epoch in (None, 0)
 
 
 def test_a_restart_keeps_the_history_that_still_stands_and_begins_a_recreated_partition_without_any():

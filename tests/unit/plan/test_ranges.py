@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirror.config.catalogue.per_topic import StartPosition
 from mirror.errors import ErrorReport
-from mirror.formats.ledger import Blocked
+from mirror.formats.ledger import NO_TOPIC_ID, Blocked
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
 from mirror.plan.ranges import SourceOffsets, first_sight, next_range, pause
@@ -107,6 +107,16 @@ def test_a_last_stable_offset_below_the_watermark_is_no_truncation():
 def test_another_topic_id_is_a_recreated_topic_whatever_its_offsets_say():
     error = chosen(found=replace(FOUND, topic_id="other", log_start=60))
     assert error.code == "SourceRecreated"
+
+
+@pytest.mark.parametrize(("known", "found"), [(NO_TOPIC_ID, NO_TOPIC_ID), (NO_TOPIC_ID, "given by an upgrade"), ("known", NO_TOPIC_ID)])
+def test_a_topic_without_an_id_is_told_by_its_log_alone(known, found):
+    record, log = replace(RECORD, source_topic_id=known, leader_epoch=3), replace(FOUND, topic_id=found)
+    assert chosen(found=replace(log, leader_epoch=3), record=record).reason == "behind"
+    assert chosen(found=replace(log, leader_epoch=4), record=record).reason == "behind"
+    assert chosen(found=replace(log, leader_epoch=None), record=record).reason == "behind"
+    assert chosen(found=replace(log, leader_epoch=2), record=record).code == "SourceRecreated", "no leader epoch of a topic goes back"
+    assert chosen(found=replace(log, leader_epoch=3, end=40, readable_end=40), record=record).code == "SourceTruncated"
 
 
 def test_a_refused_record_is_left_alone_for_a_while_and_then_tried_alone():
