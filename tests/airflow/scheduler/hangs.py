@@ -1,21 +1,20 @@
 """A plan and a lane of the running Airflow that hang once: in C code, with Python's lock kept, as librdkafka can.
 
-Airflow forks its tasks and Spark starts Python anew, so both are patched by a `sitecustomize` in the way of all of them. It patches modules
-when they are imported, and only the flow `hanging` has an impatient watchdog.
+Only the flow `hanging` has an impatient watchdog.
 """
 
 from pathlib import Path
 
-FLOW = "hanging"
-_SITECUSTOMIZE = """
-import ctypes, importlib.abc, importlib.machinery, pathlib, sys
+from tests.patched_imports import write_sitecustomize
 
-ARMED = pathlib.Path(__file__).parent
+FLOW = "hanging"
+_PATCHES = """
+import ctypes
 
 
 def hang_with_the_lock(what):
     try:
-        (ARMED / what).unlink()
+        (HERE / what).unlink()
     except FileNotFoundError:
         return
     mutex = ctypes.create_string_buffer(64)
@@ -52,23 +51,6 @@ def of_lane(module):
 
 PATCHES = {"mirror.watchdog.watch": of_watch, "mirror.plan.run": of_plan, "mirror.copy.lane": of_lane}
 
-
-class Patching(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name not in PATCHES:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        execute = spec.loader.exec_module
-
-        def patched(module):
-            execute(module)
-            PATCHES[name](module)
-
-        spec.loader.exec_module = patched
-        return spec
-
-
-sys.meta_path.insert(0, Patching())
 """
 
 
@@ -77,8 +59,7 @@ class Hangs:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        directory.mkdir()
-        (directory / "sitecustomize.py").write_text(_SITECUSTOMIZE)
+        write_sitecustomize(directory, _PATCHES)
 
     def arm(self, task: str) -> None:
         """The next one hangs, once."""
