@@ -11,17 +11,13 @@ from mirror.cutover.findings import Finding, information, some, stop, transactio
 from mirror.cutover.quiet_period import QuietPeriod
 from mirror.cutover.steps import BY_ACL
 from mirror.cutover.writers import Writers
+from mirror.errors.source import TRANSACTION_ENDS_LATE
 from mirror.kafka.model import ActiveProducer
 from mirror.offsets.partition import TopicPartition
 
 Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
 
 _ADDRESSES = "Kafka tells no producer's address: the brokers' request log, or their connection metrics by client id, does."
-
-_ENDS_LATE = (
-    "its coordinator aborts it after its transaction.timeout.ms. One that is open for longer hangs, and brokers older than Kafka "
-    "2.8 have no tool that ends it."
-)
 
 
 @dataclass(frozen=True)
@@ -94,6 +90,6 @@ def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
         "open-transaction",
         f"{tp}: a transaction is open from offset {start} on{age}{f': {who}' if who else ''}.",
         "Let its producer commit or abort it, which a DENY of WRITE does not hinder. If the producer is gone, ",
-        *(transaction_commands(tp, start) if is_told else (_ENDS_LATE,)),
+        *(transaction_commands(tp, start) if is_told else (TRANSACTION_ENDS_LATE,)),
         topic=tp.topic,
     )

@@ -3,6 +3,14 @@
 from mirror.errors.base import TOPIC, MirrorError, Runbook
 from mirror.errors.next_step import Command, Remedy
 
+TELL_NO_PRODUCERS = "its brokers are older than Kafka 2.8"
+"""Why a cluster does not tell who writes to a partition."""
+TRANSACTION_ENDS_LATE = (
+    "its coordinator aborts it after its transaction.timeout.ms. One that is open for longer hangs, and brokers older than Kafka 2.8 have "
+    "no tool that ends it."
+)
+"""What becomes of a transaction of such brokers whose producer is gone."""
+
 
 class SourceGap(MirrorError):
     """Raised when records between the watermark and the log start are gone before they were copied."""
@@ -124,7 +132,9 @@ class BlockedByOpenTransaction(MirrorError):
             topic=topic,
             partition=partition,
             offset=last_stable,
-            next=("Look at it with: ", Command(f"{tool} find-hanging {place}"), *abort),
+            next=f"Let its producer end it. If that is gone, {TRANSACTION_ENDS_LATE}"
+            if untold == TELL_NO_PRODUCERS
+            else ("Look at it with: ", Command(f"{tool} find-hanging {place}"), *abort),
         )
         self.last_stable = last_stable
         self.end = end

@@ -15,6 +15,7 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 
 from mirror.errors import MirrorError
+from mirror.errors.source import TELL_NO_PRODUCERS
 from mirror.kafka.broker_pool import ask_metadata
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
@@ -91,7 +92,8 @@ def _holder(pool: AskingPool, tp: TopicPartition, offset: int, longest: int) -> 
     except errors.BrokerResponseError as failure:
         if failure.retriable:
             raise
-        return OpenTransaction(why=_reason(failure))
+        is_too_old = isinstance(failure, errors.UnsupportedVersionError)
+        return OpenTransaction(why=TELL_NO_PRODUCERS if is_too_old else _reason(failure))
     if producer is None:
         return None
     transaction = OpenTransaction(producer.producer_id, producer.epoch)
@@ -188,4 +190,6 @@ def _producer(pool: AskingPool, tp: TopicPartition, offset: int) -> ActiveProduc
 
 
 def _reason(failure: Exception) -> str:
+    if isinstance(failure, errors.UnsupportedVersionError):
+        return "its brokers are older than Kafka 3.0"
     return f"{type(failure).__name__.removesuffix('Error')}"

@@ -13,6 +13,7 @@ from kafka.protocol.admin import (
     ListTransactionsResponse,
 )
 
+from mirror.errors import BlockedByOpenTransaction
 from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.open_transactions import OpenTransaction, holders
 from mirror.offsets.partition import TopicPartition
@@ -127,13 +128,23 @@ def test_a_marker_that_is_about_to_be_written_is_no_end(asked):
     [
         (Kafka(listed=()), "no coordinator shows us its transaction (DESCRIBE on its transactional id)"),
         (Kafka(codes=[TRANSACTIONAL_ID_AUTHORIZATION_FAILED]), "TransactionalIdAuthorizationFailed"),
-        (Kafka(lists=-1), "UnsupportedVersion"),
+        (Kafka(lists=-1), "its brokers are older than Kafka 3.0"),
         (Kafka(began=-1), "its coordinator does not say when it began"),
     ],
 )
 def test_what_kafka_does_not_tell_is_said_and_the_producer_named_all_the_same(asked, kafka, why):
     found = asked(kafka)
     assert (found.seconds, found.is_over, found.why, found.producer_id) == (None, False, why, 7)
+
+
+def test_brokers_that_tell_of_no_producers_are_too_old(asked, broker):
+    broker.versions[DescribeProducersRequest] = -1
+    found = asked(Kafka())
+    assert (found.seconds, found.producer_id, found.why) == (None, None, "its brokers are older than Kafka 2.8")
+    error = BlockedByOpenTransaction("orders", 0, 30, 40, 1000.0, str(found), found.why)
+    assert "kafka-transactions.sh" not in error.next
+    assert "transaction.timeout.ms" in error.next
+    assert "kafka-transactions.sh" in BlockedByOpenTransaction("orders", 0, 30, 40, 1000.0).next
 
 
 def test_a_coordinator_that_loads_is_waited_for(asked):
