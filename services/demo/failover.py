@@ -92,8 +92,8 @@ def _await_synced(flow: Flow, wait: Callable[[str], None]) -> None:
     while True:
         ledger = read_ledger(flow)
         positions = group_position(flow, GROUP).offsets
-        with Cluster(flow.target, settings, 30.0) as target, Groups(target, settings) as groups:
-            synced = groups.committed([GROUP], {}).get(GROUP, {})
+        with Cluster(flow.target, settings, 30.0) as target:
+            synced = Groups(target).committed([GROUP], {}).get(GROUP, {})
         waiting = unsynced(positions, ledger, synced)
         if positions and not waiting:
             return

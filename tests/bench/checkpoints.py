@@ -33,9 +33,9 @@ def commit(stage: Stage, groups: int, moved: int) -> None:
         }
         for number in range(groups)
     }
-    with Cluster("east", settings, 120) as cluster, Groups(cluster, settings) as admin:
+    with Cluster("east", settings, 120) as cluster:
         errors: dict[str, object] = {}
-        refused = admin.commit(offsets, errors)  # type: ignore[arg-type]
+        refused = Groups(cluster).commit(offsets, errors)  # type: ignore[arg-type]
         if errors or any(refused.values()):
             raise RuntimeError(f"Not every group could commit: {errors}")
 

@@ -18,8 +18,8 @@ SECONDS = PATIENCE
 @contextmanager
 def groups_of(bootstrap: str) -> Iterator[Groups]:
     settings = {"bootstrap.servers": bootstrap}
-    with Cluster("seen", settings, SECONDS) as cluster, Groups(cluster, settings) as groups:
-        yield groups
+    with Cluster("seen", settings, SECONDS) as cluster:
+        yield Groups(cluster)
 
 
 def set_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int], metadata: str = "") -> None:

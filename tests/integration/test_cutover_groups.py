@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from mirror.cutover import group_placement, move_groups
 from mirror.cutover.move import move_of
@@ -193,12 +194,12 @@ def test_members_on_the_source_are_named_and_waited_for(wave, pair, topic):
     said = []
     with member(pair.source_bootstrap, group, topic) as consumer:
         read(consumer, 60)
-        with groups_of(pair.source_bootstrap) as groups:
-            (row,) = groups._admin.ask("", lambda client: client.describe_groups([group])[group]["members"])
+        admin = AdminClient({"bootstrap.servers": pair.source_bootstrap})
+        (row,) = admin.describe_consumer_groups([group])[group].result().members
         waiting = wave.step()
         assert waiting.state == WAITING
         message = codes(waiting)["group-active"].message
-        assert f"{row['member_id']}" in message
+        assert row.member_id in message
         assert "rdkafka on 127.0.0.1" in message
         assert committed(pair.target_bootstrap, group) == {}
 

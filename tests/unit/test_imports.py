@@ -17,9 +17,11 @@ ENGINES = {Path("copy/confluent"), Path("copy/batches")}
 """What moves a lane's records, each over a client of its own."""
 CHANGES_CLUSTERS = {Path("kafka/admin.py")}
 """What opens librdkafka's admin client: for changes alone."""
-ASKS_BY_ADMIN_CLIENTS = {Path("kafka/groups.py"), Path("kafka/worker_group.py")}
-"""What still asks by an admin client of a library; all other questions go over connections of our own."""
-ADMIN_CLIENTS = {"confluent_kafka.admin.AdminClient", "kafka.KafkaAdminClient", "kafka.KafkaConsumer", "kafka.KafkaProducer"}
+ADMIN_CLIENT = "confluent_kafka.admin.AdminClient"
+OF_KAFKA_PYTHON = ("kafka.errors", "kafka.net.sasl", "kafka.protocol", "kafka.record")
+"""Its schemas, logins, readers of old records, and errors. Its clients are not used: all questions go over connections of our own."""
+REGISTRY = "kafka.protocol.api_header"
+"""Where it finds the classes of answers, and loses them."""
 PURE = ("offsets", "formats", "policy", "translation", "decisions", "logins", "config")
 ADAPTERS = {
     *("mirror.kafka", "mirror.spark", "mirror.sync", "mirror.plan", "mirror.copy", "mirror.audit", "mirror.decide", "mirror.status"),
@@ -141,10 +143,8 @@ def refused(relative: Path, module: str) -> bool:
         return not allowed or (package != "airflow" and relative != PLUGIN)
     if top in ("pyspark", "grpc", "pyarrow"):
         return relative not in SPARK_CONNECT
-    if module in ADMIN_CLIENTS or within(module, "kafka.admin"):
-        return relative not in CHANGES_CLUSTERS | ASKS_BY_ADMIN_CLIENTS
     if top in CLIENTS:
-        return package != "kafka" and relative.parent not in ENGINES
+        return is_unused(relative, module) or (package != "kafka" and relative.parent not in ENGINES)
     if top in ("services", "tests", "tools", "dags", "jobs", "plugins"):
         return True
     if within(module, "mirror.airflow"):
@@ -152,6 +152,13 @@ def refused(relative: Path, module: str) -> bool:
     if top in ("fastapi", "starlette", "jinja2", "pydantic"):
         return package != "web"
     return asks_though_pure(relative, module)
+
+
+def is_unused(relative: Path, module: str) -> bool:
+    """Whether it is an admin client where nothing is changed, or a part of kafka-python that nobody uses."""
+    is_used = module in ("kafka", "kafka.net") or any(within(module, each) for each in OF_KAFKA_PYTHON)
+    of_kafka_python = within(module, "kafka") and (not is_used or within(module, REGISTRY))
+    return of_kafka_python or (module == ADMIN_CLIENT and relative not in CHANGES_CLUSTERS)
 
 
 def asks_though_pure(relative: Path, module: str) -> bool:
@@ -214,6 +221,10 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("kafka/cluster.py", "confluent_kafka.admin.AdminClient", True),
         ("kafka/admin.py", "confluent_kafka.admin.AdminClient", False),
         ("kafka/acls.py", "kafka.KafkaAdminClient", True),
+        ("kafka/groups.py", "kafka.admin.KafkaAdminClient", True),
+        ("kafka/groups.py", "kafka.consumer", True),
+        ("kafka/broker_connection.py", "kafka.protocol.api_header.ResponseClassRegistry", True),
+        ("kafka/groups.py", "confluent_kafka.admin.AdminClient", True),
         ("kafka/acls.py", "kafka.protocol.admin", False),
         ("copy/confluent/source.py", "confluent_kafka", False),
         ("copy/batches/source.py", "kafka.errors", False),

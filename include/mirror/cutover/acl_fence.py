@@ -27,7 +27,6 @@ from mirror.cutover.steps import FENCE, WaveNotes
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.group_members import cluster_operations
 from mirror.kafka.model import Acl, PatternAcl
 from mirror.kafka.polling import until
 
@@ -171,7 +170,7 @@ def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
         return no_right(source.alias, _RIGHT)
     if there is None:
         return no_authorizer(source.alias)
-    return there if _RIGHT in cluster_operations(source) else no_right(source.alias, _RIGHT)
+    return there if _RIGHT in source.operations() else no_right(source.alias, _RIGHT)
 
 
 def _admin(move: Move) -> Mapping[str, Any]:

@@ -52,8 +52,8 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 def _note(flow: "Flow", survey: FailoverSurvey, notes: WaveNotes) -> None:
     names = sorted({position.group for position in survey.positions if position.target is not None})
     settings = flow.client("target", "admin")
-    with Cluster(flow.target, settings, flow.request_seconds) as target, Groups(target, settings) as groups:
-        there = positions_on(groups, names)
+    with Cluster(flow.target, settings, flow.request_seconds) as target:
+        there = positions_on(Groups(target), names)
     facts = {name: note_of_group(name, survey.positions, there[name], notes.of_group(name)) for name in names}
     changed = {name: of_group for name, of_group in facts.items() if of_group[AFTER] and of_group != notes.of_group(name)}
     if changed:
@@ -97,10 +97,9 @@ def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed
     settings, errors = flow.client("target", "admin"), dict[str, MirrorError]()
     with (
         Cluster(flow.target, settings, flow.request_seconds) as target,
-        Groups(target, settings) as groups,
-        owning(notes, lambda: GroupPlacer(target, groups, notes, wave).put_back(commit)),
+        owning(notes, lambda: GroupPlacer(target, Groups(target), notes, wave).put_back(commit)),
     ):
-        refused = groups.commit(commit, errors)
+        refused = Groups(target).commit(commit, errors)
     reasons = {name: ", ".join(f"{tp} ({why})" for tp, why in of_group.items()) for name, of_group in refused.items() if of_group}
     reasons |= {name: error.message for name, error in errors.items()}
     step = "Mend what is named, and run the step again."

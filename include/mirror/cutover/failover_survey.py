@@ -61,9 +61,8 @@ def survey_failover(flow: "Flow", wave: Wave) -> FailoverSurvey:
     with (
         named_with(flow.name),
         Cluster(flow.target, context.clients.target_admin, context.request_seconds) as target,
-        Groups(target, context.clients.target_admin) as groups,
     ):
-        return _TargetSurvey(flow, context, wave, target, groups).run()
+        return _TargetSurvey(flow, context, wave, target, Groups(target)).run()
 
 
 class _TargetSurvey:

@@ -12,9 +12,8 @@ from mirror.errors import ErrorReport, MirrorError
 from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import GroupDescription, describe_groups
-from mirror.kafka.groups import Group, Groups
+from mirror.kafka.groups import Group, Groups, may_be_unstable
 from mirror.kafka.model import Committed, GroupMember
-from mirror.kafka.unstable_offsets import may_be_unstable
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.translate import GroupOffset, translate_groups

@@ -65,5 +65,5 @@ def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
 @contextmanager
 def clusters_of(context: GroupContext) -> Iterator[GroupClusters]:
     """Both clusters of a flow, and the groups of each."""
-    with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
-        yield GroupClusters(source, target, groups, target_groups)
+    with group_clusters(context) as (source, target, groups):
+        yield GroupClusters(source, target, groups, Groups(target))

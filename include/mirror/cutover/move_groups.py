@@ -142,8 +142,7 @@ def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
 
 
 def _stand(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
-    with Groups(server, server.settings) as groups:
-        return positions_on(groups, names)
+    return positions_on(Groups(server), names)
 
 
 def _elsewhere(aim: GroupAim, here: Positions) -> list[str]:

@@ -21,7 +21,6 @@ from mirror.errors import AuthorizationRefused
 from mirror.errors.next_step import Command
 from mirror.kafka.acls import topic_acls
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.group_members import cluster_operations
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -50,7 +49,7 @@ def survey_opposite_fence(
     except AuthorizationRefused:
         return OppositeFence(findings=(_unseen(target.alias, noted),))
     standing = tuple(acl for acl in noted if acl in there)
-    if standing and "ALTER" not in cluster_operations(target):
+    if standing and "ALTER" not in target.operations():
         return OppositeFence(findings=(_no_right(target.alias, standing),))
     claimed = claimed_beside(opposite.flow) if opposite is not None and standing else frozenset()
     shared = tuple(acl for acl in standing if acl in claimed)

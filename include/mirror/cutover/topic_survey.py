@@ -9,7 +9,6 @@ from mirror.cutover.topic_settings import AclSides, TopicSides
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.kafka.acls import pattern_acls
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.group_members import cluster_operations
 from mirror.kafka.model import LITERAL, PatternAcl, Topic
 from mirror.policy import TopicSelection
 from mirror.sync.topic_acls import remote_acls
@@ -67,7 +66,7 @@ def survey_acls(
 
 def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> tuple[LackingRight, ...]:
     """Rights that later steps need and that can be tested without writing. A control topic that may not be written is in `refused`."""
-    operations = cluster_operations(source)
+    operations = source.operations()
     lacking = []
     if "DESCRIBE" not in operations:
         purpose = "seeing all consumer groups: those that it may not describe are not in this plan"

@@ -19,11 +19,12 @@ import kafka.errors as errors
 from kafka.protocol.consumer import FetchRequest
 
 from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in
-from mirror.kafka.broker_connection import BrokerConnection, read_by
+from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import Leader
 from mirror.kafka.fetch_response import FLEXIBLE, WITH_IDS, FetchResponse, PartitionData, fetch_response
 from mirror.kafka.offset_questions import EpochEnd, epoch_ends, epoch_question
 from mirror.kafka.old_messages import first_message
+from mirror.kafka.schema_answers import read_by
 from mirror.offsets.partition import TopicPartition
 
 _OLDEST = 10

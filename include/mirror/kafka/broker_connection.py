@@ -5,8 +5,6 @@ Connecting and logging in are kafka-python's and Python's own (its SASL mechanis
 whoever uses a connection closes it at the first error and begins anew.
 """
 
-import io
-import re
 import select
 import socket
 import ssl
@@ -26,16 +24,13 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.polling import throttle_seconds
-from mirror.kafka.response_classes import keep_response_classes
+from mirror.kafka.schema_answers import answer_to, read_by, read_by_schema
 from mirror.kafka.send_buffer import SendBuffer
-
-keep_response_classes()
 
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")
 """The frame's size, the request's key and version, its number, the length of the client's name."""
 _NO_TAGS = b"\0"
-_LARGEST_HEADER = 64
 _API_VERSIONS = 3
 _SASL = 1
 _CONNECT_SECONDS = 10.0
@@ -48,8 +43,6 @@ _STEP_BYTES = 1 << 20
 _READ_BYTES = 16 * 1024
 _LEAST_BYTES_PER_SECOND = 16 * 1024
 """What of an answer has come buys it time at this rate: a slow network is waited for, and one byte a second is not."""
-_HIGH_BYTES, _LONGEST_NUMBER = re.compile(rb"[\x80-\xff]{64,}"), 1 << 16
-"""What a length of many bytes looks like, and from where on it costs too much to read; no text of Kafka's is so long without ASCII."""
 _TLS = (b"\x15\x03", b"\x16\x03")
 """How an alert and a handshake of TLS begin."""
 _SCRAM = "SCRAM-"
@@ -160,9 +153,12 @@ class BrokerConnection:
         """Sends a request of kafka-python's; `receive` will hand its answer over. `decode`: what reads the body of its answer in place of
         kafka-python's schema."""
         request.with_header(correlation_id=self._next_number(), client_id=self._client_id)
-        kind = request.header.get_response_class()
         frame = request.encode(framed=True, header=True)
-        read = partial(_by_schema, kind) if decode is None else partial(_flexible if _is_flexible(request) else _fixed, decode)
+        read = (
+            partial(read_by_schema, answer_to(request), request.API_VERSION)
+            if decode is None
+            else partial(_flexible if _is_flexible(request) else _fixed, decode)
+        )
         self._queue([frame], len(frame), read, answered)
         self.flush()
 
@@ -339,32 +335,6 @@ def _take_challenge(mechanism: Any, name: str, challenge: bytes) -> None:
         raise
     except Exception as failure:
         raise errors.KafkaProtocolError(f"the broker's side of the login by {name} is refused: {failure}") from failure
-
-
-def read_by(decode: Callable[[Any], Any], body: Any) -> Any:
-    """What `decode` makes of an answer. Whatever it stumbles over is an error of the protocol: a broker chooses the bytes."""
-    try:
-        return decode(body)
-    except errors.KafkaError:
-        raise
-    except Exception as failure:
-        raise errors.KafkaProtocolError(f"an answer cannot be read: {failure}") from failure
-
-
-def _by_schema(answer: Any, frame: memoryview) -> Any:
-    def decode(body: memoryview) -> Any:
-        _check_numbers(body)
-        head = io.BytesIO(body[:_LARGEST_HEADER])
-        answer.parse_header(head)
-        return answer.decode(body[head.tell() :])
-
-    return read_by(decode, frame)
-
-
-def _check_numbers(body: memoryview) -> None:
-    """Refuses bytes whose reading would take time that grows faster than they do: kafka-python reads a length without an end."""
-    if len(body) >= _LONGEST_NUMBER and any(len(run[0]) >= _LONGEST_NUMBER for run in _HIGH_BYTES.finditer(body)):
-        raise ValueError("a length has no end")
 
 
 def _is_flexible(request: Any) -> bool:

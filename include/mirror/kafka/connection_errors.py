@@ -38,7 +38,7 @@ COORDINATOR_MOVES = frozenset(
 UNKNOWN_TOPIC = frozenset({errors.UnknownTopicOrPartitionError.errno, errors.UnknownTopicIdError.errno})
 """What brokers say of topics and partitions that they do not know."""
 TOPIC_DENIED = errors.TopicAuthorizationFailedError.errno
-_DENIED = {
+DENIED = {
     TOPIC_DENIED: "the topic",
     errors.GroupAuthorizationFailedError.errno: "the group",
     errors.ClusterAuthorizationFailedError.errno: "the cluster",
@@ -104,8 +104,8 @@ class ConnectionErrors:
 
     def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
         """The error of ours for an error code in an answer. `operation` on `what` is what it may refuse us, `topic` our name for it."""
-        if code in _DENIED:
-            return AuthorizationRefused(self.alias, operation or "the operation", what or _DENIED[code], topic=topic)
+        if code in DENIED:
+            return AuthorizationRefused(self.alias, operation or "the operation", what or DENIED[code], topic=topic)
         name = name_of(code)
         return KafkaFailure(f"Cluster '{self.alias}': {step} failed: {name}.", reason=name, topic=topic, next=LOOK_NEXT)
 

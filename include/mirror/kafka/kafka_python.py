@@ -1,18 +1,14 @@
-"""Client settings as kafka-python takes them: for what librdkafka's client cannot do, which is to leave a group's metadata as it is."""
+"""Client settings as our own connections and kafka-python's logins take them."""
 
 import logging
 import os
-import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mirror.kafka.kerberos import python_kerberos
-from mirror.kafka.response_classes import keep_response_classes
 from mirror.kafka.tokens import PythonTokens
 from mirror.logins.kerberos import GSSAPI
-
-keep_response_classes()
 
 # It logs each failed connection, and its settings, secrets and all, when it debugs; what matters of it is in our errors.
 _log = logging.getLogger("kafka")
@@ -69,20 +65,3 @@ def _sasl(settings: Mapping[str, Any]) -> dict[str, Any]:
     if mechanism.startswith("SCRAM"):
         user = user.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, which the client leaves to its caller
     return {"sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": str(settings["sasl.password"])}
-
-
-LOOK_SECONDS = 5.0
-"""For how long each broker is tried to find the one that cannot be reached."""
-
-
-def unreachable_broker(addresses: Iterable[tuple[str, int]], seconds: float) -> str:
-    """The first of these brokers that this host does not reach, and why, in words like librdkafka's; empty if it reaches all of them. The
-    client itself names no host."""
-    for host, port in addresses:
-        try:
-            socket.create_connection((host, port), seconds).close()
-        except socket.gaierror as failure:
-            return f"Failed to resolve '{host}:{port}': {failure.strerror}"
-        except OSError as failure:
-            return f"Connecting to '{host}:{port}' failed: {failure}"
-    return ""

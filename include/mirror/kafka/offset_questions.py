@@ -7,10 +7,11 @@ import kafka.errors as errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
 from mirror.kafka import cluster_answers as answers
-from mirror.kafka.broker_connection import BrokerConnection, read_by
+from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.cluster_answers import ListedOffset
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, refuses_us
 from mirror.kafka.question_pool import AskingPool
+from mirror.kafka.schema_answers import read_by
 from mirror.offsets.partition import TopicPartition
 
 LEADER_MOVES = UNKNOWN_TOPIC | {

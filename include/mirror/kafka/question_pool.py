@@ -8,6 +8,7 @@ may take twice as long: one server that hangs must not use up the time that the 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import kafka.errors as errors
@@ -17,6 +18,7 @@ from mirror.errors import MirrorError
 from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.connection_errors import ConnectionErrors, is_without_login, refuses_us
+from mirror.kafka.schema_answers import read_by
 
 _FIRST_SECONDS = 3.0
 """How long an answer may take when it is asked for first."""
@@ -57,12 +59,16 @@ class AskingPool(BrokerPool):
         """Who coordinates each group or transactional id."""
         connection, wanted = self.some(), list(keys)
         version = connection.version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
+        coordinators: dict[str, Coordinator] = {}
         if version >= _SEVERAL_COORDINATORS:
             request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=wanted)
-            coordinators: dict[str, Coordinator] = connection.ask(request, _coordinators)
+            coordinators = connection.ask(request, _coordinators)
         else:
-            requests = {key: FindCoordinatorRequest(version=version, key_type=kind, key=key) for key in wanted}
-            coordinators = {key: connection.ask(request, _coordinator) for key, request in requests.items()}
+            for key in wanted:
+                request = FindCoordinatorRequest(version=version, key_type=kind, key=key)
+                connection.send(request, partial(_keep, coordinators, key))
+            while connection.in_flight:
+                connection.receive()
         if coordinators.keys() != set(wanted):
             raise errors.KafkaProtocolError("the answer names other coordinators than were asked for")
         self.learn({one.node: one.address for one in coordinators.values() if not one.error_code})
@@ -128,6 +134,10 @@ def _passes(failure: Exception, refusals: int) -> bool:
     if refuses_us(failure):
         return refusals < _REFUSALS and not is_without_login(failure)
     return isinstance(failure, OSError) or bool(getattr(failure, "retriable", False))
+
+
+def _keep(coordinators: dict[str, Coordinator], key: str, answer: Any) -> None:
+    coordinators[key] = read_by(_coordinator, answer)
 
 
 def _coordinators(answer: Any) -> dict[str, Coordinator]:

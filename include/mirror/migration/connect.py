@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirror.config import Flow
-from mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorMakerRunning
+from mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorError, MirrorMakerRunning
 from mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.fence import fence
+from mirror.kafka.group_members import describe_groups
 from mirror.kafka.polling import until
 from mirror.kafka.reader import BoundedReader
-from mirror.kafka.worker_group import worker_group
 from mirror.offsets.partition import TopicPartition
 
 READ_SECONDS = 120.0
@@ -56,14 +56,18 @@ class StoredOffsets:
     """Records whose keys MirrorMaker 2 could not find either: where, and what is wrong with them."""
 
 
-def require_stopped(flow: Flow, maker: MirrorMaker) -> None:
+def require_stopped(target: Cluster, maker: MirrorMaker) -> None:
     """Raises MirrorMakerRunning if a worker is a member of the group.
 
     A worker that hangs is no member any more, and without exactly-once support nothing can keep it from writing when it goes on.
     """
-    group = worker_group(flow.target, flow.client("target", "admin"), maker.group, flow.request_seconds)
-    if not group.is_gone:
-        raise MirrorMakerRunning(maker.group, group.state, group.members)
+    refused: dict[str, MirrorError] = {}
+    described = describe_groups(target, [maker.group], refused)
+    for error in refused.values():
+        raise error
+    for group in described.values():
+        if not group.is_gone:
+            raise MirrorMakerRunning(maker.group, group.state, tuple(map(str, group.members)))
 
 
 def fence_tasks(flow: Flow, target: Cluster, maker: MirrorMaker) -> list[str]:

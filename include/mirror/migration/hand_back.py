@@ -200,7 +200,7 @@ class _HandBack:
     def run(self, dry_run: bool) -> StepResult:
         """Looks, ends our own copies, tells MirrorMaker 2."""
         flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
-        require_stopped(flow, self._maker)
+        require_stopped(self._target, self._maker)
         decisions = read_decisions(flow, self._control, dry_run=True)
         require_excluded(flow, decisions)
         records: Records = {}
@@ -229,7 +229,7 @@ class _HandBack:
         partitions = self._offsets_topic()
         self._control.write_next([decision])  # before anything is told to MirrorMaker 2: from now on nothing is planned
         records = self._fenced(plan, Decided.of(decision))
-        require_stopped(self._flow, self._maker)
+        require_stopped(self._target, self._maker)
         going = resume_offsets(self._flow, self._source, records)
         self._write_offsets(going, partitions)
         # Pairs of an old topic would translate offsets of the new one to anywhere.

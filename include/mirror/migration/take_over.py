@@ -154,7 +154,7 @@ class _TakeOver:
     def run(self) -> StepResult:
         """Looks, matches, and writes."""
         flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
-        require_stopped(flow, self._maker)
+        require_stopped(self._target, self._maker)
         fenced = [] if self._dry_run else fence_tasks(flow, self._target, self._maker)
         stored = stored_offsets(flow, self._target, self._maker)
         require_offsets(flow, self._maker, stored)
@@ -210,7 +210,7 @@ class _TakeOver:
         for partition in survey.partitions:
             if partition.tp in positions:
                 by_lane.setdefault(lane_of(*partition.tp, lanes), {})[partition.tp] = partition
-        require_stopped(self._flow, self._maker)  # reading may have taken its time
+        require_stopped(self._target, self._maker)  # reading may have taken its time
 
         def one(lane: int) -> Records:
             """What was written of a lane; an error of the lane leaves the others going."""

@@ -30,11 +30,10 @@ def test_a_wave_that_is_not_open_keeps_its_fence():
 
 @pytest.mark.parametrize(("claimed", "acls", "codes"), [((), 1, []), ((deny_write("orders"),), 0, ["fence-of-another-flow"])])
 def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, claimed, acls, codes):
-    east, deny = SimpleNamespace(alias="east"), deny_write("orders")
+    east, deny = SimpleNamespace(alias="east", operations=lambda: {"ALTER"}), deny_write("orders")
     stored = SimpleNamespace(waves={"one": wave("one", OPENED, deny)})
     monkeypatch.setattr(opposite_fence, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
     monkeypatch.setattr(opposite_fence, "topic_acls", lambda *_: frozenset((deny,)))
-    monkeypatch.setattr(opposite_fence, "cluster_operations", lambda _: frozenset(("ALTER",)))
     monkeypatch.setattr(opposite_fence, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
     flow = SimpleNamespace(client=lambda *_: {})
     fence = survey_opposite_fence(flow, OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)

@@ -87,8 +87,7 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
     ("operations", "lacking"),
     [({"DESCRIBE", "ALTER"}, []), ({"DESCRIBE"}, ["ALTER"]), ({"ALTER"}, ["DESCRIBE"]), (set(), ["DESCRIBE", "ALTER"])],
 )
-def test_rights_on_the_source_are_named_and_the_control_topic_has_to_be_writable(flow, monkeypatch, operations, lacking):
-    monkeypatch.setattr(topic_survey, "cluster_operations", lambda _cluster: frozenset(operations))
-    target = Side("west")
-    assert [right.operation for right in survey_rights(flow, Answer(alias="east"), target, {})] == lacking
+def test_rights_on_the_source_are_named_and_the_control_topic_has_to_be_writable(flow, operations, lacking):
+    source, target = Answer(alias="east", operations=lambda: frozenset(operations)), Side("west")
+    assert [right.operation for right in survey_rights(flow, source, target, {})] == lacking
     assert target.operations == [("mm2-control.east.internal", "WRITE")]

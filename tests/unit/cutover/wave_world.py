@@ -215,7 +215,6 @@ class World:
             acl_fence: {
                 **acls,
                 "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
-                "cluster_operations": lambda _cluster: frozenset({"ALTER"}),
                 "_held_off": lambda *_: [],
             },
             shared_fence: {"flows_beside": self.beside, "Cluster": lambda *_: _entered(self.sides.target)},
@@ -300,6 +299,9 @@ class MemoryCluster:
 
     def cluster_id(self):
         return f"{self.alias}-id"
+
+    def operations(self):
+        return frozenset({"ALTER"})
 
     def topics(self, names, _errors=None, operation=None):
         return {name: Topic(name, f"{self.alias}-{name}", (Partition(0, 1, (1,), (1,)),)) for name in names}

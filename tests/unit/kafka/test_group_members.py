@@ -1,108 +1,89 @@
-"""What is made of Kafka's descriptions of groups and of the cluster."""
-
-from concurrent.futures import Future
-from types import SimpleNamespace as Answer
+"""What is made of Kafka's descriptions of groups, of either protocol."""
 
 import pytest
-from confluent_kafka.admin import AclOperation
+from kafka.protocol.admin import DescribeGroupsRequest
 
-from mirror.errors import AuthorizationRefused, KafkaFailure
-from mirror.kafka.group_members import GroupDescription, cluster_operations, describe_groups
+from mirror.errors import AuthorizationRefused, DeadlineExceeded, KafkaFailure
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.group_members import GroupDescription, describe_groups
 from mirror.kafka.model import GroupMember
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
+from tests.unit.kafka.group_broker import GroupBroker
+from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest
 
-FAILURES = {
-    "hidden": AuthorizationRefused("east", "DESCRIBE", "the group"),
-    "missing": KafkaFailure("no such group", reason="GROUP_ID_NOT_FOUND"),
-    "loading": KafkaFailure("loading", reason="COORDINATOR_LOAD_IN_PROGRESS"),
-    "confused": KafkaFailure("describing the group confused failed: UNKNOWN", reason="UNKNOWN", next="Look."),
-    "odd": KafkaFailure("odd", reason="INVALID_REQUEST"),
-    "": KafkaFailure("describing the group '' failed", reason="INVALID_GROUP_ID"),
-}
+READ, DELETE, DESCRIBE = 3, 6, 8
 
 
-def described(operations):
-    return Answer(members=[Answer(client_id="app", host="/10.0.0.7", member_id="app-9f")], authorized_operations=operations)
+@pytest.fixture
+def broker():
+    made = GroupBroker()
+    yield made
+    made.close()
 
 
-class Admin:
-    """Stands in for the cluster's admin client: `answers` by name, and the failures of FAILURES."""
-
-    def __init__(self, answers):
-        self.answers = answers
-        self.calls = []
-
-    def send(self, _step, request):
-        return request(self, 1.0)
-
-    def describe_consumer_groups(self, names, **_options):
-        self.calls.append(names)
-        late = len(self.calls) > 1
-        return {name: _future(self.answers.get(f"{name}-later" if late else name, name)) for name in names}
-
-    def describe_cluster(self, **_options):
-        return _future(self.answers["cluster"])
-
-    def failure(self, answer, _step, _operation):
-        return FAILURES.get(answer.result(0)) if isinstance(answer.result(0), str) else None
+@pytest.fixture
+def cluster(broker):
+    with Cluster("east", broker.settings, 10.0) as made:
+        yield made
 
 
-def _future(value):
-    future = Future()
-    future.set_result(value)
-    return future
-
-
-def cluster(**answers):
-    return Answer(alias="east", admin=Admin(answers), timeout=0.3)
-
-
+@pytest.mark.parametrize("kind", ["classic", "modern"])
 @pytest.mark.parametrize(
     ("operations", "may_commit", "may_delete"),
-    [
-        ([AclOperation.READ], True, False),
-        ([AclOperation.READ, AclOperation.DELETE], True, True),
-        ([AclOperation.DESCRIBE], False, False),
-        (None, True, True),
-        ([], True, True),
-    ],
+    [({READ}, True, False), ({READ, DELETE}, True, True), ({DESCRIBE}, False, False), (None, True, True), (set(), True, True)],
 )
-def test_members_are_named_and_whether_we_may_commit_and_delete_as_far_as_the_broker_tells(operations, may_commit, may_delete):
-    found = describe_groups(cluster(billing=described(operations)), ["billing"], {})
-    assert found == {"billing": GroupDescription((GroupMember("app", "/10.0.0.7", "app-9f"),), may_commit, may_delete)}
+def test_members_are_named_and_whether_we_may_commit_and_delete_as_far_as_the_broker_tells(
+    broker, cluster, kind, operations, may_commit, may_delete
+):
+    getattr(broker, kind)["billing"] = ["app", "other"]
+    broker.operations = operations
+    host, member = ("/10.0.0.7", "9f") if kind == "classic" else ("/10.0.0.8", "1a")
+    members = tuple(GroupMember(name, host, f"{name}-{member}") for name in ("app", "other"))
+    assert describe_groups(cluster, ["billing"], {}) == {"billing": GroupDescription(members, may_commit, may_delete, "Stable")}
 
 
-def test_a_group_that_does_not_exist_is_absent_and_one_that_is_refused_is_named():
+@pytest.mark.parametrize("versions", [KAFKA_2_8, KAFKA_2_1], ids=["2.8", "2.1"])
+def test_older_brokers_know_groups_of_the_classic_protocol_alone(broker, cluster, versions):
+    broker.versions.update(versions)
+    broker.classic = {"billing": ["app"], "idle": []}
+    broker.operations = {DESCRIBE}
+    found = describe_groups(cluster, ["billing", "idle", "gone"], {})
+    assert {name: (len(group.members), group.is_gone) for name, group in found.items()} == {
+        "billing": (1, False),
+        "idle": (0, True),
+        "gone": (0, True),
+    }
+    assert {group.may_commit for group in found.values()} == {versions is KAFKA_2_1}, "from 2.3 on brokers say what we may do"
+
+
+def test_of_a_group_that_does_not_exist_yet_it_is_said_what_we_may_do(broker, cluster):
+    broker.operations = {READ}
+    assert describe_groups(cluster, ["new"], {}) == {"new": GroupDescription((), True, False, "Dead")}
+    assert {request.API_VERSION for request in broker.of(DescribeGroupsRequest)} == {5}, "later ones say only that it is not there"
+
+
+def test_only_groups_that_are_not_of_the_classic_protocol_are_asked_for_twice(broker, cluster):
+    broker.classic, broker.modern = {"billing": ["app"], "idle": []}, {"shipping": ["app"]}
+    assert set(describe_groups(cluster, ["billing", "idle", "shipping"], {})) == {"billing", "idle", "shipping"}
+    assert [request.group_ids for request in broker.of(ConsumerGroupDescribeRequest)] == [["shipping"]]
+
+
+def test_a_group_that_is_refused_is_named_and_nobody_is_a_member_of_one_without_a_name(broker):
+    broker.classic = {"billing": []}
+    broker.codes = {"hidden": [30], "loading": [14, 14, 0], "lost": [15], "confused": [-1], "odd": [42], "": [24]}
     refused = {}
-    found = describe_groups(cluster(billing=described(None)), ["billing", *FAILURES], refused)
-    assert set(found) == {"billing"}
+    with Cluster("east", broker.settings, 1.0) as cluster:
+        assert set(describe_groups(cluster, ["billing", *broker.codes], refused)) == {"billing", "loading"}
     assert {name: type(error) for name, error in refused.items()} == {
         "hidden": AuthorizationRefused,
-        "loading": KafkaFailure,
+        "lost": DeadlineExceeded,
         "confused": KafkaFailure,
         "odd": KafkaFailure,
     }
     assert "the group hidden" in refused["hidden"].message
-
-
-def test_a_group_whose_coordinator_still_loads_is_asked_for_again_and_the_others_are_not():
-    asked, refused = cluster(billing=described(None), **{"loading-later": described(None)}), {}
-    assert set(describe_groups(asked, ["billing", "loading", "odd"], refused)) == {"billing", "loading"}
-    assert asked.admin.calls == [["billing", "loading", "odd"], ["loading"]]
-    assert set(refused) == {"odd"}
+    assert refused["confused"].message == "Cluster 'east': describing the group confused failed: UNKNOWN."
+    assert "when that broker is restarted" in refused["confused"].next
 
 
 def test_no_groups_ask_nobody():
     assert describe_groups(None, [], {}) == {}
-
-
-def test_what_we_may_do_with_the_cluster_is_said_in_kafkas_words():
-    assert cluster_operations(cluster(cluster=Answer(authorized_operations=[AclOperation.ALTER]))) == {"ALTER"}
-    with pytest.raises(KafkaFailure):
-        cluster_operations(cluster(cluster="odd"))
-
-
-def test_a_group_that_its_broker_lost_track_of_says_what_mends_it():
-    refused = {}
-    assert describe_groups(cluster(), ["confused"], refused) == {}
-    assert refused["confused"].message == "describing the group confused failed: UNKNOWN"
-    assert "when that broker is restarted" in refused["confused"].next

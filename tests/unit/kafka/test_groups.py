@@ -1,104 +1,194 @@
-"""What the client for groups says, as our errors: one bad group is told apart, and a coordinator that is away is waited for once."""
+"""Asking coordinators about groups and changing what they committed, over the wire: one bad group is told apart, and a coordinator that is
+away is waited for once."""
 
 import time
 
-import kafka.errors as errors
 import pytest
-from kafka import TopicPartition as PythonTopicPartition
-from kafka.structs import OffsetAndMetadata
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from mirror.kafka.groups import Committed, Groups
+from mirror.kafka import group_coordinators
+from mirror.kafka.cluster import Cluster
+from mirror.kafka.groups import Committed, Group, Groups
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
+from tests.unit.kafka.group_broker import GroupBroker
 
-
-class Reachable:
-    """Stands in for a cluster that answers."""
-
-    alias = "east"
-    timeout = 0.5
-    advertised = (("127.0.0.1", 1),)
-
-    def cluster_id(self):
-        return "id"
-
-
-class Client:
-    """Stands in for the client library; each kind of group has its own way to fail."""
-
-    def __init__(self):
-        self.asked = []
-        self.closed = 0
-
-    def list_group_offsets(self, names):
-        self.asked.append(len(names))
-        for name in names:
-            if name.startswith("hidden"):
-                raise errors.GroupAuthorizationFailedError
-            if name.startswith("odd"):
-                raise errors.InvalidGroupIdError
-            if name.startswith("unreached"):
-                raise errors.KafkaConnectionError("DNS Resolution failure")
-            if name.startswith("away"):
-                raise errors.CoordinatorNotAvailableError
-        offsets = {
-            PythonTopicPartition("orders", 0): OffsetAndMetadata(7, None, -1),
-            PythonTopicPartition("orders", 1): OffsetAndMetadata(-1, "", 3),
-        }
-        return dict.fromkeys(names, offsets)
-
-    def alter_group_offsets(self, group, offsets):
-        return dict.fromkeys(offsets, errors.UnknownMemberIdError if group.startswith("alive") else errors.NoError)
-
-    def close(self):
-        self.closed += 1
+ORDERS = TopicPartition("orders", 0)
+LOADING, AWAY, MOVED, GROUP_DENIED, TOPIC_DENIED, CLUSTER_DENIED = 14, 15, 16, 30, 29, 31
+UNKNOWN_MEMBER, BROKER_FAULT, NOT_EMPTY, UNKNOWN_TOPIC, INVALID_GROUP = 25, -1, 68, 3, 24
 
 
 @pytest.fixture
-def client(monkeypatch):
-    made = Client()
-    monkeypatch.setattr("mirror.kafka.groups.KafkaAdminClient", lambda **_: made)
-    return made
+def broker():
+    made = GroupBroker()
+    made.log("orders")
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def groups(client):
-    with Groups(Reachable(), {"bootstrap.servers": "127.0.0.1:1"}) as groups:
-        yield groups
+def cluster(broker):
+    with Cluster("east", broker.settings, 10.0) as made:
+        yield made
 
 
-def test_bad_groups_are_told_apart_and_the_others_answered(groups, client):
+@pytest.fixture
+def groups(cluster):
+    return Groups(cluster)
+
+
+@pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1], ids=["4.3", "2.8", "2.1"])
+def test_groups_are_listed_with_their_states_by_every_version(broker, groups, versions):
+    broker.versions.update(versions)
+    broker.classic = {"billing": ["app"], "idle": []}
+    listed = groups.listed()
+    assert {name: (group.is_idle, group.has_offsets) for name, group in listed.items()} == {"billing": (False, True), "idle": (True, True)}
+    assert listed["billing"] == Group("billing", "" if versions else "classic", "consumer", "Stable")
+    assert len(broker.of(DescribeGroupsRequest)) == (versions is KAFKA_2_1), "all of them in one request, where states are not listed"
+
+
+def test_a_broker_that_still_loads_its_groups_is_asked_again_and_one_that_refuses_is_not(broker, groups):
+    broker.classic, broker.codes = {"billing": []}, {"*": [LOADING, LOADING, 0]}
+    assert set(groups.listed()) == {"billing"}
+    assert len(broker.of(ListGroupsRequest)) == 3
+    broker.codes = {"*": [CLUSTER_DENIED]}
+    with pytest.raises(AuthorizationRefused, match="DESCRIBE on the cluster"):
+        groups.listed()
+
+
+@pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1], ids=["4.3", "2.8", "2.1"])
+def test_bad_groups_are_told_apart_and_the_others_answered(broker, groups, versions):
+    broker.versions.update(versions)
     names = [*(f"good-{number}" for number in range(60)), "hidden", "odd"]
+    broker.offsets = {name: {("orders", 0): (7, "", -1), ("orders", 1): (-1, "", 3), ("orders", 2): (9, "m", 4)} for name in names}
+    broker.codes = {"hidden": [GROUP_DENIED], "odd": [INVALID_GROUP]}
     refused = {}
     found = groups.committed(names, refused)
     assert sorted(found) == sorted(names[:60])
-    assert found["good-3"] == {TopicPartition("orders", 0): Committed(7)}, "a negative offset is none"
+    assert found["good-3"] == {ORDERS: Committed(7), TopicPartition("orders", 2): Committed(9, "m", 4)}, "a negative offset is none"
     assert {name: type(error) for name, error in refused.items()} == {"hidden": AuthorizationRefused, "odd": KafkaFailure}
-    assert len(client.asked) < 40, "not each of them by itself"
+    assert "DESCRIBE on the group hidden" in refused["hidden"].message
+    assert refused["odd"].message == "Cluster 'east': listing offsets of the group odd failed: INVALID_GROUP_ID."
+    assert len(broker.of(OffsetFetchRequest)) == (len(names) if versions else 1)
 
 
-def test_a_coordinator_that_stays_away_takes_the_deadline_once_whatever_the_number_of_groups(groups, client):
-    began = time.monotonic()
-    with pytest.raises(DeadlineExceeded, match=r"CoordinatorNotAvailable.*when that broker is restarted"):
-        groups.committed([f"away-{number}" for number in range(100)], {})
-    assert time.monotonic() - began < 50 * Reachable.timeout, "not for every one of the hundred groups again"
-    assert client.closed > 1, "each try over a new connection"
+def test_a_group_without_any_has_an_empty_entry_also_if_there_is_no_such_group(broker, groups):
+    broker.codes = {"gone": [69]}
+    assert groups.committed(["gone", "new"], {}) == {"gone": {}, "new": {}}
 
 
-def test_what_a_broker_refuses_of_a_commit_is_said_by_partition(groups):
-    at = {TopicPartition("orders", 0): Committed(3)}
-    assert groups.commit({"alive": at, "idle": at}, {}) == {"alive": {TopicPartition("orders", 0): "UNKNOWN_MEMBER_ID"}, "idle": {}}
+def test_only_groups_whose_coordinator_moves_are_asked_for_again(broker, groups):
+    broker.codes = {"loading": [LOADING, MOVED, 0]}
+    assert set(groups.committed(["billing", "loading"], {})) == {"billing", "loading"}
+    asked = [[group.group_id for group in request.groups] for request in broker.of(OffsetFetchRequest)]
+    assert asked == [["billing", "loading"], ["loading"], ["loading"]]
+    assert len(broker.of(FindCoordinatorRequest)) == 3, "another broker may be its coordinator by now"
 
 
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        (("broker-1.example.invalid", 9092), "Failed to resolve 'broker-1.example.invalid:9092'"),
-        (("127.0.0.1", 1), "Connecting to '127.0.0.1:1' failed: .*refused"),
-    ],
-)
-def test_a_broker_whose_advertised_address_leads_nowhere_is_named_as_the_other_client_names_it(groups, monkeypatch, address, said):
-    monkeypatch.setattr(Reachable, "advertised", (address,))
-    with pytest.raises(ClusterUnreachable, match=said) as unreachable:
-        groups.committed(["unreached"], {})
+def test_a_coordinator_that_stays_away_takes_the_deadline_once_whatever_the_number_of_groups(broker, monkeypatch):
+    monkeypatch.setattr(group_coordinators, "AT_ONCE", 10)
+    broker.codes, refused = {f"away-{number}": [AWAY] for number in range(100)}, {}
+    with Cluster("east", broker.settings, 0.3) as cluster:
+        began = time.monotonic()
+        assert Groups(cluster).committed(broker.codes, refused) == {}
+        assert time.monotonic() - began < 3, "not for every one of the ten requests"
+    assert set(refused) == set(broker.codes)
+    assert isinstance(refused["away-99"], DeadlineExceeded)
+    assert "COORDINATOR_NOT_AVAILABLE" in refused["away-99"].message
+    assert "when that broker is restarted" in refused["away-99"].next
+
+
+def test_one_coordinator_that_stays_away_keeps_nobody_else_waiting(broker):
+    broker.codes, refused = {"away": [AWAY]}, {}
+    with Cluster("east", broker.settings, 0.3) as cluster:
+        assert set(Groups(cluster).committed(["away", "billing"], refused)) == {"billing"}
+    assert set(refused) == {"away"}
+
+
+@pytest.mark.parametrize("name", ["other", "billing"])
+def test_an_answer_about_other_groups_or_about_too_few_is_none(broker, groups, monkeypatch, name):
+    told = broker.answers[OffsetFetchRequest]
+
+    def tell(request):
+        answer = told(request)
+        answer.groups[0].group_id = name
+        answer.groups = answer.groups[:1]
+        return answer
+
+    broker.answers[OffsetFetchRequest] = tell
+    with pytest.raises(KafkaFailure, match="other groups" if name == "other" else "leaves out groups"):
+        groups.committed(["billing", "shipping"], {})
+
+
+def test_a_broker_that_cannot_be_reached_is_named_with_the_address_that_it_advertises(broker):
+    groups = Groups(Cluster("east", broker.settings, 0.5))
+    broker.close()
+    with pytest.raises(ClusterUnreachable, match=f"Connecting to '127.0.0.1:{broker.port}' failed") as unreachable:
+        groups.committed(["billing"], {})
     assert "addresses they advertise" in unreachable.value.next
+
+
+# ------------------------------------------------------------ offsets that are not stable
+
+
+@pytest.mark.parametrize("versions", [{}, KAFKA_2_8], ids=["4.3", "2.8"])
+def test_a_partition_for_which_a_transaction_commits_is_unstable_also_if_the_group_has_nothing_there(broker, groups, versions):
+    broker.versions.update(versions)
+    broker.offsets = {"billing": {("orders", 0): (7, "", -1)}}
+    broker.unstable = {("billing", "orders", 1)}
+    places = [TopicPartition("orders", number) for number in range(3)]
+    assert groups.unstable({"billing": places, "idle": places}, {}) == {"billing": (TopicPartition("orders", 1),)}
+    assert groups.committed(["billing"], {}) == {"billing": {ORDERS: Committed(7)}}, "who does not ask is not told"
+
+
+def test_a_coordinator_that_is_too_old_to_tell_is_not_asked(broker, groups):
+    broker.versions.update(KAFKA_2_1)
+    broker.unstable = {("billing", "orders", 0)}
+    assert groups.unstable({"billing": [ORDERS]}, {}) == {}
+    assert broker.of(OffsetFetchRequest) == []
+
+
+# ------------------------------------------------------------ changes
+
+
+@pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1], ids=["4.3", "2.8", "2.1"])
+def test_what_is_committed_is_what_is_read_back_byte_for_byte(broker, groups, versions):
+    broker.versions.update(versions)
+    wanted = {ORDERS: Committed(3, "by ä\x00"), TopicPartition("payments", 1): Committed(0, "", 5)}
+    assert groups.commit({"billing": wanted}, {}) == {"billing": {}}
+    assert groups.committed(["billing"], {}) == {"billing": wanted}
+
+
+def test_what_a_broker_refuses_of_a_commit_is_said_by_partition(broker, groups):
+    broker.codes = {"alive": [UNKNOWN_MEMBER], ("idle", "gone", 0): [UNKNOWN_TOPIC]}
+    at = {ORDERS: Committed(3)}
+    refused = groups.commit({"alive": at, "idle": at | {TopicPartition("gone", 0): Committed(1)}}, {})
+    assert refused == {"alive": {ORDERS: "UNKNOWN_MEMBER_ID"}, "idle": {TopicPartition("gone", 0): "UNKNOWN_TOPIC_OR_PARTITION"}}
+
+
+def test_a_commit_of_which_a_right_is_lacking_is_the_groups_error_and_one_that_a_coordinator_lost_is_sent_again(broker, groups):
+    broker.codes = {"hidden": [GROUP_DENIED], "secret": [TOPIC_DENIED], "moving": [MOVED, 0]}
+    errors = {}
+    refused = groups.commit({name: {ORDERS: Committed(3)} for name in broker.codes}, errors)
+    assert refused == {"moving": {}}
+    assert "READ on the group hidden" in errors["hidden"].message
+    assert "READ on topics that the group secret committed" in errors["secret"].message
+    assert sorted(request.group_id for request in broker.of(OffsetCommitRequest)) == ["hidden", "moving", "moving", "secret"]
+
+
+def test_offsets_are_deleted_and_a_group_that_is_gone_has_none(broker, groups):
+    broker.offsets = {"billing": {("orders", 0): (7, "", -1), ("orders", 1): (8, "", -1)}, "busy": {("orders", 0): (1, "", -1)}}
+    broker.codes, errors = {"busy": [NOT_EMPTY]}, {}
+    assert groups.delete({"billing": [ORDERS], "gone": [ORDERS], "busy": [ORDERS]}, errors) == {"billing": {}, "gone": {}}
+    assert set(broker.offsets["billing"]) == {("orders", 1)}
+    assert errors["busy"].reason == "NON_EMPTY_GROUP"
+    assert len(broker.of(OffsetDeleteRequest)) == 3
+
+
+def test_brokers_that_know_no_deletion_say_so(broker, groups):
+    broker.versions.update(KAFKA_2_1)
+    with pytest.raises(KafkaFailure, match="deleting offsets of groups failed"):
+        groups.delete({"billing": [ORDERS]}, {})

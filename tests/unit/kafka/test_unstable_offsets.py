@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from mirror.kafka.groups import _java_hash, may_be_unstable
 from mirror.kafka.model import LogOffsets, Partition, Topic
-from mirror.kafka.unstable_offsets import _java_hash, may_be_unstable
 
 HASHES = {"hello": 99162322, "polygenelubricants": 0, "a": 97, "\U0001f600": 1772899, "": 0}
 """As Java has them, without the sign: that of the second is the smallest number there is."""

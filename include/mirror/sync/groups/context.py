@@ -78,6 +78,5 @@ def group_clusters(context: GroupContext) -> Iterator[tuple[Cluster, Cluster, Gr
     with (
         Cluster(context.source, clients.source_admin, seconds) as source,
         Cluster(context.target, clients.target_admin, seconds) as target,
-        Groups(source, clients.source_admin) as groups,
     ):
-        yield source, target, groups
+        yield source, target, Groups(source)

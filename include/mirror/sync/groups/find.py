@@ -72,8 +72,8 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:  # noqa: ARG001 —
 def selected_groups(flow: "Flow") -> SelectedGroups:
     """The source's groups by type, `groups`, `groups.exclude`, `group.filter.class`, and with a topic that the topic filter takes."""
     settings = flow.client("source", "admin")
-    with Cluster(flow.source, settings, flow.request_seconds) as source, Groups(source, settings) as groups:
-        chosen = group_filter(flow)
+    with Cluster(flow.source, settings, flow.request_seconds) as source:
+        groups, chosen = Groups(source), group_filter(flow)
         names = select_groups(groups, chosen)
         selected = with_offsets(groups, names, topic_selection(flow).topic_filter)
     name = "groups" if isinstance(chosen, DefaultGroupFilter) else "group.filter.class"

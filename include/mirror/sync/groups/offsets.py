@@ -12,7 +12,8 @@ from mirror.errors.display import show
 from mirror.formats.columns import columns_of
 from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import AT_ONCE, Group, Groups
+from mirror.kafka.group_coordinators import AT_ONCE
+from mirror.kafka.groups import Group, Groups
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.current_topics import check_ledger_name
@@ -68,7 +69,7 @@ class GroupOffsetsResult:
 
 def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = False) -> GroupOffsetsResult:
     """Commits for these groups. Raises what concerns a cluster as a whole."""
-    with group_clusters(context) as (source, target, groups), Groups(target, context.clients.target_admin) as target_groups:
+    with group_clusters(context) as (source, target, groups):
         check_two_clusters(source, target, context.selection.is_one_cluster)
         selected = with_offsets(groups, names, context.selection.topic_filter)
         control = control_of_groups(context, target)
@@ -77,7 +78,7 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
         remaining, moved = without_moved(selected.offsets, decisions, context.upstream_of)
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
-        outcome = _Target(target, target_groups, notes, context.run, dry_run).sync(translated.offsets)
+        outcome = _Target(target, Groups(target), notes, context.run, dry_run).sync(translated.offsets)
     outcome = replace(outcome, groups=_with_moved(outcome.groups, moved))
     return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
 

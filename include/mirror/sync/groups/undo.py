@@ -47,14 +47,11 @@ def undo_step(flow: "Flow", run: str, dry_run: bool = False) -> StepResult:
     """Takes back this run and all later ones, of each group for which it committed. Raises GroupRunUnknown, and what concerns the target as
     a whole."""
     context = group_context(flow)
-    with (
-        Cluster(context.target, context.clients.target_admin, context.request_seconds) as target,
-        Groups(target, context.clients.target_admin) as groups,
-    ):
+    with Cluster(context.target, context.clients.target_admin, context.request_seconds) as target:
         control = control_of_groups(context, target)
         decisions = decisions_of(control)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
-        return Undo(groups, notes, _moved_remotes(context, decisions)).run(run, target.alias, dry_run)
+        return Undo(Groups(target), notes, _moved_remotes(context, decisions)).run(run, target.alias, dry_run)
 
 
 class Undo:

@@ -2,13 +2,24 @@
 
 from kafka.protocol.admin import (
     DescribeAclsRequest,
+    DescribeGroupsRequest,
     DescribeProducersRequest,
     DescribeTransactionsRequest,
+    ListGroupsRequest,
     ListTransactionsRequest,
 )
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from kafka.protocol.consumer import (
+    FetchRequest,
+    ListOffsetsRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetForLeaderEpochRequest,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
+
+from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest
 
 HEADER = 61
 INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90
@@ -32,6 +43,12 @@ REQUESTS = {
         DescribeProducersRequest,
         DescribeTransactionsRequest,
         ListTransactionsRequest,
+        ListGroupsRequest,
+        DescribeGroupsRequest,
+        ConsumerGroupDescribeRequest,
+        OffsetFetchRequest,
+        OffsetCommitRequest,
+        OffsetDeleteRequest,
     )
 }
 KAFKA_4_3 = {
@@ -49,6 +66,12 @@ KAFKA_4_3 = {
     DescribeProducersRequest: 0,
     DescribeTransactionsRequest: 0,
     ListTransactionsRequest: 2,
+    ListGroupsRequest: 5,
+    DescribeGroupsRequest: 6,
+    ConsumerGroupDescribeRequest: 0,
+    OffsetFetchRequest: 10,
+    OffsetCommitRequest: 10,
+    OffsetDeleteRequest: 0,
 }
 KAFKA_2_8 = {
     ApiVersionsRequest: 3,
@@ -61,6 +84,12 @@ KAFKA_2_8 = {
     FetchRequest: 12,
     ListOffsetsRequest: 6,
     OffsetForLeaderEpochRequest: 4,
+    ListGroupsRequest: 4,
+    DescribeGroupsRequest: 5,
+    ConsumerGroupDescribeRequest: -1,
+    OffsetFetchRequest: 7,
+    OffsetCommitRequest: 8,
+    OffsetDeleteRequest: 0,
 }
 KAFKA_2_4 = KAFKA_2_8 | {MetadataRequest: 9, FetchRequest: 11, ListOffsetsRequest: 5, OffsetForLeaderEpochRequest: 3}
 KAFKA_2_1 = {
@@ -78,5 +107,11 @@ KAFKA_2_1 = {
     DescribeProducersRequest: -1,
     DescribeTransactionsRequest: -1,
     ListTransactionsRequest: -1,
+    ListGroupsRequest: 2,
+    DescribeGroupsRequest: 2,
+    ConsumerGroupDescribeRequest: -1,
+    OffsetFetchRequest: 5,
+    OffsetCommitRequest: 6,
+    OffsetDeleteRequest: -1,
 }
 """The highest version of each request."""

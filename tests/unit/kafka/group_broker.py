@@ -1,0 +1,181 @@
+"""What a broker of the tests answers about groups: by kafka-python's schemas, and by one of the tests' own for KIP-848."""
+
+import uuid
+
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.consumer import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+
+GROUP_ID_NOT_FOUND = 69
+
+
+class GroupBroker(WireBroker):
+    """A broker with groups: `classic` and `modern` (KIP-848) with their members' client ids, and what each committed."""
+
+    def __init__(self):
+        super().__init__()
+        self.classic, self.modern, self.offsets = {}, {}, {}
+        self.codes = {}
+        """The error codes that it answers with, one after the other, the last for ever; by group, and by group and partition."""
+        self.unstable = set()
+        """Groups and partitions for which a transaction is open."""
+        self.operations = {3, 8}
+        self.answers |= {
+            ListGroupsRequest: self._list,
+            DescribeGroupsRequest: self._describe,
+            ConsumerGroupDescribeRequest: self._describe_modern,
+            OffsetFetchRequest: self._fetch_offsets,
+            OffsetCommitRequest: self._commit,
+            OffsetDeleteRequest: self._delete,
+        }
+
+    def code(self, *key):
+        codes = self.codes.get(key if len(key) > 1 else key[0], [0])
+        return codes.pop(0) if len(codes) > 1 else codes[0]
+
+    def _list(self, _request):
+        rows = [(name, "classic", "consumer", members) for name, members in self.classic.items()]
+        rows += [(name, "consumer", "consumer", members) for name, members in self.modern.items()]
+        groups = [
+            ListGroupsResponse.ListedGroup(
+                group_id=name, group_type=kind, protocol_type=protocol, group_state="Stable" if members else "Empty"
+            )
+            for name, kind, protocol, members in rows
+        ]
+        return ListGroupsResponse(throttle_time_ms=0, error_code=self.code("*"), groups=groups)
+
+    def _describe(self, request):
+        kind = DescribeGroupsResponse.DescribedGroup
+        groups = [
+            kind(
+                error_code=self.code(name),
+                error_message=None,
+                group_id=name,
+                group_state="Dead" if name not in self.classic else "Stable" if self.classic[name] else "Empty",
+                protocol_type="consumer",
+                protocol_data="range",
+                authorized_operations=self.operations,
+                members=[
+                    kind.DescribedGroupMember(
+                        member_id=f"{each}-9f",
+                        group_instance_id=None,
+                        client_id=each,
+                        client_host="/10.0.0.7",
+                        member_metadata=b"",
+                        member_assignment=b"",
+                    )
+                    for each in self.classic.get(name, ())
+                ],
+            )
+            for name in request.groups
+        ]
+        return DescribeGroupsResponse(throttle_time_ms=0, groups=groups)
+
+    def _describe_modern(self, request):
+        return ConsumerGroupDescribeResponse(
+            throttle_time_ms=0,
+            groups=[modern_group(name, self.modern.get(name), self.operations) for name in request.group_ids],
+        )
+
+    def _fetch_offsets(self, request):
+        if request.API_VERSION < 8:
+            kind = OffsetFetchResponse.OffsetFetchResponseTopic
+            code, topics = self._fetched(request.group_id, request.topics, request.require_stable, kind, kind.OffsetFetchResponsePartition)
+            return OffsetFetchResponse(throttle_time_ms=0, error_code=code, topics=topics)
+        of_group = OffsetFetchResponse.OffsetFetchResponseGroup
+        of_topic = of_group.OffsetFetchResponseTopics
+        groups = []
+        for group in request.groups:
+            row = of_topic.OffsetFetchResponsePartitions
+            code, topics = self._fetched(group.group_id, group.topics, request.require_stable, of_topic, row)
+            groups.append(of_group(group_id=group.group_id, error_code=code, topics=topics))
+        return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+
+    def _fetched(self, name, topics, stable, of_topic, of_partition):
+        code = self.code(name)
+        there = self.offsets.get(name, {})
+        asked = list(there) if topics is None else [(topic.name, number) for topic in topics for number in topic.partition_indexes]
+        rows = [
+            of_topic(
+                name=topic,
+                partitions=[
+                    of_partition(
+                        partition_index=number,
+                        committed_offset=there.get((topic, number), (-1,))[0],
+                        committed_leader_epoch=there[topic, number][2] if (topic, number) in there else -1,
+                        metadata=there[topic, number][1] if (topic, number) in there else "",
+                        error_code=88 if stable and (name, topic, number) in self.unstable else 0,
+                    )
+                ],
+            )
+            for topic, number in (() if code else asked)
+        ]
+        return code, rows
+
+    def _commit(self, request):
+        of_topic = OffsetCommitResponse.OffsetCommitResponseTopic
+        topics, whole = [], self.code(request.group_id)
+        for topic in request.topics:
+            rows = []
+            for row in topic.partitions:
+                code = whole or self.code(request.group_id, topic.name, row.partition_index)
+                if not code:
+                    position = (row.committed_offset, row.committed_metadata, row.committed_leader_epoch)
+                    self.offsets.setdefault(request.group_id, {})[topic.name, row.partition_index] = position
+                rows.append(of_topic.OffsetCommitResponsePartition(partition_index=row.partition_index, error_code=code))
+            topics.append(of_topic(name=topic.name, partitions=rows))
+        return OffsetCommitResponse(throttle_time_ms=0, topics=topics)
+
+    def _delete(self, request):
+        of_topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
+        there, topics = self.offsets.get(request.group_id), []
+        code = self.code(request.group_id) or (GROUP_ID_NOT_FOUND if there is None else 0)
+        for topic in () if code else request.topics:
+            rows = []
+            for row in topic.partitions:
+                there.pop((topic.name, row.partition_index), None)
+                refused = self.code(request.group_id, topic.name, row.partition_index)
+                rows.append(of_topic.OffsetDeleteResponsePartition(partition_index=row.partition_index, error_code=refused))
+            topics.append(of_topic(name=topic.name, partitions=rows))
+        return OffsetDeleteResponse(throttle_time_ms=0, error_code=code, topics=topics)
+
+
+def modern_group(name, members, operations):
+    """A group of the consumer protocol as its coordinator shows it; None for its members: there is none."""
+    kind = ConsumerGroupDescribeResponse.DescribedGroup
+    of_member = kind.Member
+    has = of_member.Assignment.TopicPartitions(topic_id=uuid.UUID(int=7), topic_name="orders", partitions=[0, 1])
+    return kind(
+        error_code=GROUP_ID_NOT_FOUND if members is None else 0,
+        error_message="there is none" if members is None else None,
+        group_id=name,
+        group_state="" if members is None else "Stable" if members else "Empty",
+        group_epoch=3,
+        assignment_epoch=3,
+        assignor_name="uniform",
+        authorized_operations=-(2**31) if operations is None else sum(1 << each for each in operations),
+        members=[
+            of_member(
+                member_id=f"{each}-1a",
+                instance_id=None,
+                rack_id="a",
+                member_epoch=3,
+                client_id=each,
+                client_host="/10.0.0.8",
+                subscribed_topic_names=["orders", "payments"],
+                subscribed_topic_regex=None,
+                assignment=of_member.Assignment(topic_partitions=[has]),
+                target_assignment=of_member.Assignment(topic_partitions=[has, has]),
+            )
+            for each in members or ()
+        ],
+    )
