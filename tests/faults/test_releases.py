@@ -4,6 +4,7 @@ from itertools import groupby
 
 import pytest
 
+from mirror.__main__ import main
 from mirror.config import load
 from mirror.cutover.preflight import preflight
 from mirror.cutover.run import run_wave
@@ -108,3 +109,36 @@ def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, 
     assert run_wave(mirroring.flow, wave, options).record.state == OPENED
     mirroring.assert_mirrored(topic)
     assert {tp.partition: at for tp, at in committed(pair.target_bootstrap, group).items()} == {0: 3, 1: 4}
+
+
+@pytest.mark.parametrize("other", ["2.4.1"], indirect=True)
+def test_a_topic_without_an_id_that_was_created_anew_is_told_by_its_log_and_restarted(other, west, make_pair, oracle, capfd):
+    pair = make_pair(other, west)
+    file = pair.properties()
+    mirroring = Mirroring(pair, oracle, load([file]).flow(pair.flow))
+    longer, shorter = pair.topic("longer"), pair.topic("shorter")
+    for topic in (longer, shorter):
+        oracle.create_topic(mirroring.source, topic, 1)
+        oracle.produce(mirroring.source, topic, 100, seed=1)
+    mirroring.refresh()
+    assert mirroring.copy().errors == ()
+    other.stop()
+    other.start()  # with another leader epoch
+    for topic in (longer, shorter):
+        oracle.produce(mirroring.source, topic, 10, seed=2)
+    assert mirroring.copy().errors == ()
+    for topic, records in ((longer, 200), (shorter, 20)):
+        oracle.delete_topic(mirroring.source, topic)
+        oracle.create_topic(mirroring.source, topic, 1)
+        oracle.produce(mirroring.source, topic, records, seed=3)
+    told = {error.topic: error.code for error in mirroring.copy().errors}
+    assert told == {longer: "SourceRecreated", shorter: "SourceRecreated"}
+    for topic in told:
+        assert main(["--config", str(file), "decide", "restart", "--flow", pair.flow, "--topic", topic, "--reason", "made anew"]) == 0, (
+            capfd
+        )
+    assert mirroring.copy().errors == ()
+    for topic, records in ((longer, 200), (shorter, 20)):
+        values = [record.value for record in oracle.dump(mirroring.target, pair.remote(topic))]
+        assert values[110:] == [record.value for record in oracle.dump(mirroring.source, topic)]
+        assert len(values) == 110 + records
