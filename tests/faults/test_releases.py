@@ -13,7 +13,7 @@ from mirror.cutover.wave import Wave
 from mirror.cutover.wave_record import OPENED
 from services.java import broker_jars
 from services.kafka import KafkaCluster
-from services.oracle import Record
+from services.oracle import OracleError, Record
 from services.zookeeper import ZooKeeperCluster
 from tests.integration.conftest import Mirroring
 from tests.integration.consumers import committed, set_offsets
@@ -112,33 +112,31 @@ def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, 
 
 
 @pytest.mark.parametrize("other", ["2.4.1"], indirect=True)
-def test_a_topic_without_an_id_that_was_created_anew_is_told_by_its_log_and_restarted(other, west, make_pair, oracle, capfd):
+def test_a_topic_without_an_id_that_was_created_anew_is_told_by_its_end_and_copied_from_its_beginning(other, west, make_pair, oracle):
     pair = make_pair(other, west)
     file = pair.properties()
     mirroring = Mirroring(pair, oracle, load([file]).flow(pair.flow))
-    longer, shorter = pair.topic("longer"), pair.topic("shorter")
-    for topic in (longer, shorter):
-        oracle.create_topic(mirroring.source, topic, 1)
-        oracle.produce(mirroring.source, topic, 100, seed=1)
+    topic = pair.topic("orders")
+    oracle.create_topic(mirroring.source, topic, 1)
+    oracle.produce(mirroring.source, topic, 100, seed=1)
     mirroring.refresh()
     assert mirroring.copy().errors == ()
-    other.stop()
-    other.start()  # with another leader epoch
-    for topic in (longer, shorter):
-        oracle.produce(mirroring.source, topic, 10, seed=2)
+    oracle.delete_topic(mirroring.source, topic)
+    eventually(lambda: is_created(oracle, mirroring.source, topic), "the end of the old topic")
+    oracle.produce(mirroring.source, topic, 20, seed=3)
+    (error,) = mirroring.copy().errors
+    assert (error.code, "created it again" in error.next) == ("SourceTruncated", True)
+    decided = ("decide", "restart", "--flow", pair.flow, "--topic", topic, "--partition", "0", "--to-earliest", "--reason", "created anew")
+    assert main(["--config", str(file), *decided]) == 0
     assert mirroring.copy().errors == ()
-    for topic, records in ((longer, 200), (shorter, 20)):
-        oracle.delete_topic(mirroring.source, topic)
-        oracle.create_topic(mirroring.source, topic, 1)
-        oracle.produce(mirroring.source, topic, records, seed=3)
-    told = {error.topic: error.code for error in mirroring.copy().errors}
-    assert told == {longer: "SourceRecreated", shorter: "SourceRecreated"}
-    for topic in told:
-        assert main(["--config", str(file), "decide", "restart", "--flow", pair.flow, "--topic", topic, "--reason", "made anew"]) == 0, (
-            capfd
-        )
-    assert mirroring.copy().errors == ()
-    for topic, records in ((longer, 200), (shorter, 20)):
-        values = [record.value for record in oracle.dump(mirroring.target, pair.remote(topic))]
-        assert values[110:] == [record.value for record in oracle.dump(mirroring.source, topic)]
-        assert len(values) == 110 + records
+    values = [record.value for record in oracle.dump(mirroring.target, pair.remote(topic))]
+    assert (len(values), values[100:]) == (120, [record.value for record in oracle.dump(mirroring.source, topic)])
+
+
+def is_created(oracle, bootstrap, topic):
+    """Creates a topic; False while ZooKeeper still has the old one of that name."""
+    try:
+        oracle.create_topic(bootstrap, topic, 1)
+    except OracleError:
+        return False
+    return True

@@ -1,7 +1,9 @@
 """Errors of a source partition: what was there is gone, other, or held back."""
 
+import shlex
+
 from mirror.errors.base import TOPIC, MirrorError, Runbook
-from mirror.errors.next_step import Command, Remedy
+from mirror.errors.next_step import Command, Remedy, of_the_flow
 
 TELL_NO_PRODUCERS = "its brokers are older than Kafka 2.8"
 """Why a cluster does not tell who writes to a partition."""
@@ -72,7 +74,8 @@ class SourceRecreated(MirrorError):
 class SourceTruncated(MirrorError):
     """Raised when the source lost records that were copied already, as after an unclean leader election.
 
-    `diverged` is the first source offset at which something else may stand than what was copied, `end` the log's end.
+    `diverged` is the first source offset at which something else may stand than what was copied, `end` the log's end. `may_be_new`: whether
+    the source has no topic ids, so that nobody can tell whether the topic was deleted and created again.
     """
 
     runbook = Runbook(
@@ -81,11 +84,18 @@ class SourceTruncated(MirrorError):
         "Find out why the source lost records (unclean leader election). Then restart the partition: the copy goes on where the source's "
         "old records end.",
         (Remedy("restart", TOPIC),),
+        more="A source older than Kafka 2.8 has no topic ids, so a topic that was deleted and created again looks the same. Restart that "
+        "one with `--to-earliest`: its first records are not the ones that were copied.",
     )
 
-    def __init__(self, topic: str, partition: int, watermark: int, end: int, diverged: int | None = None) -> None:
+    def __init__(
+        self, topic: str, partition: int, watermark: int, end: int, diverged: int | None = None, *, may_be_new: bool = False
+    ) -> None:
         lost = end if diverged is None else diverged
         others = f", and other records stand in [{lost}, {end}) now" if lost < end else ""
+        options = f'--topic {shlex.quote(topic)} --partition {partition} --to-earliest --reason "…"'
+        from_its_beginning = of_the_flow("decide restart", options)
+        if_new = (". If somebody deleted the topic and created it again, copy it from its beginning: ", from_its_beginning)
         super().__init__(
             f"{topic}-{partition}@{watermark}: the source's log was cut off at {lost}. The records that were copied from "
             f"[{lost}, {watermark}) exist on the target only{others}. The partition stays at {watermark}.",
@@ -95,6 +105,7 @@ class SourceTruncated(MirrorError):
             next=(
                 "Find out why the source lost records (unclean leader election?). Then go on where its old records end: ",
                 Remedy("restart", topic, partition),
+                *(if_new if may_be_new else ()),
             ),
         )
         self.watermark = watermark

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from mirror.config.catalogue.per_topic import StartPosition
 from mirror.errors import ErrorReport, MirrorError, Remedy, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
-from mirror.formats.ledger import Blocked, LedgerRecord
+from mirror.formats.ledger import NO_TOPIC_ID, Blocked, LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import still_lost
 from mirror.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
@@ -92,7 +92,14 @@ def _another_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError 
         return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, partition.topic_id)
     departed = partition.epoch_end if record.leader_epoch is not None else None
     if partition.end < watermark or (departed is not None and departed < watermark):
-        return SourceTruncated(tp.topic, tp.partition, watermark, partition.end, departed)
+        return SourceTruncated(
+            tp.topic,
+            tp.partition,
+            watermark,
+            partition.end,
+            departed,
+            may_be_new=NO_TOPIC_ID in (record.source_topic_id, partition.topic_id),
+        )
     return None
 
 

@@ -116,7 +116,9 @@ def test_a_topic_without_an_id_is_told_by_its_log_alone(known, found):
     assert chosen(found=replace(log, leader_epoch=4), record=record).reason == "behind"
     assert chosen(found=replace(log, leader_epoch=None), record=record).reason == "behind"
     assert chosen(found=replace(log, leader_epoch=2), record=record).code == "SourceRecreated", "no leader epoch of a topic goes back"
-    assert chosen(found=replace(log, leader_epoch=3, end=40, readable_end=40), record=record).code == "SourceTruncated"
+    shorter = chosen(found=replace(log, leader_epoch=3, end=40, readable_end=40), record=record)
+    assert (shorter.code, "created it again" in shorter.next, "--to-earliest" in shorter.next) == ("SourceTruncated", True, True)
+    assert "--to-earliest" not in chosen(found=replace(FOUND, end=40, readable_end=40)).next
 
 
 def test_a_refused_record_is_left_alone_for_a_while_and_then_tried_alone():
