@@ -14,26 +14,30 @@ nothing.
 
 import operator
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+import kafka.errors as errors
 
-from mirror.errors import MirrorError, UnexpectedOffset
-from mirror.kafka.client_errors import ClientErrors, kafka_error, to_mirror_error
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, UnexpectedOffset
+from mirror.formats.record_batch import RecordBatch
+from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.fence import fenced_producer, is_fenced
-from mirror.kafka.lifecycle import close
+from mirror.kafka.connection_errors import COORDINATOR_MOVES, name_of
+from mirror.kafka.offset_questions import LEADER_MOVES
 from mirror.kafka.polling import until
-from mirror.kafka.writer import DeliveryReports, Outgoing
+from mirror.kafka.produce_request import KEY, Acknowledgement, Produced, ProduceRequests, produced
+from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.transactions import CONCURRENT, PRODUCE, SHORT_MS, SOON_SECONDS, Transactions
+from mirror.kafka.writer import Outgoing
 from mirror.offsets.partition import TopicPartition
 
-TRANSACTION_MS = 10_000
-"""How long a transaction of a writer that died may keep readers from what is behind it."""
-_POLL_SECONDS = 0.2
 _MARKER_POLL_SECONDS = 0.01
+_PAUSE_SECONDS = 0.2
+_BATCH_BYTES = 512 * 1024
+_DENIED = errors.TopicAuthorizationFailedError.errno
+_COORDINATOR_MOVES = frozenset(map(name_of, COORDINATOR_MOVES))
 
 
 class LogEnd:
@@ -79,99 +83,105 @@ def not_readable(target: Cluster, ends: Mapping[TopicPartition, int], seconds: f
     return until(still_behind, seconds, _MARKER_POLL_SECONDS, enough=operator.not_)
 
 
-class Fenced(Exception):
-    """Raised when another writer with the same transactional.id began: nothing of ours was committed."""
-
-
 class CommitInDoubt(Exception):
     """Raised when the broker did not say how a commit ended. It has ended by now: what is not in the log never will be.
 
-    A coordinator answers so while a later producer of the same transactional.id fences this one: it meets its own unfinished change of
+    A coordinator answers so while a later producer of the same transactional id fences this one: it meets its own unfinished change of
     state (seen with Kafka 4.3.1: «transition to ONGOING while it already a pending state PREPARE_EPOCH_FENCE»).
     """
 
 
 class ConditionalWriter:
-    """Writes to one cluster under a transactional.id that all who write to the partition share."""
+    """Writes to one cluster under a transactional id that all who write to the partition share."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], transactional_id: str, seconds: float) -> None:
         """`settings` are those of a producer; `seconds`: how long each step may take."""
-        self._complaints = ClientErrors(alias, settings)
+        self._alias = alias
+        self._settings = settings
+        self._id = transactional_id
         self._seconds = seconds
-        self._settings = {
-            **settings,
-            "transactional.id": transactional_id,
-            "transaction.timeout.ms": TRANSACTION_MS,
-            "message.timeout.ms": TRANSACTION_MS,
-            "enable.idempotence": True,
-            "acks": "all",
-            "allow.auto.create.topics": False,
-        }
 
     def write(self, records: Iterable[Outgoing], log: TopicPartition, end: int, what: str) -> None:
         """Commits the records, all of one partition, if they are delivered right at its `end`; `what` names them in errors.
 
-        Raises UnexpectedOffset or Fenced, then nothing was written; CommitInDoubt, and what the brokers say, then it may have been.
+        What fails before the commit is tried again while there is time. Raises UnexpectedOffset or Fenced, then nothing was written;
+        CommitInDoubt, then it may have been; and what the brokers say.
         """
-        step = f"writing {what}"
-        producer = self._opened(log, step)
-        try:
-            self._call(producer.begin_transaction, log, step)
-            offsets = self._delivered(producer, records, log, step)
-            try:
-                LogEnd(log, end).delivered((offset, 1) for offset in offsets)
-            except UnexpectedOffset:
-                with suppress(KafkaException):  # what is not aborted here is by the next writer, or by its timeout
-                    producer.abort_transaction(self._seconds)
-                raise
-            self._commit(producer, log, step)
-        finally:
-            producer.purge()
-            with suppress(KafkaException):  # a writer that was fenced is told so again; what it committed before stands all the same
-                close(producer)
-
-    def _opened(self, log: TopicPartition, step: str) -> Producer:
-        try:
-            return fenced_producer(self._settings, self._complaints, self._seconds, log.topic)
-        except KafkaException as failure:
-            raise self._translated(failure, log, step) from failure
-
-    def _commit(self, producer: Producer, log: TopicPartition, step: str) -> None:
-        try:
-            producer.commit_transaction(self._seconds)
-        except KafkaException as failure:
-            error = kafka_error(failure)
-            if error is None or error.code() != KafkaError.UNKNOWN:
-                raise self._translated(failure, log, step) from failure
-            close(self._opened(log, step))  # whatever was open under the transactional.id has ended when a later producer has begun
-            raise CommitInDoubt(f"{log}: {error.str()}") from failure
-
-    def _delivered(self, producer: Producer, records: Iterable[Outgoing], log: TopicPartition, step: str) -> list[int]:
-        """The offsets of the records, once all are acknowledged."""
-        reports = DeliveryReports()
-        for record in records:
-            self._call(partial(producer.produce, record.topic, record.value, record.key, record.partition, reports), log, step)
+        batches = list(keyed_batches([(record.key, record.value) for record in records], _BATCH_BYTES))
         deadline = time.monotonic() + self._seconds
-        try:
-            while producer.flush(_POLL_SECONDS) and not reports.failures:
-                self._complaints.raise_refusal()
-                if time.monotonic() > deadline:
-                    raise to_mirror_error(TimeoutError(), self._complaints, step=step, seconds=self._seconds, topic=log.topic)
-        except KafkaException as failure:  # a writer that is fenced is told so by whatever it does next
-            raise self._translated(failure, log, step) from failure
-        if reports.failures:
-            raise self._translated(KafkaException(reports.failures[0][0]), log, step)
-        return reports.offsets
+        while True:
+            try:
+                return self._write(batches, log, end, f"writing {what}")
+            except (ClusterUnreachable, KafkaFailure) as failure:
+                passes = isinstance(failure, ClusterUnreachable) or failure.reason in _COORDINATOR_MOVES
+                if not passes or time.monotonic() + _PAUSE_SECONDS >= deadline:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
 
-    def _call(self, call: Callable[[], object], log: TopicPartition, step: str) -> None:
+    def _write(self, batches: Sequence[RecordBatch], log: TopicPartition, end: int, step: str) -> None:
+        transactions = self._begin()
         try:
-            call()
-        except KafkaException as failure:
-            raise self._translated(failure, log, step) from failure
+            transactions.begin()
+            LogEnd(log, end).delivered(self._send(transactions, batches, log, step))
+            self._commit(transactions, log)
+        finally:
+            transactions.close()
 
-    def _translated(self, failure: KafkaException, log: TopicPartition, step: str) -> MirrorError | Fenced:
-        error = kafka_error(failure)
-        if is_fenced(error):
-            return Fenced()
-        topic = None if error is not None and error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED else log.topic
-        return to_mirror_error(failure, self._complaints, step=step, seconds=self._seconds, topic=topic, operation="WRITE")
+    def _begin(self) -> Transactions:
+        pool = BrokerPool(self._alias, self._settings, self._seconds)
+        try:
+            return Transactions(pool, self._id, SHORT_MS, self._seconds)
+        except BaseException:
+            pool.close()
+            raise
+
+    def _send(
+        self, transactions: Transactions, batches: Iterable[RecordBatch], log: TopicPartition, step: str
+    ) -> Iterator[tuple[int, int]]:
+        """Sends one batch after the other; gives where each was delivered, and how many records it has."""
+        transactions.add({log: log.topic})
+        sequence = 0
+        for batch in batches:
+            answer = self._acknowledged(transactions, batch, log, sequence, step)
+            if answer.error_code == _DENIED:
+                raise AuthorizationRefused(self._alias, "WRITE", f"topic {log.topic}", topic=log.topic)
+            if answer.error_code:
+                raise transactions.translate(answer.error_code, step)
+            sequence += batch.record_count
+            yield answer.base_offset, batch.record_count
+
+    def _acknowledged(
+        self, transactions: Transactions, batch: RecordBatch, log: TopicPartition, sequence: int, step: str
+    ) -> Acknowledgement:
+        """What the leader says of a batch. It is asked again while another broker becomes leader, and while the markers of the last
+        transaction are being written: it took nothing then."""
+        deadline = time.monotonic() + min(self._seconds, SHORT_MS / 1000)
+        while True:
+            node = transactions.pool.leaders([log])[log].node
+            answer = transactions.pool.guarded(step, partial(self._produce, transactions, node, batch, log, sequence))
+            passes = answer.error_code == CONCURRENT or answer.error_code in LEADER_MOVES
+            if not passes or time.monotonic() >= deadline:
+                return answer
+            time.sleep(SOON_SECONDS)
+
+    def _produce(self, transactions: Transactions, node: int, batch: RecordBatch, log: TopicPartition, sequence: int) -> Acknowledgement:
+        connection = transactions.pool.to(node)
+        version = connection.version(KEY, PRODUCE[transactions.version])
+        parts = ProduceRequests(self._id, SHORT_MS).parts(
+            {log.topic: [(log.partition, *batch.by_producer(*transactions.producer, sequence))]}
+        )
+        answers: list[Produced] = []
+        connection.queue_parts(KEY, version, parts, partial(produced, version=version), answers.append)
+        connection.flush()
+        while not answers:
+            connection.receive()
+        [answer] = answers[0].batches
+        return answer
+
+    def _commit(self, transactions: Transactions, log: TopicPartition) -> None:
+        try:
+            transactions.commit()
+        except (ClusterUnreachable, KafkaFailure) as failure:
+            later = self._begin()  # whatever was open under the transactional id has ended when a later producer has begun
+            later.close()
+            raise CommitInDoubt(f"{log}: {failure}") from failure

@@ -10,10 +10,10 @@ from mirror.config import Flow
 from mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorError, MirrorMakerRunning
 from mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.fence import fence
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.polling import until
 from mirror.kafka.reader import BoundedReader
+from mirror.kafka.transactions import fence
 from mirror.offsets.partition import TopicPartition
 
 READ_SECONDS = 120.0

@@ -1,106 +1,146 @@
 """Records that are written only behind what was read: a writer that another one fences says so, whenever it learns of it."""
 
-from types import SimpleNamespace
-
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
-from mirror.errors import UnexpectedOffset
-from mirror.kafka import compare_and_set, fence
-from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, Fenced, not_readable
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, UnexpectedOffset
+from mirror.formats.batch_records import records_in
+from mirror.formats.record_batch import batches_in
+from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
+from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.transactions import Fenced, fence
 from mirror.kafka.writer import Outgoing
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import INVALID_PRODUCER_EPOCH, KAFKA_2_8, PRODUCER_FENCED
 
 LOG = TopicPartition("mm2-control.east.internal", 0)
 REMOTE = TopicPartition("east.orders", 3)
+ID = "mirror.4.east.16.control"
+UNKNOWN, NOT_LEADER, NOT_COORDINATOR, TOPIC_DENIED, ID_DENIED, CONCURRENT = -1, 6, 16, 29, 53, 51
 
 
-class Brokers:
-    """A producer whose records are delivered at `delivered`, and that is fenced by the call of that name."""
-
-    def __init__(self, delivered: int, fenced_by: str) -> None:
-        self._delivered = delivered
-        self._fenced_by = fenced_by
-        self._reports: list[object] = []
-        self.calls: list[str] = []
-        self.written: list[bytes] = []
-        self.committed: list[bytes] = []
-
-    def __getattr__(self, name: str) -> object:
-        return lambda *_arguments: self._called(name)
-
-    def produce(self, _topic: str, value: bytes, _key: bytes, _partition: int, report: object) -> None:
-        self._reports.append(report)
-        self.written.append(value)
-
-    def commit_transaction(self, _seconds: float) -> None:
-        self._called("commit_transaction")
-        self.committed += self.written
-
-    def flush(self, _seconds: float) -> int:
-        self._called("flush")
-        for report in self._reports:
-            report(None, SimpleNamespace(offset=lambda: self._delivered))  # type: ignore[operator]
-        self._reports.clear()
-        return 0
-
-    def _called(self, name: str) -> None:
-        self.calls.append(name)
-        if name == self._fenced_by:
-            raise KafkaException(KafkaError(KafkaError._FENCED, "fenced by a newer instance", fatal=True))
+@pytest.fixture(params=[1, 2], ids=["transactions 1", "transactions 2"])
+def west(request):
+    """Its control topic ends at 2."""
+    broker = WireBroker()
+    broker.transaction_version = request.param
+    if request.param == 1:
+        broker.versions = dict(KAFKA_2_8)
+    for key in (b"a", b"b"):
+        (batch,) = keyed_batches([(key, b"1")], 1000)
+        broker.log(*LOG).append(bytes(batch.data))
+    yield broker
+    broker.close()
 
 
-@pytest.fixture
-def write(monkeypatch):
-    """Writes one record behind the end 7, in a transaction that goes wrong somewhere."""
-
-    def run(brokers: Brokers) -> None:
-        monkeypatch.setattr(fence, "Producer", lambda _settings: brokers)
-        for module in (compare_and_set, fence):
-            monkeypatch.setattr(module, "close", lambda producer: producer.closed())
-        ConditionalWriter("west", {}, "mirror.4.east.16.control", 1.0).write([Outgoing(LOG.topic, b"k", b"v")], LOG, 7, "the decision")
-
-    return run
+def write(broker, end=2, seconds=5.0):
+    """Two records behind this end."""
+    records = [Outgoing(LOG.topic, key, b"v") for key in (b"k", b"l")]
+    ConditionalWriter("west", broker.settings, ID, seconds).write(records, LOG, end, "the decision")
 
 
-@pytest.mark.parametrize("call", ["init_transactions", "begin_transaction", "flush", "commit_transaction"])
-def test_a_writer_that_is_fenced_before_it_has_committed_has_written_nothing(write, call):
-    brokers = Brokers(7, call)
+def stored(broker):
+    """Offset, key and value of what stands behind the end."""
+    return [record for data in broker.log(*LOG).batches[2:] for batch in batches_in(data) for record in records_in(batch)]
+
+
+def test_records_that_land_at_the_end_that_was_read_are_committed(west):
+    write(west)
+    assert stored(west) == [(2, b"k", b"v"), (3, b"l", b"v")]
+    assert (west.committed, west.aborted) == ([{LOG}], 0)
+
+
+def test_records_that_land_elsewhere_are_aborted(west):
+    with pytest.raises(UnexpectedOffset) as raised:
+        write(west, end=1)
+    assert (raised.value.topic, raised.value.partition) == LOG
+    assert (west.committed, west.aborted) == ([], 1)
+
+
+@pytest.mark.parametrize("request_type", [InitProducerIdRequest, EndTxnRequest])
+@pytest.mark.parametrize("code", [PRODUCER_FENCED, INVALID_PRODUCER_EPOCH])
+def test_a_writer_that_its_coordinator_says_is_fenced_has_written_nothing(west, request_type, code):
+    west.refusals[request_type, None].append(code)
     with pytest.raises(Fenced):
-        write(brokers)
-    assert (brokers.committed, brokers.calls[-1]) == ([], "closed")
+        write(west)
+    assert west.committed == []
 
 
-@pytest.mark.parametrize("call", ["abort_transaction", "closed", ""])
-def test_records_that_land_elsewhere_are_not_committed_whoever_ends_their_transaction(write, call):
-    brokers = Brokers(9, call)
-    with pytest.raises(UnexpectedOffset):
-        write(brokers)
-    assert "abort_transaction" in brokers.calls
-    assert brokers.committed == []
+def test_a_writer_that_the_leader_says_is_fenced_has_written_nothing(west):
+    west.refusals[ProduceRequest, LOG].append(INVALID_PRODUCER_EPOCH)
+    with pytest.raises(Fenced):
+        write(west)
+    assert (stored(west), west.committed) == ([], [])
 
 
-def test_what_was_committed_stands_though_the_writer_is_fenced_afterwards(write):
-    brokers = Brokers(7, "closed")
-    write(brokers)
-    assert brokers.committed == [b"v"]
-    assert "abort_transaction" not in brokers.calls
-    assert brokers.calls[-1] == "closed"
+def test_a_writer_that_somebody_fences_in_its_transaction_has_written_nothing(west):
+    """The other one begins between the records and their commit."""
+    answer = west._answers[EndTxnRequest]
+
+    def end_after_the_other(request):
+        west.answers.clear()
+        west.owners[ID].epoch += 1
+        return answer(west, request)
+
+    west.answers[EndTxnRequest] = end_after_the_other
+    with pytest.raises(Fenced):
+        write(west)
+    assert west.committed == []
 
 
-class CoordinatorThatMeetsItself(Brokers):
-    """Answers a commit with an unknown error, as Kafka 4.3.1 does while a later producer fences this one."""
-
-    def commit_transaction(self, _seconds: float) -> None:
-        self.calls.append("commit_transaction")
-        raise KafkaException(KafkaError(KafkaError.UNKNOWN, "EndTxn commit failed: Unknown broker error"))
-
-
-def test_a_commit_of_which_the_broker_says_nothing_is_in_doubt_once_a_later_producer_has_ended_it(write):
-    brokers = CoordinatorThatMeetsItself(7, "")
+def test_a_commit_of_which_the_broker_says_nothing_is_in_doubt_once_a_later_producer_has_ended_it(west):
+    west.refusals[EndTxnRequest, None].append(UNKNOWN)
     with pytest.raises(CommitInDoubt):
-        write(brokers)
-    assert "init_transactions" in brokers.calls[brokers.calls.index("commit_transaction") :]
+        write(west)
+    assert isinstance(west.requests[-1], InitProducerIdRequest)
+    assert west.committed == []
+
+
+def test_a_commit_whose_connection_breaks_is_in_doubt_although_it_was_made(west):
+    west.hangs_up_on = EndTxnRequest
+    with pytest.raises(CommitInDoubt):
+        write(west)
+    assert isinstance(west.requests[-1], InitProducerIdRequest)
+    assert west.committed == [{LOG}]
+
+
+@pytest.mark.parametrize("code", [NOT_LEADER, CONCURRENT])
+def test_a_leader_that_takes_nothing_yet_is_asked_again_in_the_same_transaction(west, code):
+    west.refusals[ProduceRequest, LOG].extend([code] * 2)
+    write(west)
+    assert stored(west) == [(2, b"k", b"v"), (3, b"l", b"v")]
+    assert len(west.of(InitProducerIdRequest)) == 1
+
+
+def test_a_coordinator_that_moves_before_anything_is_written_is_looked_for_again(west):
+    west.refusals[InitProducerIdRequest, None].append(NOT_COORDINATOR)
+    west.refusals[AddPartitionsToTxnRequest, LOG].append(NOT_COORDINATOR)
+    write(west)
+    assert west.committed == [{LOG}]
+
+
+def test_what_is_refused_is_named(west):
+    west.refusals[ProduceRequest, LOG].append(TOPIC_DENIED)
+    with pytest.raises(AuthorizationRefused, match=f"WRITE on topic {LOG.topic}"):
+        write(west)
+    west.refusals[InitProducerIdRequest, None].append(ID_DENIED)
+    with pytest.raises(AuthorizationRefused, match=f"WRITE on the transactional id {ID}"):
+        write(west)
+    assert west.committed == []
+
+
+def test_a_cluster_that_is_away_is_the_error(west):
+    west.close()
+    with pytest.raises(ClusterUnreachable):
+        write(west, seconds=0.5)
+
+
+def test_fencing_ends_what_is_open_under_each_id(west):
+    west.owners["mm2-0"].begun.add(LOG)
+    fence("west", west.settings, ["mm2-0", "mm2-1"], 5.0)
+    assert [request.transactional_id for request in west.of(InitProducerIdRequest)] == ["mm2-0", "mm2-1"]
+    assert west.aborted == 1
 
 
 class Markers:

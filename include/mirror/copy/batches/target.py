@@ -14,7 +14,7 @@ import kafka.errors as errors
 
 from mirror.copy.batches.partition import InFlightBatches
 from mirror.copy.batches.refusals import REFUSALS, refusal_of
-from mirror.copy.batches.transactions import CONCURRENT, OLD_SHARE, SOON_SECONDS, LaneTransactions
+from mirror.copy.batches.transactions import OLD_SHARE, LaneTransactions
 from mirror.copy.engine import PartitionAssignment, RecordLimits
 from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, TransactionTooSlow
@@ -24,10 +24,9 @@ from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import BrokerPool, Leader, receive
 from mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, produced
 from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.transactions import CONCURRENT, PRODUCE, SOON_SECONDS
 from mirror.offsets.partition import TopicPartition
 
-_PRODUCE = {1: 11, 2: 12}
-"""The highest version of the request in each version of transactions: from 12 on it adds partitions by itself."""
 _REQUEST_BYTES = 1024 * 1024
 _REQUESTS_IN_FLIGHT, _BYTES_IN_FLIGHT = 32, 8 * _REQUEST_BYTES
 """So many are under way at a broker: it always has some to do while the answers to others gather."""
@@ -133,7 +132,7 @@ class BatchProducer:
             by_partition[remote] = in_flight
             topics.setdefault(remote.topic, []).append((remote.partition, *batch.by_producer(*self._transactions.producer, sequence)))
         self.bytes += size
-        version = connection.version(produce_request.KEY, _PRODUCE[self._transactions.version])
+        version = connection.version(produce_request.KEY, PRODUCE[self._transactions.version])
         parts = self._requests.parts(topics)
         decode, answered = partial(produced, version=version), partial(self._acknowledged, by_partition)
         connection.queue_parts(produce_request.KEY, version, parts, decode, answered)
@@ -155,7 +154,7 @@ class BatchProducer:
             return AuthorizationRefused(self._task.target, "WRITE", f"topic {in_flight.remote.topic}", topic=source.topic)
         if code in REFUSALS and in_flight.remote not in self._recorded:
             return refusal_of(in_flight.work, in_flight.sent[0], answer)
-        return self._transactions.failure(code, f"writing to {in_flight.remote}")
+        return self._transactions.translate(code, f"writing to {in_flight.remote}")
 
     def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:
         written = sum(partition.records for partition in partitions)
