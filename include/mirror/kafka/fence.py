@@ -7,7 +7,7 @@ one asks after a pause.
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain, repeat
@@ -15,7 +15,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from mirror.kafka.client_errors import ClientErrors, kafka_error, retry_until, settings_with, to_mirror_error
+from mirror.kafka.client_errors import ClientErrors, kafka_error, retry_until, settings_with
 from mirror.kafka.lifecycle import close
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
@@ -55,22 +55,6 @@ def fenced_producer(settings: Mapping[str, Any], complaints: ClientErrors, secon
             close(producer)
         raise
     return producer
-
-
-def fence(alias: str, settings: Mapping[str, Any], transactional_ids: Iterable[str], seconds: float) -> None:
-    """Fences every producer of these ids: a transaction that is open is aborted, and none of them can write any more.
-
-    `settings` are those of a producer of the cluster `alias`; `seconds` bounds each id. An id that nobody used before does no harm. Raises
-    AuthorizationRefused and what the brokers say.
-    """
-    for transactional_id in transactional_ids:
-        complaints = ClientErrors(alias, settings)
-        try:
-            producer = fenced_producer({**settings, "transactional.id": transactional_id, "enable.idempotence": True}, complaints, seconds)
-        except KafkaException as failure:
-            step = f"fencing the transactional id {transactional_id}"
-            raise to_mirror_error(failure, complaints, step=step, seconds=seconds, operation="WRITE") from failure
-        close(producer)
 
 
 class Refusals:
