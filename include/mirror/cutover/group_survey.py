@@ -55,7 +55,9 @@ def survey_groups(
     refused: dict[str, MirrorError] = {}
     listed = sides.source_groups.listed()
     names = [name for name, group in listed.items() if group.has_offsets or group.is_streams]
-    first = _first_positions(names, topics, sides, refused)
+    candidates = may_be_unstable(sides.source, names)
+    first = _first_positions(candidates, topics, sides, refused)
+    untold = set(candidates) if candidates and not sides.source_groups.tells_unstable() else set[str]()
     offsets = sides.source_groups.committed(names, refused)
     with_positions = {
         name: positions for name, positions in offsets.items() if name in first or any(tp.topic in topics for tp in positions)
@@ -87,7 +89,8 @@ def survey_groups(
     rights = _rights(flow, namesakes)
     left_out = tuple(sorted(with_positions.keys() - taken))
     errors = (*translated.errors, *(error.report() for error in refused.values()))
-    return GroupSurvey(WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out), rights, errors)
+    doubtful = tuple(sorted(untold & chosen.keys()))
+    return GroupSurvey(WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out, doubtful), rights, errors)
 
 
 def unstable_positions(
@@ -105,11 +108,10 @@ def unstable_positions(
 
 
 def _first_positions(
-    names: Collection[str], topics: Collection[str], sides: GroupClusters, refused: MutableMapping[str, MirrorError]
+    candidates: Collection[str], topics: Collection[str], sides: GroupClusters, refused: MutableMapping[str, MirrorError]
 ) -> dict[str, tuple[TopicPartition, ...]]:
     """Where a transaction that is still open commits offsets of a group in the wave's topics, where it may have no position yet. Asked for
     before the positions: those that it commits meanwhile are among them."""
-    candidates = may_be_unstable(sides.source, names)
     of_wave = _partitions(topics, sides) if candidates else set()
     return sides.source_groups.unstable(dict.fromkeys(candidates, of_wave), refused) if candidates else {}
 

@@ -95,12 +95,13 @@ class WaveGroup:
 @dataclass(frozen=True)
 class WaveGroups:
     """The groups of a wave, patterns that match none, the share groups of the source that `--groups` takes, and groups that it leaves out
-    though they have positions on the wave's topics."""
+    though they have positions on the wave's topics. Of the `doubtful` the source is too old to tell whether an open transaction commits."""
 
     groups: tuple[WaveGroup, ...] = ()
     unmatched: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
 
 
 def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterator[Finding]:
@@ -117,6 +118,11 @@ def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterato
         names = some(list(map(show, wave_groups.left_out)))
         said = f"--groups leaves out groups with positions in topics of the wave, which are not moved: {names}."
         yield warning("groups-left-out", said, "Take them into --groups unless nobody uses them any more.")
+    if wave_groups.doubtful:
+        names = some(list(map(show, wave_groups.doubtful)))
+        said = f"A transaction is open that may commit offsets of {names}. {source} is older than Kafka 2.5 and does not tell."
+        step = "Stop the applications that commit offsets in transactions, and let these end, before the positions are moved."
+        yield warning("group-stability-untold", said, step)
     if not wave_groups.groups and not wave_groups.unmatched:
         yield information("no-groups", "No consumer group has a position in a topic of the wave.")
     for group in wave_groups.groups:

@@ -25,6 +25,11 @@ Offsets = dict[TopicPartition, Committed | None]
 """What a group committed; None: a transaction that is still open commits there."""
 
 
+def tells_unstable(connection: BrokerConnection) -> bool:
+    """Whether a broker tells which offsets a transaction that is still open commits."""
+    return connection.takes(OffsetFetchRequest.API_KEY, _STABLE)
+
+
 def send_fetch(
     connection: BrokerConnection, names: Sequence[str], take: Take, *, partitions: Mapping[str, Collection[TopicPartition]] | None = None
 ) -> None:

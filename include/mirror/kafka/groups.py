@@ -13,7 +13,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import DENIED, raise_for
 from mirror.kafka.group_coordinators import Errors, ask_coordinators
 from mirror.kafka.group_members import describe_groups
-from mirror.kafka.group_offsets import send_commit, send_delete, send_fetch
+from mirror.kafka.group_offsets import send_commit, send_delete, send_fetch, tells_unstable
 from mirror.kafka.model import Committed
 from mirror.kafka.question_pool import AskingPool
 from mirror.offsets.partition import TopicPartition
@@ -80,12 +80,16 @@ class Groups:
 
         Until it ends, a group stands where it stood; once it is committed, further on (KIP-447). A consumer that reads committed records
         waits for that, and so does who moves a group. The partitions are asked for by name: of a first commit a coordinator tells nothing
-        else. Brokers before Kafka 2.5 do not tell. `refused` as in `committed`.
+        else. Brokers before Kafka 2.5 do not tell (`tells_unstable`). `refused` as in `committed`.
         """
         verb, send = "asking for the stable offsets of", partial(send_fetch, partitions=partitions)
         there = ask_coordinators(self._cluster, verb, partitions, send, refused)
         places = {name: tuple(sorted(tp for tp, at in offsets.items() if at is None)) for name, offsets in there.items()}
         return {name: unstable for name, unstable in places.items() if unstable}
+
+    def tells_unstable(self) -> bool:
+        """Whether the cluster tells what `unstable` asks for."""
+        return self._cluster.connections.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.some()))
 
     def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], refused: Errors) -> dict[str, dict[TopicPartition, str]]:
         """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).

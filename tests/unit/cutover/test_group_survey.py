@@ -7,6 +7,7 @@ import pytest
 from mirror.config import load
 from mirror.cutover import group_survey
 from mirror.cutover.group_survey import GroupClusters, survey_groups
+from mirror.cutover.groups import group_findings
 from mirror.cutover.wave import Wave
 from mirror.kafka.group_members import GroupDescription
 from mirror.kafka.groups import Committed, Group
@@ -33,6 +34,7 @@ class SourceGroups:
 
     def __init__(self):
         self.unstable_of = {}
+        self.tells = True
 
     def listed(self):
         groups = {name: Group(name, "classic", "consumer", "Empty" if name == "old" else "Stable") for name in OFFSETS}
@@ -42,6 +44,9 @@ class SourceGroups:
     def committed(self, names, _errors):
         assert "fair" not in names
         return {name: {TopicPartition(*tp): Committed(offset) for tp, offset in OFFSETS[name].items()} for name in names}
+
+    def tells_unstable(self):
+        return self.tells
 
     def unstable(self, partitions, _errors):
         self.asked_for = partitions
@@ -83,8 +88,8 @@ def survey(tmp_path, monkeypatch):
     def topic(name):
         return Topic(name, "id", tuple(Partition(number, 1, (1,), (1,)) for number in range(TOPICS[name])))
 
-    def call(*topics, groups=(), unstable=()):
-        here.unstable_of = dict(unstable)
+    def call(*topics, groups=(), unstable=(), tells=True):
+        here.unstable_of, here.tells = dict(unstable), tells
         east = Answer(alias="east", topics=lambda names, _=None: {name: topic(name) for name in names if name in TOPICS})
         sides = GroupClusters(east, Answer(alias="west"), here, TargetGroups())
         found = survey_groups(flow, context, Wave(topics, groups), topics, NAMES, sides)
@@ -141,3 +146,11 @@ def test_where_a_transaction_commits_offsets_is_asked_for_the_whole_wave_and_tol
     of_wave = {TopicPartition("orders", 0), TopicPartition("orders", 1)}
     assert survey.source_groups.asked_for["old"] == of_wave, "of a first commit nothing else tells"
     assert survey.source_groups.asked_for["billing"] > of_wave
+
+
+@pytest.mark.parametrize(("tells", "doubtful"), [(False, ("billing", "old")), (True, ())])
+def test_groups_for_which_a_transaction_may_commit_that_an_old_source_does_not_tell_of_are_named(survey, tells, doubtful):
+    found = survey("orders", tells=tells)[0].groups
+    assert found.doubtful == doubtful
+    said = {each.code: each.message for each in group_findings(found, "east", "west")}
+    assert ("group-stability-untold" in said) == bool(doubtful)

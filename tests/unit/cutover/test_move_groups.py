@@ -102,6 +102,9 @@ class Coordinator:
         self.call()
         return {name: {tp: Committed(at) for tp, at in self.standing[name].items()} for name in names}
 
+    def tells_unstable(self):
+        return True
+
     def unstable(self, partitions, _errors):
         self.call()
         unstable = {name: tuple(sorted(self.pending.get(name, {}).keys() & set(wanted))) for name, wanted in partitions.items()}

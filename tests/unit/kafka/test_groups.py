@@ -141,6 +141,7 @@ def test_a_partition_for_which_a_transaction_commits_is_unstable_also_if_the_gro
     broker.unstable = {("billing", "orders", 1)}
     places = [TopicPartition("orders", number) for number in range(3)]
     assert groups.unstable({"billing": places, "idle": places}, {}) == {"billing": (TopicPartition("orders", 1),)}
+    assert groups.tells_unstable()
     assert groups.committed(["billing"], {}) == {"billing": {ORDERS: Committed(7)}}, "who does not ask is not told"
 
 
@@ -148,6 +149,7 @@ def test_a_coordinator_that_is_too_old_to_tell_is_not_asked(broker, groups):
     broker.versions.update(KAFKA_2_1)
     broker.unstable = {("billing", "orders", 0)}
     assert groups.unstable({"billing": [ORDERS]}, {}) == {}
+    assert not groups.tells_unstable()
     assert broker.of(OffsetFetchRequest) == []
 
 
