@@ -8,11 +8,14 @@ headers, and there are records of which it does not get all. The source's offset
 where its records stood.
 """
 
+import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import google_crc32c
+
 from mirror.formats.compression import LARGEST_UNPACKED, compressed, decompressed, has_packer
-from mirror.formats.record_batch import CODECS, HEADER_BYTES, RecordBatch, unsent_batch
+from mirror.formats.record_batch import CODECS, HEADER_BYTES, AbortedTransactions, Attribute, RecordBatch, batches_in, unsent_batch
 from mirror.formats.varint import read_signed_varint, signed_varint
 
 WANTED_BYTES = 128 * 1024
@@ -23,6 +26,11 @@ STRETCH_BYTES = WANTED_BYTES // 2
 _SHORT = 16384
 """Numbers of a record that take two bytes at most, with their sign as the lowest bit."""
 _ENCODED = tuple(signed_varint(number >> 1 ^ -(number & 1)) for number in range(_SHORT))
+_HALF = _SHORT >> 1
+_NUMBERS = _ENCODED[::2]
+"""The numbers of these that are not negative, by themselves."""
+_HEADS = tuple(number + b"\0" for number in _NUMBERS)
+"""How a record of so many bytes begins, whose attributes are none."""
 _NULL = signed_varint(-1)
 _OLDEST, _NEWEST = -(1 << 63), (1 << 63) - 1
 _FARTHEST = 1 << 62
@@ -34,6 +42,14 @@ _JOINED_MICROSECONDS = 30
 an audit compares without opening it."""
 _RECORD, _BYTE = 0.8, {"uncompressed": 0.0003, "snappy": 0.006, "lz4": 0.006, "zstd": 0.015, "gzip": 0.04}
 """What joining costs, in microseconds: each record, and each byte as it is packed."""
+
+_FIELDS = struct.Struct(">qiixIhiq8xq6xi")
+"""A batch's header without magic, latest time, the producer's epoch and sequence."""
+_START_BYTES, _CRC_FROM, _RECORDS_FROM = 12, 21, HEADER_BYTES - 21
+"""Where a batch's length ends and its checksum begins; and where its records do behind that."""
+_LEAST = HEADER_BYTES - _START_BYTES + 7
+"""How long a batch of one record says it is at least."""
+_CONTROL, _TRANSACTIONAL = int(Attribute.CONTROL), int(Attribute.TRANSACTIONAL)
 
 Stretch = tuple[int, int]
 """Offsets side by side: the first, and how many."""
@@ -62,6 +78,18 @@ class OutgoingBatch(NamedTuple):
         """The source offset behind its last record."""
         start, length = self.stretches[-1]
         return start + length
+
+
+class JoinedStretch(NamedTuple):
+    """What was taken of batches one behind the other: how many bytes of them, where the source goes on behind them, the leader epoch of the
+    last one, how many were joined, with how many records; and the batches that are to be sent now."""
+
+    bytes: int
+    next_offset: int
+    leader_epoch: int
+    batches: int
+    records: int
+    full: list[OutgoingBatch]
 
 
 class NotIntact(ValueError):
@@ -95,24 +123,129 @@ class BatchBuilder:
         full += self._add(records)
         return full
 
+    def join(
+        self, data: bytes, codec: str, offsets: Stretch, room: int, largest: int, aborted: AbortedTransactions | None
+    ) -> JoinedStretch:
+        """Takes small batches, packed by `codec`, from the beginning of `data`, which is of a `BatchSpan`, without an object for each:
+        about `room` bytes, in `[offsets)`. It ends in front of what is no such batch, and of what is not as it should be; markers and
+        `aborted` ones are passed over. One that has no neighbour stays closed. `largest`: as of `read_records`."""
+        full = self.finish() if codec != self._codec else []
+        self._codec, had, before = codec, self._count, len(full)
+        taken = self._join(data, offsets, room, largest, aborted, full)
+        if taken.batches == 1 and not had:
+            first = full[before].first_offset if len(full) > before else self._stretches[0][0]
+            self._pieces, self._stretches, self._count, self.bytes = [], [], 0, 0
+            full[before:] = [OutgoingBatch.closed(next(batch for batch in batches_in(data) if batch.base_offset == first))]
+            return taken._replace(batches=0, records=0)
+        self._epoch = taken.leader_epoch if taken.batches else self._epoch
+        return taken
+
     def finish(self) -> list[OutgoingBatch]:
         """The batch of the records that wait, if there are any."""
         if not self._count:
             return []
         first = self._stretches[0][0]
         times = (self._base_timestamp, self._latest)
-        body = b"".join(self._pieces)
-        codec, packed = _packed(self._codec, body, self._max_bytes - HEADER_BYTES)
+        codec, packed = _packed(self._codec, self._pieces, self.bytes, self._max_bytes - HEADER_BYTES)
         outgoing = OutgoingBatch(unsent_batch(first, self._epoch, times, self._count, packed, codec), tuple(self._stretches))
         self._pieces, self._stretches, self._count, self.bytes = [], [], 0, 0
         return [outgoing]
 
     # ------------------------------------------------------------ inside
 
+    def _join(  # noqa: C901, PLR0912, PLR0915 - a call or an object for each record would cost as much as all the rest
+        self, data: bytes, offsets: Stretch, room: int, largest: int, aborted: AbortedTransactions | None, full: list[OutgoingBatch]
+    ) -> JoinedStretch:
+        at, stop, whole, (position, end) = 0, min(room, len(data) - HEADER_BYTES + 1), len(data), offsets
+        codec, largest_one, capacity = CODECS.index(self._codec), _largest_of_one(self._codec), self._room
+        fields, checksum_of, numbers, heads, half = _FIELDS.unpack_from, google_crc32c.value, _NUMBERS, _HEADS, _HALF
+        pieces, count, size, base, latest, first, length, expected = self._taken_up()
+        epoch, batches, more = -1, 0, 0
+        while at < stop:
+            offset, inside, leader, checksum, attributes, last, timestamp, producer, number = fields(data, at)
+            behind, next_offset = at + _START_BYTES + inside, offset + last + 1
+            if not (position <= offset < next_offset <= end and at < behind <= whole):
+                break
+            if attributes != codec:
+                is_aborted = aborted is not None and aborted.hold_by(next_offset, producer, attributes)
+                if is_aborted or attributes & _CONTROL:
+                    at, position, epoch = behind, next_offset, leader
+                    continue
+                if attributes != codec | _TRANSACTIONAL:
+                    break
+            if number != last + 1 or not _LEAST <= inside <= largest_one:
+                break
+            covered = data[at + _CRC_FROM : behind]
+            # Nearly always it is one record, whose own time and place are none, and whose length has one byte or two.
+            begin, says = _RECORDS_FROM + 1, covered[_RECORDS_FROM]
+            if says > 0x7F:
+                begin, says = begin + 1, says & 0x7F | covered[begin] << 7
+            if last or codec or says != len(covered) - begin << 1 or not covered.startswith(b"\0\0\0", begin):
+                self._keep(count, size, base, latest, (first, length))
+                if not self._add_opened(memoryview(data)[at:behind], largest, full):
+                    return JoinedStretch(at, position, epoch, batches, batches + more, full)
+                pieces, count, size, base, latest, first, length, expected = self._taken_up()
+                more += last
+            else:
+                if checksum_of(covered) != checksum:
+                    break
+                rest = covered[begin + 3 :]
+                if not count:
+                    base = latest = timestamp
+                delta = timestamp - base
+                if 0 <= delta < half:
+                    time = numbers[delta]
+                else:
+                    time = signed_varint(delta)
+                    size = size if -_FARTHEST < delta < _FARTHEST else capacity  # full for this one
+                place = numbers[count] if count < half else signed_varint(count)
+                inside = 1 + len(time) + len(place) + len(rest)
+                head = heads[inside] if inside < half else signed_varint(inside) + b"\0"
+                larger = size + len(head) + inside - 1
+                if larger > capacity and count:
+                    self._keep(count, size, base, latest, (first, length))
+                    full += self.finish()
+                    pieces, count, size, expected = self._pieces, 0, 0, -1
+                    continue
+                if timestamp > latest:
+                    latest = timestamp
+                if offset == expected:
+                    length += 1
+                else:
+                    if count:
+                        self._stretches.append((first, length))
+                    first, length = offset, 1
+                expected = next_offset
+                pieces += (head, time, place, rest)
+                count += 1
+                size = larger
+            at, position, epoch, batches = behind, next_offset, leader, batches + 1
+        self._keep(count, size, base, latest, (first, length))
+        return JoinedStretch(at, position, epoch, batches, batches + more, full)
+
+    def _taken_up(self) -> tuple[list[bytes], int, int, int, int, int, int, int]:
+        """What waits: its pieces, how many records they are and how large, the first and the latest time, the last stretch, and the offset
+        that would go on with it."""
+        first, length = self._stretches.pop() if self._stretches else (0, 0)
+        expected = first + length if self._count else -1
+        return self._pieces, self._count, self.bytes, self._base_timestamp, self._latest, first, length, expected
+
+    def _add_opened(self, data: memoryview, largest: int, full: list[OutgoingBatch]) -> bool:
+        """Adds the records of one batch; whether it is small and could be opened."""
+        opened: list[Record] = []
+        try:
+            (batch,) = batches_in(data)
+            if not is_small(batch):
+                return False
+            read_records(batch, opened, largest)
+        except ValueError:
+            return False
+        full += self._add(opened)
+        return True
+
     def _add(self, records: Iterable[Record]) -> list[OutgoingBatch]:
         full: list[OutgoingBatch] = []
-        pieces, count, size, base, latest = self._pieces, self._count, self.bytes, self._base_timestamp, self._latest
-        first, length = self._stretches.pop() if self._stretches else (0, 0)
+        pieces, count, size, base, latest, first, length, _ = self._taken_up()
         for offset, timestamp, attributes, rest in records:
             while True:
                 delta = timestamp - base if count else 0
@@ -150,12 +283,19 @@ class BatchBuilder:
             self._stretches.append(stretch)
 
 
-def _packed(codec: str, body: bytes, room: int) -> tuple[str, bytes]:
+def _largest_of_one(codec: str) -> int:
+    """How long a small batch of one record may be."""
+    return int((_JOINED_MICROSECONDS - _RECORD) / _BYTE[codec]) if has_packer(codec) else -1
+
+
+def _packed(codec: str, pieces: Sequence[bytes], size: int, room: int) -> tuple[str, Sequence[bytes]]:
     """The records packed, where that makes them smaller."""
-    if codec == _PLAIN and len(body) > room and has_packer(_FOR_TOO_LARGE):
+    if codec == _PLAIN and size > room and has_packer(_FOR_TOO_LARGE):
         codec = _FOR_TOO_LARGE
-    packed = compressed(codec, body)
-    return (codec, packed) if len(packed) < len(body) else (_PLAIN, body)
+    if codec == _PLAIN:
+        return codec, pieces
+    packed = compressed(codec, b"".join(pieces))
+    return (codec, (packed,)) if len(packed) < size else (_PLAIN, pieces)
 
 
 def has_key(rest: bytes) -> bool:

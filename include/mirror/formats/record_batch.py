@@ -10,7 +10,7 @@ A producer may set what stands in front of the records anew; the records stay th
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _UNCOVERED, _COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
 """The header in front of the first byte that the CRC covers, and from it on."""
 _START = struct.Struct(">qi")
+_STEP = struct.Struct(">qi4xb6xi")
+"""Base offset, length, magic, last offset delta."""
 HEADER_BYTES = _HEADER.size
 _MAGIC_AT = 16
 _CRC_FROM = 21
@@ -193,6 +195,33 @@ def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -
     _require_batch(view[at:])
 
 
+class BatchSpan(NamedTuple):
+    """Where batches begin and end, and of the last of them where it begins and the offset behind it."""
+
+    begin: int
+    end: int
+    last: int
+    next_offset: int
+
+
+def span_of(records: memoryview, position: int) -> BatchSpan:
+    """The whole batches, up to one that is cut off or what is no batch, but for those at the beginning that are in front of the position;
+    `last` is -1 if all are. It goes along them without an object for each: they may be small."""
+    begin, at, last, size, step = 0, 0, -1, len(records), _STEP.unpack_from
+    stop, start, least = size - HEADER_BYTES, _START.size, HEADER_BYTES - _START.size
+    while at <= stop:
+        base_offset, length, magic, last_delta = step(records, at)
+        end = at + start + length
+        if magic < MAGIC or length < least or end > size:
+            break
+        if base_offset + last_delta >= position:
+            position, last = base_offset + last_delta + 1, at
+        elif last < 0:
+            begin = end
+        at = end
+    return BatchSpan(begin, at, last, position)
+
+
 def _require_batch(rest: memoryview) -> None:
     """Raises what `batches_in` does, unless a batch begins there that is cut off, or nothing at all does."""
     if len(rest) <= _MAGIC_AT:
@@ -205,14 +234,14 @@ def _require_batch(rest: memoryview) -> None:
 
 
 def unsent_batch(
-    base_offset: int, leader_epoch: int, timestamps: tuple[int, int], record_count: int, records: bytes, codec: str = CODECS[0]
+    base_offset: int, leader_epoch: int, timestamps: tuple[int, int], record_count: int, records: Sequence[bytes], codec: str = CODECS[0]
 ) -> RecordBatch:
-    """A batch of records without holes, packed by `codec`, which no producer has sent yet, nor made a checksum of. `timestamps`: the one
-    that those of the records count from, and the latest."""
-    size = HEADER_BYTES - _START.size + len(records)
+    """A batch of records without holes, in pieces, packed by `codec`, which no producer has sent yet, nor made a checksum of. `timestamps`:
+    the one that those of the records count from, and the latest."""
+    size = HEADER_BYTES - _START.size + sum(map(len, records))
     fields = (leader_epoch, MAGIC, 0, CODECS.index(codec), record_count - 1, *timestamps, *_NO_PRODUCER, record_count)
     header = _HEADER.pack(base_offset, size, *fields)
-    return RecordBatch(memoryview(header + records), base_offset, size, *fields)
+    return RecordBatch(memoryview(b"".join((header, *records))), base_offset, size, *fields)
 
 
 def sealed(batch: RecordBatch) -> RecordBatch:
@@ -223,7 +252,7 @@ def sealed(batch: RecordBatch) -> RecordBatch:
 
 
 class AbortedTransactions:
-    """Tells which batches of one answer of a broker belong to transactions that were aborted; asked of each batch once, in order.
+    """Tells which batches of one answer of a broker belong to transactions that were aborted; asked of each batch in order.
 
     A broker names of every aborted transaction that overlaps its answer the producer and the first offset, and that producer's next marker
     is the transaction's end.
@@ -236,14 +265,18 @@ class AbortedTransactions:
 
     def hold(self, batch: RecordBatch) -> bool:
         """Whether the batch is one of an aborted transaction, or the marker of its end."""
+        return self.hold_by(batch.next_offset, batch.producer_id, batch.attributes)
+
+    def hold_by(self, next_offset: int, producer_id: int, attributes: int) -> bool:
+        """As `hold`, by fields of the batch's header. Of a batch with records it may be asked again in front of the next one."""
         if not self._ahead and not self._begun:
             return False
-        while self._ahead and self._ahead[-1][0] < batch.next_offset:
+        while self._ahead and self._ahead[-1][0] < next_offset:
             self._begun.add(self._ahead.pop()[1])
-        if batch.producer_id not in self._begun or not batch.attributes & _TRANSACTIONAL:
+        if producer_id not in self._begun or not attributes & _TRANSACTIONAL:
             return False
-        if batch.is_control:
-            self._begun.discard(batch.producer_id)
+        if attributes & _CONTROL:
+            self._begun.discard(producer_id)
         return True
 
 

@@ -8,17 +8,20 @@
 Up to version 11 the leader is asked about its log in front of the first fetch: as long as it leads, its log goes no other way.
 """
 
+import sys
 from base64 import urlsafe_b64decode
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import kafka.errors as errors
 from kafka.protocol.consumer import FetchRequest
 
-from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in
+from mirror.formats.batch_rewrite import JoinedStretch
+from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in, span_of
 from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import Leader
 from mirror.kafka.fetch_response import FLEXIBLE, WITH_IDS, FetchResponse, PartitionData, fetch_response
@@ -62,10 +65,36 @@ class FetchLimits(NamedTuple):
         )
 
 
-class FetchedPartition:
-    """What was fetched of one partition and not handed over."""
+class _ClosedAnswer:
+    """Batches of one answer one behind the other, of which those from `at` on are not read yet."""
 
-    __slots__ = ("_confirmed_by", "_rest", "_start", "batches", "bytes", "cut_off", "epoch", "leader", "next_offset", "old", "position")
+    __slots__ = ("aborted", "at", "data")
+
+    def __init__(self, data: memoryview, aborted: AbortedTransactions | None) -> None:
+        self.data = data
+        self.at = 0
+        self.aborted = aborted
+
+
+class FetchedPartition:
+    """What was fetched of one partition and not handed over. Batches are read when somebody asks for them."""
+
+    __slots__ = (
+        "_answers",
+        "_confirmed_by",
+        "_head",
+        "_read_to",
+        "_rest",
+        "_start",
+        "_there",
+        "bytes",
+        "cut_off",
+        "epoch",
+        "leader",
+        "next_offset",
+        "old",
+        "position",
+    )
 
     def __init__(self, start: int, epoch: int | None, leader: Leader) -> None:
         self.leader = leader
@@ -75,8 +104,12 @@ class FetchedPartition:
         self.position = start
         """Where to fetch next."""
         self.epoch = -1 if epoch is None else epoch
-        self.batches: deque[tuple[RecordBatch, bool]] = deque()
-        """Each with whether it belongs to the copy: markers, aborted and empty batches do not."""
+        self._answers: deque[_ClosedAnswer] = deque()
+        self._there: deque[tuple[RecordBatch, bool]] = deque()
+        """What was read, in front of the answers."""
+        self._head: _ClosedAnswer | None = None
+        """Of which the first of them is, if no other one was read."""
+        self._read_to = start
         self.bytes = 0
         self.old: OldMagic | None = None
         """Where messages of an older format begin: at the position, until somebody has them read."""
@@ -95,6 +128,25 @@ class FetchedPartition:
         """Whether its leader has said that it has the record in front of the position; or nothing is known of that record."""
         return self.epoch < 0 or self._confirmed_by == self.leader
 
+    @property
+    def batches(self) -> deque[tuple[RecordBatch, bool]]:
+        """All of them, each with whether it belongs to the copy: markers, aborted and empty batches do not."""
+        while self._answers:
+            self._read_some(sys.maxsize)
+        return self._there
+
+    @property
+    def first(self) -> tuple[RecordBatch, bool] | None:
+        """The first of them."""
+        while self._answers and not self._there:
+            self._head = self._answers[0]
+            self._read_some(1)
+        return self._there[0] if self._there else None
+
+    def answers(self) -> list[Any]:
+        """The memory in which batches wait."""
+        return [answer.data.obj for answer in self._answers] + [batch.data.obj for batch, _ in self._there]
+
     def add(self, data: PartitionData) -> None:
         """Takes what its leader answered. Raises ValueError for bytes that are no batches."""
         self.cut_off, self._confirmed_by = None, self.leader
@@ -105,40 +157,65 @@ class FetchedPartition:
         while self.old is not None:
             self.old = None
             messages, rest = first_message(self._rest, largest)
-            for batch in messages:
-                if batch.next_offset > self.position:
-                    self._append(batch, True)
+            self._add(memoryview(b"".join(batch.data for batch in messages)), None)
             self._add(rest, None)
-
-    def _add(self, data: memoryview, aborted: AbortedTransactions | None) -> None:
-        at = 0
-        try:
-            for batch in batches_in(data, cut_off=True):
-                size = len(batch.data)
-                at += size
-                if batch.next_offset <= self.position:
-                    continue
-                if size < batch.size:
-                    self.cut_off = batch._replace(data=memoryview(b""))
-                    break
-                is_dropped = batch.is_control or not batch.record_count
-                if aborted is not None:
-                    is_dropped |= aborted.hold(batch)
-                self._append(batch, not is_dropped)
-        except OldMagic as old:
-            self.old, self._rest = old, data[at:]
-
-    def _append(self, batch: RecordBatch, is_copied: bool) -> None:
-        self.batches.append((batch, is_copied))
-        self.bytes += len(batch.data)
-        self.position = batch.next_offset
-        self.epoch = batch.leader_epoch
 
     def pop(self) -> None:
         """The first batch is handed over."""
-        batch, _ = self.batches.popleft()
+        batch, _ = self._there.popleft()
         self.bytes -= len(batch.data)
         self.next_offset = batch.next_offset
+
+    def hand_over(self, join: Callable[[bytes, AbortedTransactions | None], JoinedStretch], room: int) -> JoinedStretch | None:
+        """Lets `join` take batches as they stand in the answer, from the first one on, which was looked at: about `room` bytes, and two of
+        such batches at least. None if others were looked at too."""
+        answer, batch = self._head, self._there[0][0]
+        if answer is None or len(self._there) > 1 or answer.data.obj is not batch.data.obj:
+            return None
+        size = len(batch.data)
+        begin = answer.at - size
+        joined = join(bytes(answer.data[begin : begin + max(room, 2 * size)]), answer.aborted)
+        if joined.bytes:
+            self._there.clear()
+            self.bytes -= joined.bytes
+            self.next_offset = self._read_to = joined.next_offset
+            answer.at = begin + joined.bytes
+            self._drop_empty()
+        return joined
+
+    # ------------------------------------------------------------ inside
+
+    def _add(self, data: memoryview, aborted: AbortedTransactions | None) -> None:
+        """Goes along the batches. What they hold is read when they are handed over."""
+        span = span_of(data, self.position)
+        if span.last >= 0:
+            self._answers.append(_ClosedAnswer(data[span.begin : span.end], aborted))
+            self.bytes += span.end - span.begin
+            self.position, self.epoch = span.next_offset, next(batches_in(data[span.last :])).leader_epoch
+        try:
+            for batch in batches_in(data[span.end :], cut_off=True):
+                self.cut_off = batch._replace(data=memoryview(b"")) if batch.next_offset > self.position else None
+        except OldMagic as old:
+            self.old, self._rest = old, data[span.end :]
+
+    def _read_some(self, most: int) -> None:
+        """Reads batches of the first answer."""
+        answer = self._answers[0]
+        for batch in islice(batches_in(answer.data[answer.at :]), most):
+            answer.at += len(batch.data)
+            if batch.next_offset <= self._read_to:
+                self.bytes -= len(batch.data)
+                continue
+            is_dropped = batch.is_control or not batch.record_count
+            if answer.aborted is not None:
+                is_dropped |= answer.aborted.hold(batch)
+            self._read_to = batch.next_offset
+            self._there.append((batch, not is_dropped))
+        self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        if self._answers and self._answers[0].at >= len(self._answers[0].data):
+            self._answers.popleft()
 
 
 def ask_for(

@@ -1,14 +1,15 @@
 """One partition on its way through the engine: batches that were read and wait, that are sent, that stand on the target."""
 
+import builtins
 import time
 from collections import deque
 from collections.abc import Sequence
 
 from mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord, Reencoding
 from mirror.errors import BatchNotUnpacked
-from mirror.formats.batch_rewrite import BatchBuilder, OutgoingBatch, Record
+from mirror.formats.batch_rewrite import BatchBuilder, JoinedStretch, OutgoingBatch, Record
 from mirror.formats.ledger import LastRecord
-from mirror.formats.record_batch import RecordBatch
+from mirror.formats.record_batch import AbortedTransactions, RecordBatch
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
@@ -72,6 +73,16 @@ class InFlightBatches:
             self._wait(full)
         self.added += len(records)
         self._took(batch.leader_epoch, next_offset)
+
+    def join(self, codec: str, room: int, largest: int, data: builtins.bytes, aborted: AbortedTransactions | None) -> JoinedStretch:
+        """Takes small batches from the beginning of `data`, to be joined; see `BatchBuilder.join`."""
+        joined = self._growing.join(data, codec, (self.next_offset, self.work.end), room, largest, aborted)
+        for full in joined.full:
+            self._wait(full)
+        if joined.bytes:
+            self.added += joined.records
+            self._took(joined.leader_epoch, joined.next_offset)
+        return joined
 
     def flush(self) -> None:
         """Lets nothing more join what was added."""

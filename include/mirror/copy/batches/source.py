@@ -90,13 +90,13 @@ class BatchSource:
             behind = []
             for tp in there:
                 in_flight, fetched = self._in_flight[tp], self._fetched[tp]
-                if fetched.batches and taken < room:
-                    taken += self._hand_over_one(in_flight, fetched, room - taken)
-                if not in_flight.stopped and not fetched.batches:
+                if fetched.first is not None and taken < room:
+                    taken += self._hand_over_one(in_flight, fetched, *fetched.first, room - taken)
+                if not in_flight.stopped and fetched.first is None:
                     _end_of_fetched(in_flight, fetched)
                 if in_flight.stopped:
                     del self._fetched[tp]  # what was fetched behind its end is not needed
-                elif fetched.batches:
+                elif fetched.first is not None:
                     behind.append(tp)
             there = behind
         return taken
@@ -126,7 +126,7 @@ class BatchSource:
 
     def _answers_bytes(self) -> int:
         """How large all the answers are in which batches wait."""
-        waiting = (batch.data.obj for fetched in self._fetched.values() for batch, _ in fetched.batches)
+        waiting = [answer for fetched in self._fetched.values() for answer in fetched.answers()]
         return sum(len(answer) for answer in {id(answer): answer for answer in waiting}.values() if isinstance(answer, (bytes, bytearray)))
 
     def _is_at(self, work: PartitionAssignment) -> bool:
@@ -154,9 +154,8 @@ class BatchSource:
             if fetched.position > before:
                 self.heard_at = max(self.heard_at, time.monotonic())
 
-    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> int:
-        """Gives how many bytes the partition took."""
-        batch, is_copied = fetched.batches[0]
+    def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition, batch: RecordBatch, is_copied: bool, room: int) -> int:
+        """Lets a partition take the first batch, or a stretch that begins with it; gives how many bytes it took."""
         work = in_flight.work
         if batch.base_offset >= work.end:
             in_flight.pass_over(work.end, batch.leader_epoch)
@@ -170,7 +169,7 @@ class BatchSource:
             return 0
         if in_flight.next_offset >= work.end:
             in_flight.stop()
-        elif not fetched.batches:
+        elif fetched.first is None:
             in_flight.flush()  # what follows may be long in coming
         return in_flight.bytes - before
 
@@ -184,7 +183,7 @@ class BatchSource:
             return False
         if reason_to_rewrite(batch, work):
             self._rewrite(batch, in_flight)
-        elif is_small(batch) and self._join(in_flight, fetched, room):
+        elif is_small(batch) and self._join(batch, in_flight, fetched, room):
             return True
         elif batch.is_intact:
             in_flight.take(batch)
@@ -209,32 +208,11 @@ class BatchSource:
         else:
             _add_allowed(records, batch, in_flight)
 
-    def _join(self, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
+    def _join(self, batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
         """Lets the partition take small batches that could be handed on, record by record, about `room` bytes; false if the first one has
-        no neighbour to join, or cannot be opened: nothing is taken then. One further on that is not as it should be ends the stretch."""
-        first, end, position = fetched.batches[0][0], in_flight.work.end, in_flight.next_offset
-        records, stretch, size = list[Record](), list[RecordBatch](), 0
-        for batch, is_copied in fetched.batches:
-            behind = batch.next_offset
-            if is_copied:
-                follows = position <= batch.base_offset and behind <= end and batch.record_count == batch.last_offset_delta + 1
-                if not follows or batch.attributes != first.attributes or not is_small(batch):
-                    break
-                try:
-                    read_records(batch, records, self._largest)
-                except ValueError:
-                    break
-            stretch.append(batch)
-            position = behind
-            size += batch.length
-            if size >= room:
-                break
-        if not records or (len(stretch) == 1 and not in_flight.is_growing):
-            return False
-        in_flight.add(records, stretch[-1], first.codec, position)
-        for _ in stretch:
-            fetched.pop()
-        return True
+        no neighbour to join, or cannot be opened: nothing is taken then."""
+        joined = fetched.hand_over(partial(in_flight.join, batch.codec, room, self._largest), room)
+        return joined is not None and joined.bytes > 0
 
     def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, data: PartitionData) -> MirrorError:
         work, tp = in_flight.work, in_flight.work.source
