@@ -148,6 +148,29 @@ def test_a_killed_open_is_rolled_back_to_a_flow_that_copies(mirroring, parcels, 
     assert run_wave(mirroring.flow, Wave((parcels,)), options()).record.state == OPENED
 
 
+def test_an_open_that_was_killed_behind_the_control_topic_is_not_rolled_back_and_is_run_to_its_end(
+    mirroring, parcels, sorters, monkeypatch
+):
+    run_wave(mirroring.flow, Wave((parcels,)), options(), until=MOVE_GROUPS)
+    there = positions(mirroring, sorters)
+    with monkeypatch.context() as patch:
+        write = Control.write_next
+
+        def moved(control, decisions):
+            write(control, decisions)
+            if any(decision.decision == MOVED for decision in decisions):
+                die()
+
+        patch.setattr(Control, "write_next", moved)
+        with pytest.raises(Killed):
+            run_wave(mirroring.flow, Wave((parcels,)), options())
+    with pytest.raises(WaveIsOpen) as refused:
+        roll_back(mirroring.flow, options())
+    assert "Move back by a wave in the other direction" in refused.value.next
+    assert positions(mirroring, sorters) == there
+    assert run_wave(mirroring.flow, Wave((parcels,)), options()).record.state == OPENED
+
+
 def test_a_planned_wave_under_an_open_failover_is_rolled_back_without_its_positions(mirroring, parcels, sorters):
     run_wave(mirroring.flow, Wave((parcels,)), options("planned"), until=MOVE_GROUPS)
     with pytest.raises(WaveHeld):
