@@ -9,7 +9,7 @@ from mirror.copy.batches import sampler, target
 from mirror.copy.engine_forecast import forecast
 from mirror.copy.engine_text import forecast_text
 from mirror.copy.run import copy_in_process
-from mirror.errors import EngineUnavailable
+from mirror.errors import ClusterTooOld
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from services.oracle import Record
@@ -172,4 +172,4 @@ def test_a_target_that_takes_no_batches_gets_records_and_the_log_says_why(mirror
 
 
 def too_old(task, _pool):
-    raise EngineUnavailable(task.target, "it is too old")
+    raise ClusterTooOld(task.target, "b:9092", "2.8", "ProduceRequest", 8, 9)

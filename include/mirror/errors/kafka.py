@@ -26,6 +26,32 @@ class ClusterUnreachable(MirrorError):
         self.bootstrap = bootstrap
 
 
+class ClusterTooOld(MirrorError):
+    """Raised for a source older than Kafka 2.1 and a target older than Kafka 2.8."""
+
+    runbook = Runbook(
+        "A broker is of an older Kafka than the mirror copies from (2.1) or to (2.8).",
+        "No, nothing was copied.",
+        "Upgrade the cluster's brokers, or name another cluster.",
+        more="The message names the request by which that is known: the version that the broker takes, and the one that is needed.",
+    )
+
+    def __init__(self, cluster: str, broker: str, oldest: str, request: str, newest: int | None, needed: int) -> None:
+        """`request`: what the broker takes up to the version `newest` (None: not at all), of which `needed` is the least."""
+        super().__init__(
+            f"Cluster '{cluster}' is older than Kafka {oldest}, the oldest that is copied {'to' if oldest == '2.8' else 'from'}: its "
+            f"broker {broker} takes {request} {'not at all' if newest is None else f'up to version {newest}'}, and {needed} is needed. "
+            "Nothing was copied.",
+            next="Upgrade the cluster's brokers; the next run goes on where the ledger ends.",
+        )
+        self.cluster = cluster
+        self.broker = broker
+        self.oldest = oldest
+        self.request = request
+        self.newest = newest
+        self.needed = needed
+
+
 class AuthenticationFailed(MirrorError):
     """Raised when a cluster refuses our credentials, or its certificate cannot be trusted."""
 

@@ -102,24 +102,6 @@ class RecordRefused(MirrorError):
         return f"{self.code}: {self.detail}"
 
 
-class EngineUnavailable(MirrorError):
-    """Raised when a cluster cannot serve the engine that carries record batches as they are."""
-
-    runbook = Runbook(
-        "A cluster is too old for `mirror.engine=batches`, which needs Kafka 2.1 of the source and 2.8 of the target.",
-        "No, nothing was copied.",
-        "Set `mirror.engine=auto` (or `records`). Or upgrade the cluster.",
-    )
-
-    def __init__(self, cluster: str, why: str) -> None:
-        super().__init__(
-            f"Cluster '{cluster}' cannot take record batches as they are: {why}. Nothing was copied.",
-            next="Set mirror.engine=records, which every supported cluster takes; the next run goes on where the ledger ends.",
-        )
-        self.cluster = cluster
-        self.why = why
-
-
 class Overtaken(MirrorError):
     """Raised when a lane's transactional id is no longer this attempt's: another one has taken over, and what it commits counts, or the id
     expired on the target."""

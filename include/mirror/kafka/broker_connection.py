@@ -22,7 +22,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
-from mirror.kafka.connection_errors import raise_for
+from mirror.kafka.connection_errors import BrokerTooOld, raise_for
 from mirror.kafka.polling import throttle_seconds
 from mirror.kafka.schema_answers import answer_to, read_by, read_by_schema
 from mirror.kafka.send_buffer import SendBuffer
@@ -50,19 +50,24 @@ _FEWEST_ITERATIONS = 4096
 """Of SCRAM, as Java's clients want it: with fewer, a stranger who was told the client's answer finds the password the sooner."""
 _SESSION_SHARE = 0.8
 """A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
-_FOR_READING = ((FetchRequest, 10), (MetadataRequest, 7), (OffsetForLeaderEpochRequest, 2))
-"""What reading batches needs, in the versions of Kafka 2.1: from there on a leader says of which epoch it is."""
-_FOR_WRITING = (
-    (ProduceRequest, 9),
-    (MetadataRequest, 10),
-    (FindCoordinatorRequest, 3),
-    (InitProducerIdRequest, 4),
-    (AddPartitionsToTxnRequest, 3),
-    (EndTxnRequest, 3),
+OF_SOURCE = ("2.1", ((FetchRequest, 10), (MetadataRequest, 7), (OffsetForLeaderEpochRequest, 2)))
+"""The oldest Kafka of a source, and what reading batches needs: from there on a leader says of which epoch it is."""
+OF_TARGET = (
+    "2.8",
+    (
+        (ProduceRequest, 9),
+        (MetadataRequest, 10),
+        (FindCoordinatorRequest, 3),
+        (InitProducerIdRequest, 4),
+        (AddPartitionsToTxnRequest, 3),
+        (EndTxnRequest, 3),
+    ),
 )
-"""What writing them needs, in the versions of Kafka 2.8."""
+"""The oldest Kafka of a target, and what writing them needs."""
 _METADATA_VERSION, _LEADER_AND_ISR = "metadata.version", 4
 
+Needs = tuple[str, tuple[tuple[Any, int], ...]]
+"""A release of Kafka, and requests with the version in which a broker must take them, which that one does."""
 Answered = Callable[[Any], None]
 Decode = Callable[[memoryview], Any]
 
@@ -114,15 +119,12 @@ class BrokerConnection:
         """Whether the broker takes a request in this version."""
         return self._versions.get(key, -1) >= version
 
-    @property
-    def gives_batches(self) -> bool:
-        """Whether record batches are read over it as they are, which needs Kafka 2.1."""
-        return all(self.takes(request.API_KEY, oldest) for request, oldest in _FOR_READING)
-
-    @property
-    def takes_batches(self) -> bool:
-        """Whether record batches are written over it as they are, which needs Kafka 2.8."""
-        return all(self.takes(request.API_KEY, oldest) for request, oldest in _FOR_WRITING)
+    def check_release(self, needs: Needs) -> None:
+        """Raises BrokerTooOld for a broker that does not take all of these requests."""
+        oldest, requests = needs
+        for request, version in requests:
+            if not self.takes(request.API_KEY, version):
+                raise BrokerTooOld(oldest, request.__name__, self._versions.get(request.API_KEY), version)
 
     @property
     def only_checks(self) -> bool:

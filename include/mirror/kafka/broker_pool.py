@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 import kafka.errors as errors
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from mirror.errors import EngineUnavailable, MirrorError
+from mirror.errors import MirrorError
 from mirror.kafka.bootstrap_servers import servers
-from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_connection import OF_SOURCE, OF_TARGET, BrokerConnection
 from mirror.kafka.cluster_answers import (
     METADATA,
     METADATA_NEWEST,
@@ -61,7 +61,7 @@ class BrokerPool:
         written, and not read alone."""
         self.alias = alias
         self.seconds = seconds
-        self._writes = writes
+        self._needs = OF_TARGET if writes else OF_SOURCE
         self.patience: float | None = None
         """For how many seconds opening is tried again; None: as long as an answer may take."""
         self._errors = ConnectionErrors(alias, settings, seconds)
@@ -128,8 +128,6 @@ class BrokerPool:
 
     def translated(self, failure: Exception, step: str) -> MirrorError:
         """The error of ours for what a connection raised."""
-        if isinstance(failure, errors.UnsupportedVersionError):
-            return EngineUnavailable(self.alias, f"one of its brokers is older than Kafka {'2.8' if self._writes else '2.1'}")
         return self._errors.translated(failure, step, self.last)
 
     def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
@@ -198,8 +196,7 @@ class BrokerPool:
 
     def _check(self, connection: BrokerConnection) -> None:
         """Refuses a broker that is of no use here."""
-        if not (connection.takes_batches if self._writes else connection.gives_batches):
-            raise errors.UnsupportedVersionError
+        connection.check_release(self._needs)
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
         answer = ask_metadata(self.some(), sorted({tp.topic for tp in wanted}))

@@ -19,6 +19,7 @@ from confluent_kafka.admin import NewTopic as ClientNewTopic
 from mirror.errors import MirrorError
 from mirror.kafka.admin import Admin
 from mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
+from mirror.kafka.broker_connection import Needs
 from mirror.kafka.client_errors import Errors, collect_refusal
 from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
@@ -68,12 +69,13 @@ class TopicListing(NamedTuple):
 class Cluster:
     """The admin's view of one cluster. Raises the errors of `mirror.errors`, with the alias in their messages."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 30.0) -> None:
+    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 30.0, needs: Needs | None = None) -> None:
+        """`needs`: what every broker must take. Raises ClusterTooOld, with the first question, for one that does not."""
         self.alias = alias
         self.timeout = timeout
         self.settings = settings
         keep_secret(settings)
-        self.connections = ClusterConnections(alias, settings, timeout)
+        self.connections = ClusterConnections(alias, settings, timeout, needs)
         """For what is only asked."""
         self._admin: Admin | None = None
         self._opening = threading.Lock()

@@ -19,6 +19,7 @@ from kafka.protocol.metadata import MetadataRequest
 from mirror.errors import MirrorError, StaleAnswer
 from mirror.formats.batch_records import StoredRecord
 from mirror.kafka.batch_fetch import FetchedPartition
+from mirror.kafka.broker_connection import Needs
 from mirror.kafka.broker_pool import Leader, ask_metadata
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
@@ -61,8 +62,9 @@ class Offsets(NamedTuple):
 class ClusterConnections:
     """Asks over one connection a broker. Safe for several threads, which take turns. Raises the errors of `mirror.errors`."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
-        """`settings` are librdkafka's; `seconds`: how long a question may take."""
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, needs: Needs | None = None) -> None:
+        """`settings` are librdkafka's; `seconds`: how long a question may take; `needs`: what every broker must take."""
+        self._needs = needs
         self._settings = settings
         self._seconds = seconds
         self._lock = threading.Lock()
@@ -185,7 +187,7 @@ class ClusterConnections:
 
     def _opened(self) -> AskingPool:
         if self._pool is None:
-            self._pool = open_pool(self.errors.alias, self._settings, self._seconds)
+            self._pool = open_pool(self.errors.alias, self._settings, self._seconds, self._needs)
         return self._pool
 
     def _connect(self) -> None:

@@ -11,6 +11,7 @@ import kafka.errors as errors
 from mirror.errors import (
     AuthenticationFailed,
     AuthorizationRefused,
+    ClusterTooOld,
     ClusterUnreachable,
     DeadlineExceeded,
     KafkaFailure,
@@ -46,6 +47,14 @@ DENIED = {
 }
 _SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
 _HUNG_UP = "the brokers close each connection, as they do if security.protocol is not the listener's"
+
+
+class BrokerTooOld(errors.UnsupportedVersionError):  # type: ignore[misc]
+    """Raised for a broker that is older than `oldest`: up to which version it takes a request (None: not at all), and which is needed."""
+
+    def __init__(self, oldest: str, request: str, newest: int | None, needed: int) -> None:
+        super().__init__(f"a broker is older than Kafka {oldest}")
+        self.oldest, self.request, self.newest, self.needed = oldest, request, newest, needed
 
 
 def raise_for(code: int) -> None:
@@ -90,6 +99,8 @@ class ConnectionErrors:
 
     def translated(self, failure: Exception, step: str, address: tuple[str, int]) -> MirrorError:
         """The error of ours for what a connection raised; `address` is the broker's that was tried last."""
+        if isinstance(failure, BrokerTooOld):
+            return ClusterTooOld(self.alias, f"{address[0]}:{address[1]}", failure.oldest, failure.request, failure.newest, failure.needed)
         if is_without_login(failure):
             return TokenUnavailable(self.alias, str(failure.args[0]))
         if refuses_us(failure):

@@ -15,7 +15,7 @@ import kafka.errors as errors
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from mirror.errors import MirrorError
-from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_connection import BrokerConnection, Needs
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.connection_errors import ConnectionErrors, is_without_login, refuses_us
 from mirror.kafka.schema_answers import read_by
@@ -44,9 +44,10 @@ class Coordinator(NamedTuple):
 class AskingPool(BrokerPool):
     """Connections for questions: to brokers of any version, over which each question says what it needs."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
-        """`settings` are librdkafka's; `seconds`: how long a question may take in all."""
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, needs: Needs | None = None) -> None:
+        """`settings` are librdkafka's; `seconds`: how long a question may take in all; `needs`: what every broker must take."""
         super().__init__(alias, settings, min(_FIRST_SECONDS, seconds))
+        self._required = needs
         self.limit = seconds
         self._errors = ConnectionErrors(alias, settings, seconds)
         self._is_asking = False
@@ -108,13 +109,14 @@ class AskingPool(BrokerPool):
         return self._errors.translated(failure, step, self.last)
 
     def _check(self, connection: BrokerConnection) -> None:
-        """Every broker may be asked."""
+        if self._required is not None:
+            connection.check_release(self._required)
 
 
-def open_pool(alias: str, settings: Mapping[str, Any], seconds: float) -> AskingPool:
+def open_pool(alias: str, settings: Mapping[str, Any], seconds: float, needs: Needs | None = None) -> AskingPool:
     """A pool for questions to a cluster. Raises TokenUnavailable."""
     try:
-        return AskingPool(alias, settings, seconds)
+        return AskingPool(alias, settings, seconds, needs)
     except errors.KafkaError as failure:
         raise ConnectionErrors(alias, settings, seconds).translated(failure, "logging in", ("", 0)) from failure
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from mirror.config import Flow
 from mirror.config.policies import replication_policy
 from mirror.errors import MirrorError, SameCluster
+from mirror.kafka.broker_connection import OF_SOURCE, OF_TARGET
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.control import Control
 from mirror.kafka.ledger import Ledger
@@ -17,11 +18,12 @@ from mirror.offsets.partition import deciders_id
 
 @contextmanager
 def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
-    """The flow's source and target. Every call to them ends within `admin.timeout.ms`; nothing is sent before the first call."""
+    """The flow's source and target. Every call to them ends within `admin.timeout.ms`; nothing is sent before the first call.
+    The first one to each raises ClusterTooOld for brokers that the mirror does not copy from or to."""
     seconds = flow.request_seconds
     with (
-        Cluster(flow.source, flow.client("source", "admin"), seconds) as source,
-        Cluster(flow.target, flow.client("target", "admin"), seconds) as target,
+        Cluster(flow.source, flow.client("source", "admin"), seconds, OF_SOURCE) as source,
+        Cluster(flow.target, flow.client("target", "admin"), seconds, OF_TARGET) as target,
     ):
         yield source, target
 

@@ -4,11 +4,16 @@ from contextlib import nullcontext
 from types import SimpleNamespace as Answer
 
 import pytest
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.producer import EndTxnRequest
 
 from mirror.config import load
-from mirror.errors import ClusterUnreachable, SameCluster
+from mirror.errors import ClusterTooOld, ClusterUnreachable, SameCluster
+from mirror.plan.run import plan
 from mirror.sync import flow_clusters
 from mirror.sync.flow_clusters import check_answering_clusters, check_two_clusters
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 
 
 def side(alias, *ids):
@@ -74,3 +79,26 @@ def test_steps_that_go_on_without_an_answer_are_refused_where_both_tell_one_id(t
     with pytest.raises(SameCluster) if is_refused else nullcontext():
         check_answering_clusters(flow())
     check_answering_clusters(flow(**{"mirror.one.cluster": "true"}))
+
+
+@pytest.mark.parametrize(
+    ("side", "versions", "facts"),
+    [
+        ("east", KAFKA_2_1 | {FetchRequest: 8}, ("2.1", "FetchRequest", 8, 10)),
+        ("west", KAFKA_2_1, ("2.8", "ProduceRequest", 7, 9)),
+        ("west", KAFKA_2_8 | {EndTxnRequest: -1}, ("2.8", "EndTxnRequest", -1, 3)),
+    ],
+)
+def test_a_plan_refuses_a_cluster_that_is_too_old_before_anything_is_written(tmp_path, side, versions, facts):
+    brokers = {"east": WireBroker(), "west": WireBroker()}
+    brokers[side].versions = dict(versions)
+    file = tmp_path / "mm2.properties"
+    addresses = "".join(f"{alias}.bootstrap.servers=127.0.0.1:{broker.port}\n" for alias, broker in brokers.items())
+    file.write_text(f"clusters=east,west\neast->west.enabled=true\n{addresses}")
+    with pytest.raises(ClusterTooOld) as refused:
+        plan(load([file]).flow("east->west"))
+    for broker in brokers.values():
+        broker.close()
+    error = refused.value
+    assert (error.cluster, error.oldest, error.request, error.newest, error.needed) == (side, *facts)
+    assert not error.retriable

@@ -9,7 +9,7 @@ from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.batches.source import BatchSource
 from mirror.copy.engine import BatchesUnavailable, BatchSample, PartitionAssignment
 from mirror.copy.model import LaneTask
-from mirror.errors import EngineUnavailable, MirrorError
+from mirror.errors import ClusterTooOld, MirrorError
 from mirror.kafka.broker_pool import receive
 from mirror.offsets.partition import TopicPartition
 
@@ -37,9 +37,9 @@ class SourceBatchSampler:
         while wanted:
             try:
                 return self._sample(task, wanted)
-            except EngineUnavailable as error:
+            except ClusterTooOld as error:
                 self.close()
-                raise BatchesUnavailable(error.why) from error
+                raise BatchesUnavailable(f"one of its brokers is older than Kafka {error.oldest}") from error
             except MirrorError as error:
                 log.info("lane %d: the first batches could not be looked at, so records are encoded anew: %s", task.lane, error)
                 self.close()

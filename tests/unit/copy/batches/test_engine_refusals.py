@@ -12,8 +12,8 @@ from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.engine import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
 from mirror.errors import (
     AuthorizationRefused,
+    ClusterTooOld,
     ClusterUnreachable,
-    EngineUnavailable,
     KafkaFailure,
     Overtaken,
     SourceTruncated,
@@ -184,21 +184,25 @@ def test_a_source_that_is_silent_is_not_waited_for_for_ever(lane_task, east, wor
 
 def test_a_target_that_is_too_old_is_refused_before_anything_is_asked_of_it(lane_task, west):
     west.versions = KAFKA_2_8 | {ProduceRequest: 8}
-    with pytest.raises(EngineUnavailable, match=r"Cluster 'west'.*older than Kafka 2\.8") as refusal:
+    with pytest.raises(
+        ClusterTooOld, match=r"Cluster 'west' is older than Kafka 2\.8.*copied to: its broker .* up to version 8"
+    ) as refusal:
         BatchEngine(lane_task, 1_000_000)
-    assert "mirror.engine=records" in refusal.value.next
+    error = refusal.value
+    assert (error.broker, error.oldest, error.request) == (f"127.0.0.1:{west.port}", "2.8", "ProduceRequest")
+    assert (error.newest, error.needed, error.retriable) == (8, 9, False)
     assert {type(request) for request in west.requests} == {ApiVersionsRequest}
 
 
 def test_a_broker_so_old_that_it_cannot_say_its_versions_is_refused(lane_task, west):
     west.versions.update(KAFKA_2_1)
-    with pytest.raises(EngineUnavailable, match=r"Cluster 'west'.*older than Kafka 2\.8"):
+    with pytest.raises(ClusterTooOld, match=r"Cluster 'west' is older than Kafka 2\.8"):
         BatchEngine(lane_task, 1_000_000)
 
 
 def test_a_source_that_is_too_old_is_refused_before_anything_is_written(engine, east, west, work):
     east.versions = KAFKA_2_1 | {FetchRequest: 8}
-    with pytest.raises(EngineUnavailable, match=r"Cluster 'east'.*older than Kafka 2\.1"):
+    with pytest.raises(ClusterTooOld, match=r"Cluster 'east' is older than Kafka 2\.1.*copied from"):
         engine.copy([work(0, 3)], LIMITS)
     assert west.of(ProduceRequest) == []
 
