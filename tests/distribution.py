@@ -20,8 +20,6 @@ LONGEST = (
     "tests/faults/test_broker_failures.py",
     "tests/faults/test_killed_copies.py",
 )
-SECOND_ENGINE = "[batches]"
-"""How the name of a test ends that the copy's second engine has to pass as well: it may go to another worker than the first engine's."""
 
 BUSY = ("tests/airflow/", "tests/package/", "tests/ui/", "tests/faults/", "tests/compat/")
 SHORT = ("tests/unit/",)
@@ -38,7 +36,7 @@ def scope(nodeid: str) -> str:
     """What goes to one worker together with this test."""
     file, _, _ = nodeid.partition("::")
     shared = (folder for folder in ONE_STACK if nodeid.startswith(f"{folder}/"))
-    return next(shared, f"{file}{SECOND_ENGINE}" if nodeid.endswith(SECOND_ENGINE) else file)
+    return next(shared, file)
 
 
 class Distribution(LoadFileScheduling):

@@ -1,14 +1,13 @@
-"""What a test lets happen at a certain step of a copy, whichever engine moves the records: every engine is opened through these hooks."""
+"""What a test lets happen at a certain step of a copy: every engine is opened through these hooks."""
 
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mirror.copy.engine import Engine, EngineFactory, LaneEngines, PartitionAssignment, PartitionProgress, TransactionLimits
+from mirror.copy.engine import Engine, EngineFactory, PartitionAssignment, PartitionProgress, TransactionLimits
 from mirror.copy.lane_protocol import Attempt
 from mirror.copy.model import LaneTask
 from tests.waiting import PATIENCE
@@ -26,9 +25,8 @@ class EngineHooks:
         """Is given the commit of a transaction, to be called once."""
         initialize = Attempt.__init__
 
-        def hooked(attempt: Attempt, task: LaneTask, state: Any, ranges: Any, engines: LaneEngines) -> None:
-            batches = None if engines.batches is None else self._opened(engines.batches)
-            initialize(attempt, task, state, ranges, replace(engines, records=self._opened(engines.records), batches=batches))
+        def hooked(attempt: Attempt, task: LaneTask, state: Any, ranges: Any, open_engine: EngineFactory) -> None:
+            initialize(attempt, task, state, ranges, self._opened(open_engine))
 
         patch.setattr(Attempt, "__init__", hooked)
 

@@ -13,8 +13,9 @@ from services.oracle import Oracle, Record, Side
 DAY = 86_400_000
 FIRST = 1_793_491_200_000  # 2026-11-01
 TWO_DAYS = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-03T00:00:00Z"}
-SMALL = {"run_max_bytes": "10", "transaction_max_bytes": "100", "lanes": "1", "engine": "records"}
-"""Of whole batches a transaction has one at least, and these have two days of records in one or two."""
+SMALL = {"run_max_bytes": "10", "transaction_max_bytes": "100", "lanes": "1"}
+"""A transaction has a batch at least."""
+_BATCH = 8
 HISTORY = {"history": True}
 GREEN = dict.fromkeys(("resolve", "live", "history", "audit", "summary"), "success")
 
@@ -36,7 +37,8 @@ def backfill(
 
 def produce(oracle: Oracle, pair: ClusterPair, topic: str, days: int) -> None:
     rows = [Record(b"%d" % n, b"%d" % n, timestamp=FIRST + n * DAY // 20, partition=n % 2) for n in range(20 * days)]
-    oracle.produce_records(pair.source_bootstrap, topic, rows)
+    for first in range(0, len(rows), _BATCH):
+        oracle.produce_records(pair.source_bootstrap, topic, rows[first : first + _BATCH])
 
 
 @pytest.fixture

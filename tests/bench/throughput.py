@@ -2,7 +2,7 @@
 
 Counted in two ways. «With start»: everything from the start of the process to the last record, for us the whole `python -m mirror copy`
 by spark-submit. «Without start»: for us a copy on a Spark that stays, whose server and Python workers are counted, less a copy of next
-to nothing there with the same engine; for MirrorMaker 2 from the moment when a quarter of the backlog has arrived, so that neither its
+to nothing there; for MirrorMaker 2 from the moment when a quarter of the backlog has arrived, so that neither its
 start nor most of its JVM's warming up counts. The start of a JVM costs us as much as a million records and more, and varies by a tenth
 of that, so a copy by spark-submit less a start says nothing about a record. The brokers' CPU is counted over the same time as the
 mirror's, so «with brokers» is the sum of what a record costs all of them.
@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mirror.copy.model import BATCHES, RECORDS
 from tests.bench.backlog import Backlog
 from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
 from tests.bench.results import append, median, spread
@@ -54,24 +53,24 @@ class Usage:
 @dataclass(frozen=True)
 class Copy:
     """One copy of one backlog: what was used from the start on, the part of it that is not the start's, how many records that part copied,
-    the seconds of all of it, and by which of our engines."""
+    the seconds of all of it, and which ways our copy's batches went."""
 
     whole: Usage
     part: Usage
     part_records: int
     seconds: float
-    engine: str = "–"
+    ways: str = "–"
 
 
-def ours(stage: Stage, backlog: Backlog, spark: MeasuredSpark | None = None, engine: str = "auto") -> Copy:
+def ours(stage: Stage, backlog: Backlog, spark: MeasuredSpark | None = None) -> Copy:
     """Copies with us, by spark-submit or on a Spark that stays; the part is the whole."""
     pair, before = stage.pair(), stage.broker_cpu()
-    cost = stage.copy(pair.properties(backlog.topic, {"source->target.mirror.engine": engine}), backlog.records, spark=spark)
+    cost = stage.copy(pair.properties(backlog.topic), backlog.records, spark=spark)
     usage = Usage(cost.cpu, *stage.broker_cpu()).less(Usage(0.0, *before))
     stage.require(pair.remote(backlog.topic), backlog.records)
     stage.remove(pair.remote(backlog.topic))
-    engines = json.loads(cost.output)["flows"][0]["result"]["engines"]
-    return Copy(usage, usage, backlog.records, cost.seconds, " + ".join(sorted(share["engine"] for share in engines)))
+    shares = json.loads(cost.output)["flows"][0]["result"]["batches"]
+    return Copy(usage, usage, backlog.records, cost.seconds, " + ".join(sorted(share["way"] for share in shares)))
 
 
 def mirror_maker(stage: Stage, backlog: Backlog) -> Copy:
@@ -94,22 +93,20 @@ def measure(stage: Stage, backlogs: Sequence[Backlog], runs: int) -> dict[Backlo
     for backlog in (start, *backlogs):
         backlog.produce(stage)
     copies: dict[Backlog, dict[str, list[Copy]]] = {backlog: {OURS: [], MM2_TUNED: []} for backlog in backlogs}
-    starts: dict[str, list[Copy]] = {BATCHES: [], RECORDS: []}
+    starts: list[Copy] = []
     with stage.spark_that_stays() as spark:
-        for engine in starts:
-            ours(stage, start, spark, engine)  # its Python workers have to start
+        ours(stage, start, spark)  # its Python workers have to start
         for _ in range(runs):
-            for engine, of_engine in starts.items():
-                of_engine.append(ours(stage, start, spark, engine))
+            starts.append(ours(stage, start, spark))
             for backlog, by_mirror in copies.items():
                 whole, part = ours(stage, backlog), ours(stage, backlog, spark)
-                by_mirror[OURS].append(replace(whole, part=part.part, engine=part.engine))
+                by_mirror[OURS].append(replace(whole, part=part.part, ways=part.ways))
                 by_mirror[MM2_TUNED].append(mirror_maker(stage, backlog))
                 print(backlog.name, *(copy[-1] for copy in by_mirror.values()), sep="\n  ", flush=True)
-    usual = {engine: _medians(copy.whole for copy in of_engine) for engine, of_engine in starts.items()}
-    print("starts", usual, flush=True)
+    usual = _medians(copy.whole for copy in starts)
+    print("start", usual, flush=True)
     for by_mirror in copies.values():
-        by_mirror[OURS] = [replace(copy, part=copy.part.less(usual.get(copy.engine, usual[BATCHES]))) for copy in by_mirror[OURS]]
+        by_mirror[OURS] = [replace(copy, part=copy.part.less(usual)) for copy in by_mirror[OURS]]
     return copies
 
 
@@ -135,7 +132,7 @@ def rows(backlog: Backlog, batches: str, copies: Mapping[str, Sequence[Copy]]) -
             f"{backlog.records:,} × {backlog.name}",
             batches,
             name,
-            copies[name][0].engine,
+            copies[name][0].ways,
             str(len(copies[name])),
             *cells,
             f"{source:.2f} + {target:.2f}",
@@ -170,7 +167,7 @@ def main(quick: bool = False) -> None:
         "backlog",
         "batches",
         "mirror",
-        "engine",
+        "went",
         "runs",
         "µs without start",
         "÷ ours",

@@ -13,13 +13,8 @@ from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, PartitionState
 from tests.faults.injections_brokers import BROKERS, PROPERTIES
-from tests.integration.conftest import Mirroring, engine
+from tests.integration.conftest import Mirroring
 from tests.waiting import eventually
-
-__all__ = ["engine"]
-
-second_engine_in_series = pytest.mark.parametrize("engine", ["records", pytest.param("batches", marks=pytest.mark.faults)], indirect=True)
-"""For tests that are dear, and whose second engine `make faults` tests."""
 
 Replicas = Mapping[int, Sequence[int]]
 

@@ -1,4 +1,4 @@
-"""What happens to whole batches on their way: the remote topic's limits change under them, and answers to them are lost."""
+"""What happens to batches on their way: the remote topic's limits change under them, and answers to them are lost."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,6 @@ from tests.engine_hooks import EngineHooks, HitInTransaction
 from tests.faults.runner.__main__ import new_site
 from tests.faults.runner.results import Outcome
 from tests.faults.runner.site import Site
-from tests.integration.both_engines import ENGINE
 from tests.waiting import PATIENCE, eventually
 
 RECORDS = 12_000
@@ -24,8 +23,8 @@ SMALL_TRANSACTIONS = {"source->target.mirror.lanes": "1", "source->target.mirror
 
 @pytest.fixture
 def site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
-    """A flow of whole batches between the shared clusters; records of about 500 bytes in batches of 16 KB, packed by lz4."""
-    yield new_site(east, west, oracle, tmp_path, {ENGINE: "batches", **SMALL_TRANSACTIONS})
+    """A flow between the shared clusters; records of about 500 bytes in batches of 16 KB, packed by lz4."""
+    yield new_site(east, west, oracle, tmp_path, SMALL_TRANSACTIONS)
     west.network.heal()
 
 

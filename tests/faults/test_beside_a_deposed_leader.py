@@ -32,9 +32,9 @@ def south(services_directory: Path) -> Iterator[KafkaCluster]:
         target.discard()
 
 
-@pytest.fixture(params=["auto", pytest.param("records", marks=pytest.mark.faults), pytest.param("batches", marks=pytest.mark.faults)])
-def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
-    extra = {"source->target.mirror.engine": request.param, "target.bootstrap.servers": south.proxied_bootstrap}
+@pytest.fixture
+def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
+    extra = {"target.bootstrap.servers": south.proxied_bootstrap}
     with new_site(east.bootstrap, south, oracle, tmp_path, extra) as made:
         made.produce(KEPT, seed=1)
         assert made.mirroring.copy().state == DONE

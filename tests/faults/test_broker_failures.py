@@ -9,7 +9,7 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from mirror.offsets.partition import lane_of
 from services.comparison import Comparison
 from services.oracle import Record
 from tests.engine_hooks import EngineHooks, HitInTransaction
-from tests.faults.conftest import Placed, ThreeBrokers, second_engine_in_series
+from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import Kill, MoveLeaders, Pause, draw
 from tests.waiting import eventually
 
@@ -87,14 +87,14 @@ def healed(three_brokers: ThreeBrokers) -> Iterator[None]:
 
 
 @pytest.fixture
-def under_fire(three_brokers: ThreeBrokers, engine: Mapping[str, str]) -> UnderFire:
+def under_fire(three_brokers: ThreeBrokers) -> UnderFire:
     """A flow with small transactions, so that there are many moments to be hit in."""
     flow = three_brokers.place(
         source=dict.fromkeys(range(PARTITIONS), (1, 2, 3)),
         remote=dict.fromkeys(range(PARTITIONS), (2, 3, 1)),
         ledger=dict.fromkeys(range(2), (3, 1, 2)),
         configs={"min.insync.replicas": "2"},
-        extra={**engine, "source->target.mirror.transaction.max.bytes": "65536"},
+        extra={"source->target.mirror.transaction.max.bytes": "65536"},
     )
     flow.mirroring.copy()  # so that there are coordinators to be moved
     three_brokers.keep_coordinators_at([3, 1, 2])
@@ -129,7 +129,6 @@ def test_a_coordinator_that_dies_before_it_answers_a_commit_leaves_no_doubt(
     assert under_fire.compare().equal
 
 
-@second_engine_in_series
 def test_a_broker_that_hangs_and_wakes_up_as_if_nothing_had_happened_does_no_harm(
     three_brokers: ThreeBrokers, under_fire: UnderFire
 ) -> None:
@@ -163,9 +162,9 @@ def test_leaders_that_move_while_they_are_read_and_written_change_nothing(three_
 
 
 def test_the_end_of_a_transaction_that_a_newer_leader_wrote_is_no_truncated_source(
-    three_brokers: ThreeBrokers, engine: Mapping[str, str]
+    three_brokers: ThreeBrokers,
 ) -> None:
-    flow = three_brokers.place(source={0: (1, 2, 3)}, remote={0: (2, 3)}, ledger={0: (3, 2)}, extra=engine)
+    flow = three_brokers.place(source={0: (1, 2, 3)}, remote={0: (2, 3)}, ledger={0: (3, 2)})
     oracle, bootstrap = three_brokers.oracle, three_brokers.cluster.bootstrap
     oracle.open_transaction(bootstrap, flow.topic, flow.topic, [Record(b"k", b"v")] * 5)
     MoveLeaders(three_brokers.cluster, oracle, (flow.topic,)).inject()
@@ -176,14 +175,13 @@ def test_the_end_of_a_transaction_that_a_newer_leader_wrote_is_no_truncated_sour
     assert (judged.state, judged.records) == ("done", 5), str(judged)
 
 
-@second_engine_in_series
 def test_while_a_broker_is_dead_only_what_it_alone_has_waits_and_goes_on_by_itself(
-    three_brokers: ThreeBrokers, under_fire: UnderFire, engine: Mapping[str, str]
+    three_brokers: ThreeBrokers, under_fire: UnderFire
 ) -> None:
     safe = {0: (3, 2), 1: (3, 2)}
-    leaderless = three_brokers.place(safe, {0: [1], 1: [3]}, {0: (3, 2)}, engine)
-    too_few = three_brokers.place(safe, {0: (1, 3), 1: (3, 2)}, {0: (3, 2)}, engine, {"min.insync.replicas": "2"})
-    no_ledger = three_brokers.place(safe, safe, {0: [1], 1: [3]}, engine)
+    leaderless = three_brokers.place(safe, {0: [1], 1: [3]}, {0: (3, 2)})
+    too_few = three_brokers.place(safe, {0: (1, 3), 1: (3, 2)}, {0: (3, 2)}, configs={"min.insync.replicas": "2"})
+    no_ledger = three_brokers.place(safe, safe, {0: [1], 1: [3]})
     flows = (leaderless, too_few, no_ledger)
     for flow in flows:
         assert flow.mirroring.copy().state == "done"

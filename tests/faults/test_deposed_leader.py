@@ -45,9 +45,9 @@ def south(services_directory: Path) -> Iterator[KafkaCluster]:
         target.discard()
 
 
-@pytest.fixture(params=["records", pytest.param("batches", marks=pytest.mark.faults)])
-def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
-    with new_site(east.bootstrap, south, oracle, tmp_path, {"source->target.mirror.engine": request.param}) as made:
+@pytest.fixture
+def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
+    with new_site(east.bootstrap, south, oracle, tmp_path, {}) as made:
         yield made
 
 

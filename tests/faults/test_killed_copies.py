@@ -37,31 +37,28 @@ def make_site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: 
     return lambda: new_site(east, west, oracle, tmp_path, spark_server=spark_server)
 
 
-def played(make_site: Callable[[], Site], keys: tuple[str, ...], seed: int, records: int, engine: str = "records") -> list[Outcome]:
+def played(make_site: Callable[[], Site], keys: tuple[str, ...], seed: int, records: int) -> list[Outcome]:
     print(f"seed {seed}")
-    outcomes = list(play(make_site, [FAULTS[key] for key in keys], seed, records, engine))
+    outcomes = list(play(make_site, [FAULTS[key] for key in keys], seed, records))
     for outcome in outcomes:
         print(outcome)
     return outcomes
 
 
-@pytest.mark.parametrize("engine", ["records", "batches"])
-def test_five_hits_of_a_spark_job_lose_and_double_nothing(make_site: Callable[[], Site], engine: str) -> None:
-    outcomes = played(make_site, HITS, seed=20261121, records=40_000, engine=engine)
+def test_five_hits_of_a_spark_job_lose_and_double_nothing(make_site: Callable[[], Site]) -> None:
+    outcomes = played(make_site, HITS, seed=20261121, records=40_000)
     assert all(outcome.good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= 4
 
 
-@pytest.mark.parametrize("engine", ["records", pytest.param("batches", marks=pytest.mark.faults)])
-def test_hits_of_a_spark_that_stays_lose_and_double_nothing(make_site: Callable[[], Site], engine: str) -> None:
-    outcomes = played(make_site, ON_SERVER, seed=20261125, records=30_000, engine=engine)
+def test_hits_of_a_spark_that_stays_lose_and_double_nothing(make_site: Callable[[], Site]) -> None:
+    outcomes = played(make_site, ON_SERVER, seed=20261125, records=30_000)
     assert all(outcome.good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= 4
 
 
-@pytest.mark.parametrize("engine", ["records", "batches"])
-def test_every_fault_that_hurts_no_broker_loses_and_doubles_nothing(make_site: Callable[[], Site], engine: str) -> None:
-    outcomes = played(make_site, IN_PROCESS, seed=20261122, records=20_000, engine=engine)
+def test_every_fault_that_hurts_no_broker_loses_and_doubles_nothing(make_site: Callable[[], Site]) -> None:
+    outcomes = played(make_site, IN_PROCESS, seed=20261122, records=20_000)
     assert all(outcome.good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= len(IN_PROCESS) - 2
 

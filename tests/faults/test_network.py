@@ -12,7 +12,6 @@ import pytest
 
 from mirror.copy.verdict import DONE, FAILED, Verdict
 from mirror.errors import MirrorError
-from mirror.kafka import consumer_settings
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import clusters
 from services.kafka import KafkaCluster
@@ -128,12 +127,11 @@ def test_a_cut_of_three_seconds_is_survived_by_the_run(
     make_site: Callable[..., Site],
     thread: ThreadPoolExecutor,
     monkeypatch: pytest.MonkeyPatch,
-    engine: Mapping[str, str],
     side: str,
     how: str,
 ) -> None:
     # The deadline of an answer is longer than the cut and any stall of the machine together.
-    site = make_site({**engine, "admin.timeout.ms": "30000"})
+    site = make_site({"admin.timeout.ms": "30000"})
     site.produce(RECORDS, seed=1)
     copy = cut_in_the_middle(site, thread, monkeypatch, getattr(network(site, side), how))
     time.sleep(3)
@@ -168,11 +166,10 @@ def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run
     make_site: Callable[..., Site],
     thread: ThreadPoolExecutor,
     monkeypatch: pytest.MonkeyPatch,
-    engine: Mapping[str, str],
     side: str,
     how: str,
 ) -> None:
-    site = make_site(engine)
+    site = make_site()
     site.produce(RECORDS, seed=1)
     copy = cut_in_the_middle(site, thread, monkeypatch, getattr(network(site, side), how))
     cut = time.monotonic()
@@ -196,10 +193,10 @@ def test_a_cut_that_stays_ends_the_run_red_within_its_deadlines_and_the_next_run
 
 
 def test_a_commit_that_the_target_made_and_could_not_tell_is_neither_lost_nor_doubled(
-    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, engine: Mapping[str, str]
+    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection breaks when the commit is in force, and before the answer to it arrives."""
-    site = make_site({**engine, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "65536"})
+    site = make_site({"source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "65536"})
     site.produce(8_000, seed=1)
     commits, lost = itertools.count(), list[bool]()
 
@@ -230,13 +227,9 @@ def test_a_commit_that_the_target_made_and_could_not_tell_is_neither_lost_nor_do
 # ------------------------------------------------------------ nothing but aborted records, for long
 
 
-def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed(
-    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, engine: Mapping[str, str]
-) -> None:
-    monkeypatch.setattr(consumer_settings, "STATISTICS_MS", 500)
+def test_aborted_records_that_take_longer_than_a_source_may_be_silent_are_passed(make_site: Callable[..., Site]) -> None:
     site = make_site(
         {
-            **engine,
             "source->target.mirror.transaction.timeout.ms": "4000",
             "source.consumer.fetch.max.bytes": "32768",
             "source.consumer.max.partition.fetch.bytes": "32768",

@@ -21,7 +21,6 @@ from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from tests.integration.access import allow, run, secure
 from tests.integration.backfill_flow import backfilling
-from tests.integration.both_engines import ENGINE
 from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
 from tests.integration.left_behind import left
 from tests.integration.planter import planter
@@ -83,15 +82,9 @@ def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
 
 
 @pytest.fixture
-def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring], request: pytest.FixtureRequest) -> Mirroring:
-    """The flow of this test with four lanes; with the engine that a test asks for by `both_engines`."""
-    return make_mirroring(pair, {ENGINE: getattr(request, "param", "records")})
-
-
-@pytest.fixture(params=("records", "batches"))
-def engine(request: pytest.FixtureRequest) -> Mapping[str, str]:
-    """The property that chooses the copy's engine, for tests that both have to pass."""
-    return {ENGINE: request.param}
+def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring]) -> Mirroring:
+    """The flow of this test with four lanes."""
+    return make_mirroring(pair)
 
 
 @pytest.fixture

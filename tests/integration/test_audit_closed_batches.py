@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from mirror.audit.run import audit
-from tests.integration.both_engines import ENGINE
 from tests.integration.planter import by_topic, numbered
 
 CLOSED = re.compile(r"(\d+) of (\d+) ranges are equal; of their (\d+) records (\d+) stand in batches that are the same")
@@ -26,7 +25,7 @@ def audited(caplog):
     return run
 
 
-def test_batches_that_were_handed_on_stay_closed_and_records_that_were_encoded_anew_are_opened(pair, make_mirroring, audited):
+def test_batches_that_were_forwarded_stay_closed_and_those_that_were_rewritten_are_opened(pair, make_mirroring, audited):
     topic = pair.topic("orders")
     for seed, engine in enumerate(("batches", "records", "batches")):
         mirroring = make_mirroring(pair, {"source->target.mirror.engine": engine})
@@ -48,8 +47,8 @@ def test_batches_that_were_handed_on_stay_closed_and_records_that_were_encoded_a
     assert counted / 3 < closed < counted
 
 
-def test_what_only_the_records_engine_copied_is_opened_as_ever(pair, make_mirroring, audited):
-    mirroring, topic = make_mirroring(pair, {ENGINE: "records"}), pair.topic("orders")
+def test_where_every_batch_was_rewritten_all_are_opened(pair, make_mirroring, audited):
+    mirroring, topic = make_mirroring(pair, {"source->target.mirror.engine": "records"}), pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, topic, 1)
     for seed in range(2):
         mirroring.oracle.produce(mirroring.source, topic, 200, seed=seed)

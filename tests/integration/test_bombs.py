@@ -10,11 +10,9 @@ from kafka.protocol.producer import ProduceRequest
 from mirror.formats.varint import signed_varint
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.offsets.partition import TopicPartition
-from tests.integration.both_engines import ENGINE
 from tests.integration.decisions import errors_of, mirrored, used_up
 
 MEGABYTES = 130
-"""More than librdkafka unpacks, which is 100 MB."""
 ZSTD = 4
 
 
@@ -44,7 +42,7 @@ def produce(bootstrap, topic, batch):
 
 @pytest.fixture
 def mirroring(pair, make_mirroring):
-    return make_mirroring(pair, {ENGINE: "auto", "source->target.mirror.lanes": "1"})
+    return make_mirroring(pair, {"source->target.mirror.lanes": "1"})
 
 
 def test_a_bomb_that_the_source_stamped_stops_its_partition_alone_and_one_decision_ends_it(mirroring, make_topic, decide, answer):
@@ -71,13 +69,11 @@ def test_a_bomb_that_the_source_stamped_stops_its_partition_alone_and_one_decisi
     used_up(decide, mirroring, "skip-record", "--topic", topic)
 
 
-def test_where_every_record_is_encoded_anew_a_bomb_stops_its_partition_too_and_the_way_on_is_named(
-    pair, make_mirroring, mirroring, make_topic
-):
-    mirroring.flow = make_mirroring(pair, {ENGINE: "records", "source->target.mirror.lanes": "1"}).flow
+def test_where_every_batch_is_rewritten_a_bomb_stops_its_partition_too(pair, make_mirroring, mirroring, make_topic):
+    mirroring.flow = make_mirroring(pair, {"source->target.mirror.engine": "records", "source->target.mirror.lanes": "1"}).flow
     topic, other = make_topic("orders", records=20), make_topic("payments", records=50)
     produce(mirroring.source, topic, bomb())
     error = errors_of(mirroring.copy(), "BatchNotUnpacked")[TopicPartition(topic, 0)]
     assert (error.offset, error.retriable) == (20, False)
-    assert "mirror.engine=auto" in error.next
+    assert "mirror.unpacked.batch.max.bytes" in error.next
     assert (len(mirrored(mirroring, topic)), len(mirrored(mirroring, other))) == (20, 50)

@@ -14,12 +14,6 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @pytest.fixture
-def mirroring(pair, make_mirroring, engine):
-    """The flow of this test with four lanes, with either engine."""
-    return make_mirroring(pair, engine)
-
-
-@pytest.fixture
 def topic(mirroring):
     """A source topic of three partitions."""
     name = mirroring.pair.topic("orders")
@@ -131,8 +125,8 @@ def test_ten_incremental_rounds(mirroring, topic):
     assert mirroring.copy().state == "nothing to do"
 
 
-def test_the_identity_policy_keeps_the_name(pair, make_mirroring, engine):
-    mirroring = make_mirroring(pair, {**engine, "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"})
+def test_the_identity_policy_keeps_the_name(pair, make_mirroring):
+    mirroring = make_mirroring(pair, {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"})
     name = pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, name, 2)
     mirroring.oracle.produce(mirroring.source, name, 500, seed=7)
@@ -140,8 +134,8 @@ def test_the_identity_policy_keeps_the_name(pair, make_mirroring, engine):
     mirroring.assert_mirrored(name, remote=name)
 
 
-def test_read_uncommitted_mirrors_aborted_records_as_mirrormaker_does(pair, make_mirroring, engine):
-    mirroring = make_mirroring(pair, {**engine, "source.consumer.isolation.level": "read_uncommitted"})
+def test_read_uncommitted_mirrors_aborted_records_as_mirrormaker_does(pair, make_mirroring):
+    mirroring = make_mirroring(pair, {"source.consumer.isolation.level": "read_uncommitted"})
     name = pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, name, 1)
     made = mirroring.oracle.produce(mirroring.source, name, 500, seed=8, transactions=50, abort_percent=50)
@@ -149,30 +143,6 @@ def test_read_uncommitted_mirrors_aborted_records_as_mirrormaker_does(pair, make
     assert judged.records == made["committed"] + made["aborted"]
 
 
-@pytest.mark.parametrize("engine", ["records"], indirect=True)
-@pytest.mark.parametrize(
-    ("raw", "why"),
-    [
-        ({"records": [Record(b"k", b"v", timestamp=0)]}, "its timestamp is 0"),
-        ({"records": [Record(b"k", b"v", timestamp=NOW)], "raw_header_keys": [b"\xff\xfe"]}, "header key that is not UTF-8"),
-    ],
-)
-def test_what_the_client_cannot_carry_blocks_its_partition_and_names_the_offset(mirroring, topic, raw, why):
-    mirroring.oracle.produce(mirroring.source, topic, 300, seed=9)
-    before = mirroring.oracle.count(mirroring.source, topic)
-    mirroring.oracle.produce_raw(mirroring.source, topic, **raw)
-    judged = mirroring.copy()
-    assert judged.state == "failed"
-    (error,) = judged.errors
-    assert (error.code, error.topic, error.partition, error.offset, error.retriable) == ("RecordNotCarried", topic, 0, before[0].end, False)
-    assert why in error.message
-    assert f"{topic}-0@{before[0].end}" in error.message
-    record = mirroring.ledger()[(topic, 0)]
-    assert (record.watermark, record.blocked.offset) == (before[0].end, before[0].end)
-    assert mirroring.assert_mirrored(topic, end={0: before[0].end}).records == 300
-
-
-@pytest.mark.parametrize("engine", ["batches"], indirect=True)
 @pytest.mark.parametrize(
     "raw",
     [
@@ -180,7 +150,10 @@ def test_what_the_client_cannot_carry_blocks_its_partition_and_names_the_offset(
         {"records": [Record(b"k", b"v", timestamp=NOW)], "raw_header_keys": [b"\xff\xfe"]},
     ],
 )
-def test_batches_carry_what_the_client_cannot(mirroring, topic, raw):
+@pytest.mark.parametrize("engine", ["auto", "records"])
+def test_what_a_client_would_change_arrives_as_it_was(pair, make_mirroring, engine, raw):
+    mirroring, topic = make_mirroring(pair, {"source->target.mirror.engine": engine}), pair.topic("orders")
+    mirroring.oracle.create_topic(mirroring.source, topic, 1)
     mirroring.oracle.produce(mirroring.source, topic, 300, seed=9)
     mirroring.oracle.produce_raw(mirroring.source, topic, **raw)
     assert_copied(mirroring, topic, 301)

@@ -31,7 +31,6 @@ from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from mirror.sync.flow_clusters import clusters, control_of
-from tests.integration.both_engines import both_engines
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
 from tests.waiting import PATIENCE
 
@@ -188,7 +187,6 @@ def test_another_separator_begins_no_second_flow_by_itself(mirroring, make_topic
     other.assert_mirrored(topic, f"{mirroring.pair.source}-{topic}")
 
 
-@both_engines
 def test_a_ledger_that_is_made_anew_inside_a_transaction_takes_nothing(mirroring, make_topic, inside_the_transaction):
     topic = make_topic("orders")
     mirroring.copy()

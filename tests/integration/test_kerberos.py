@@ -68,9 +68,9 @@ def keytab(realm: KerberosRealm) -> Path:
 def flow(
     pair_of_clusters: tuple[KafkaCluster, KafkaCluster], make_pair: Callable[..., ClusterPair], oracle: Oracle
 ) -> Callable[..., tuple[ClusterPair, str, Path]]:
-    """`flow(jaas, engine)`: a pair of clusters, a topic with records, and the file of a flow that logs in so on both."""
+    """`flow(jaas)`: a pair of clusters, a topic with records, and the file of a flow that logs in so on both."""
 
-    def made(jaas: str, engine: str = "records", **more: str) -> tuple[ClusterPair, str, Path]:
+    def made(jaas: str, **more: str) -> tuple[ClusterPair, str, Path]:
         pair = make_pair(*pair_of_clusters)
         topic = pair.topic("orders")
         oracle.create_topic(pair.source_bootstrap, topic, 2)
@@ -79,7 +79,7 @@ def flow(
         sides = dict(zip(("source", "target"), pair_of_clusters, strict=True))
         extra = {f"{side}.{name}": value for side in sides for name, value in login.items()}
         extra |= {f"{side}.bootstrap.servers": cluster.bootstrap_of("tickets") for side, cluster in sides.items()}
-        extra |= {"source->target.mirror.engine": engine, "source->target.mirror.lanes": "2", "groups": f".*-{pair.mark}", **more}
+        extra |= {"source->target.mirror.lanes": "2", "groups": f".*-{pair.mark}", **more}
         return pair, topic, pair.properties(extra=extra)
 
     return made
@@ -109,12 +109,11 @@ def by_keytab(keytab: Path, principal: str = "mirror") -> str:
     return f'{JAAS} useKeyTab=true storeKey=true keyTab="{keytab}" principal="{principal}@{REALM}";'
 
 
-@pytest.mark.parametrize("engine", ["records", "batches"])
 def test_a_copy_by_a_keytab_outlives_its_tickets(
-    flow: Callable[..., tuple[ClusterPair, str, Path]], mirror: Callable[..., dict[str, Any]], keytab: Path, oracle: Oracle, engine: str
+    flow: Callable[..., tuple[ClusterPair, str, Path]], mirror: Callable[..., dict[str, Any]], keytab: Path, oracle: Oracle
 ) -> None:
     throttle = {"source->target.mirror.max.bytes.per.second": str(RECORDS * VALUE_BYTES // RUN_SECONDS)}
-    pair, topic, file = flow(by_keytab(keytab), engine, **throttle)
+    pair, topic, file = flow(by_keytab(keytab), **throttle)
     began = time.monotonic()
     answer = mirror(file, "copy", "--without-spark")
     assert (answer["errors"], answer["result"]["records"]) == ([], RECORDS), answer["words"]
@@ -125,7 +124,7 @@ def test_a_copy_by_a_keytab_outlives_its_tickets(
 def test_spark_workers_groups_acls_and_audits_log_in_by_the_keytab(
     flow: Callable[..., tuple[ClusterPair, str, Path]], mirror: Callable[..., dict[str, Any]], keytab: Path
 ) -> None:
-    pair, topic, file = flow(by_keytab(keytab), "batches")
+    pair, topic, file = flow(by_keytab(keytab))
     assert mirror(file, "copy")["result"]["records"] == RECORDS
     set_offsets(pair.source_bootstrap, f"shop-{pair.mark}", {(topic, 0): 7})
     for command in ("group-offsets", "topic-configs", "audit"):

@@ -1,4 +1,4 @@
-"""Whole batches to and from brokers before Kafka 4.0, and to clusters of today that have not gone over to transaction version 2."""
+"""Copies to and from brokers before Kafka 4.0, and to clusters of today that have not gone over to transaction version 2."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from tests.integration.whole_flow import assert_carried
 from tests.session import running
 from tests.waiting import eventually
 
-BATCHES = {"source->target.mirror.engine": "batches", "source->target.mirror.lanes": "1"}
+ONE_LANE = {"source->target.mirror.lanes": "1"}
 SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "20000"}
 DELAY_MS = 20
 
@@ -43,7 +43,7 @@ def produced(mirroring, topic, seeds=(1, 2)):
 def test_a_broker_of_3_9_takes_batches_in_many_transactions_behind_an_attempt_that_was_left_open(
     older, east, make_pair, make_mirroring, services_directory
 ):
-    mirroring = make_mirroring(make_pair(east, older), BATCHES | SEVERAL_TRANSACTIONS)
+    mirroring = make_mirroring(make_pair(east, older), ONE_LANE | SEVERAL_TRANSACTIONS)
     topic = mirroring.pair.topic("orders")
     remote = mirroring.pair.remote(topic)
     produced(mirroring, topic)
@@ -79,12 +79,12 @@ def left_open(mirroring, topic, remote):
 def test_a_copy_that_is_killed_in_a_transaction_of_3_9_leaves_nothing_behind(older, east, make_pair, make_mirroring, tmp_path):
     """Twice: the broker has batches of a transaction that nobody will end, and the next copy has to."""
     pair = make_pair(east, older)
-    mirroring = make_mirroring(pair, BATCHES | SEVERAL_TRANSACTIONS)
+    mirroring = make_mirroring(pair, ONE_LANE | SEVERAL_TRANSACTIONS)
     topic = pair.topic("orders")
     remote = pair.remote(topic)
     produced(mirroring, topic, seeds=(1, 2, 3))
     mirroring.refresh()
-    file = pair.properties(extra=BATCHES | SEVERAL_TRANSACTIONS | {"target.bootstrap.servers": older.proxied_bootstrap})
+    file = pair.properties(extra=ONE_LANE | SEVERAL_TRANSACTIONS | {"target.bootstrap.servers": older.proxied_bootstrap})
     copied = 0
     for _ in range(2):
         copied = killed_in_a_transaction(mirroring, remote, copied, CopyProcess(file, tmp_path / "copies.log", "--without-spark"), older)
@@ -123,7 +123,7 @@ def killed_in_a_transaction(mirroring, remote, committed, copy, cluster):
 
 
 def test_a_broker_of_3_9_gives_its_batches(older, west, make_pair, make_mirroring):
-    mirroring = make_mirroring(make_pair(older, west), BATCHES)
+    mirroring = make_mirroring(make_pair(older, west), ONE_LANE)
     topic = mirroring.pair.topic("orders")
     produced(mirroring, topic)
     assert mirroring.copy().state == "done"
@@ -132,7 +132,7 @@ def test_a_broker_of_3_9_gives_its_batches(older, west, make_pair, make_mirrorin
 
 def test_a_cluster_of_today_takes_batches_at_an_older_level_of_transactions(east, make_cluster, make_pair, make_mirroring):
     target = make_cluster("level-0", features={"transaction.version": 0})
-    mirroring = make_mirroring(make_pair(east, target), BATCHES | SEVERAL_TRANSACTIONS)
+    mirroring = make_mirroring(make_pair(east, target), ONE_LANE | SEVERAL_TRANSACTIONS)
     topic = mirroring.pair.topic("orders")
     produced(mirroring, topic)
     assert mirroring.copy().state == "done"

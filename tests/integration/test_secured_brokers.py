@@ -158,25 +158,24 @@ def test_a_copy_runs_through_every_way_in_with_every_kind_of_store(make_pair, ru
 
 
 @pytest.mark.parametrize("way", ["scram", "plain", "mutual"])
-def test_batches_are_carried_through_every_way_in(make_pair, run, secured, east, oracle, way):
+def test_a_copy_runs_behind_every_way_in(make_pair, run, secured, east, oracle, way):
     pair = make_pair(east, secured.cluster)
     topic = pair.topic("orders")
     oracle.create_topic(east.bootstrap, topic, 2)
     oracle.produce(east.bootstrap, topic, 40, seed=1)
-    file = properties(pair, "target", getattr(secured, way)(), {"source->target.mirror.engine": "batches"})
+    file = properties(pair, "target", getattr(secured, way)())
     code, flow, said, _ = run(file, "copy", "--without-spark")
     assert (code, flow["errors"], flow["result"]["records"]) == (0, [], 40)
     oracle.assert_mirrored(Side(east.bootstrap, topic), Side(secured.cluster.bootstrap, pair.remote(topic)))
     assert LOGIN not in said
 
 
-@pytest.mark.parametrize("engine", ["records", "batches"])
-def test_a_copy_runs_behind_a_login_by_tokens(make_pair, run, secured, east, oracle, token_endpoint, engine):
+def test_a_copy_runs_behind_a_login_by_tokens(make_pair, run, secured, east, oracle, token_endpoint):
     pair = make_pair(east, secured.cluster)
     topic = pair.topic("orders")
     oracle.create_topic(east.bootstrap, topic, 2)
     oracle.produce(east.bootstrap, topic, 40, seed=1)
-    file = properties(pair, "target", secured.oauth(token_endpoint.url), {"source->target.mirror.engine": engine})
+    file = properties(pair, "target", secured.oauth(token_endpoint.url))
     code, flow, said, _ = run(file, "copy", "--without-spark")
     assert (code, flow["errors"], flow["result"]["records"]) == (0, [], 40)
     oracle.assert_mirrored(Side(east.bootstrap, topic), Side(secured.cluster.bootstrap, pair.remote(topic)))

@@ -6,7 +6,6 @@ import time
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import clusters
 from services.oracle import Record, Side
-from tests.integration.both_engines import both_engines
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, used_up, values, watermark, write_ledger
 from tests.waiting import eventually
 
@@ -115,7 +114,6 @@ def test_a_truncated_source_is_taken_up_where_its_old_records_end(mirroring, mak
     used_up(decide, mirroring, "restart", "--topic", topic)
 
 
-@both_engines
 def test_a_source_topic_that_is_recreated_inside_a_transaction_is_not_committed(mirroring, make_topic, inside_the_transaction, answer):
     topic = make_topic("orders")
     mirroring.copy()
@@ -166,14 +164,3 @@ def test_a_record_that_the_target_refuses_is_skipped_once_somebody_says_so(mirro
     assert (record.watermark, record.blocked, [(s.start, s.end) for s in record.skipped]) == (3, None, [(1, 2)])
     assert WHY in record.skipped[0].reason
     used_up(decide, mirroring, "skip-record", "--topic", topic)
-
-
-def test_a_record_that_cannot_be_carried_is_skipped_once_somebody_says_so(pair, make_mirroring, mirroring, make_topic, answer):
-    mirroring.flow = make_mirroring(pair, {"source->target.mirror.engine": "records"}).flow
-    topic = make_topic("orders", records=5)
-    mirroring.oracle.produce_raw(mirroring.source, topic, [Record(b"odd", b"v", timestamp=1)], raw_header_keys=[b"\xff"])
-    mirroring.oracle.produce(mirroring.source, topic, 5, seed=2)
-    answer(errors_of(mirroring.copy(), "RecordNotCarried")[TopicPartition(topic, 0)])
-    assert mirroring.copy().records == 5
-    source = values(mirroring, mirroring.source, topic)
-    assert mirrored(mirroring, topic) == source[:5] + source[6:]

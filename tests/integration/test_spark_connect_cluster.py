@@ -69,12 +69,11 @@ def run(pair: ClusterPair, spark: SparkServer, oracle: Oracle, tmp_path: Path) -
     oracle.create_topic(pair.source_bootstrap, pair.topic("orders"), 4)
     oracle.produce(pair.source_bootstrap, pair.topic("orders"), RECORDS, seed=1)
 
-    def run(*command: str, engine: str = "records") -> dict:
+    def run(*command: str) -> dict:
         flow = {
             "groups": f".*-{pair.mark}",
             "mirror.installation": f"on-{pair.mark}",
             "source->target.mirror.lanes": "4",
-            "source->target.mirror.engine": engine,
         }
         started = [sys.executable, "-m", "mirror", "--config", str(pair.properties(extra=flow)), *command, "--json"]
         with log_of(tmp_path).open("ab") as log:
@@ -131,12 +130,10 @@ def test_another_version_of_the_package_on_the_workers_gives_way_to_the_one_that
     assert_mirrored(pair, oracle)
 
 
-@pytest.mark.parametrize(
-    ("module", "engine"), [("pyarrow", "records"), ("confluent_kafka", "records"), ("kafka", "batches"), ("google_crc32c", "batches")]
-)
-def test_a_package_that_workers_lack_is_named_with_their_host(run: Callable[..., dict], workers: Workers, module: str, engine: str) -> None:
+@pytest.mark.parametrize("module", ["pyarrow", "confluent_kafka", "kafka", "google_crc32c"])
+def test_a_package_that_workers_lack_is_named_with_their_host(run: Callable[..., dict], workers: Workers, module: str) -> None:
     packages = workers.have(f"without-{module}", (module,))
-    error, *others = run("copy", engine=engine)["errors"]
+    error, *others = run("copy")["errors"]
     assert (error["code"], error["retriable"]) == ("WorkerUnprepared", False), error
     python = packages.parents[2] / "bin" / "python"
     assert f"on {os.uname().nodename} cannot import '{module}' with {python}: No module named '{module}'" in error["message"]

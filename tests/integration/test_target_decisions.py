@@ -4,7 +4,6 @@ stands there, the next copy goes on, what is on the target is right, and the dec
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record
-from tests.integration.both_engines import both_engines
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, used_up, values, watermark, write_ledger
 
 
@@ -51,7 +50,6 @@ def test_a_remote_topic_with_fewer_partitions_than_its_source_is_extended_and_de
     mirroring.assert_mirrored(topic)
 
 
-@both_engines
 def test_a_remote_topic_that_is_recreated_inside_a_transaction_is_not_committed(mirroring, make_topic, inside_the_transaction, answer):
     topic, other = make_topic("orders"), make_topic("payments")
     mirroring.copy()

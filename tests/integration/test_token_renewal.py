@@ -124,9 +124,9 @@ def by_class():
 
 @pytest.fixture
 def long_run(make_pair, clusters, oracle, capfd):
-    """`long_run(login, engine, *options)` copies for two tokens' time, throttled; gives the pair, the topic and the file."""
+    """`long_run(login, *options)` copies for two tokens' time, throttled; gives the pair, the topic and the file."""
 
-    def run(login, engine, *options):
+    def run(login, *options):
         pair = make_pair(*clusters)
         topic = pair.topic("orders")
         oracle.create_topic(pair.source_bootstrap, topic, 2)
@@ -138,7 +138,6 @@ def long_run(make_pair, clusters, oracle, capfd):
             for side, cluster in zip(("source", "target"), clusters, strict=True)
         }
         extra |= {
-            "source->target.mirror.engine": engine,
             "source->target.mirror.lanes": "2",
             "source->target.mirror.max.bytes.per.second": str(RECORDS * VALUE_BYTES // RUN_SECONDS),
             "groups": f".*-{pair.mark}",
@@ -158,22 +157,16 @@ def long_run(make_pair, clusters, oracle, capfd):
     return run
 
 
-WAYS = [
-    *[("by_secret", "records"), ("by_secret", "batches"), ("by_file", "records"), ("by_class", "batches")],
-    *[("by_assertion", "batches"), ("by_jwt_bearer", "batches")],
-]
-
-
-@pytest.mark.parametrize(("way", "engine"), WAYS)
-def test_a_long_copy_outlives_its_tokens(long_run, request, way, engine):
+@pytest.mark.parametrize("way", ["by_secret", "by_file", "by_class", "by_assertion", "by_jwt_bearer"])
+def test_a_long_copy_outlives_its_tokens(long_run, request, way):
     login, given = request.getfixturevalue(way)
-    long_run(login, engine, "--without-spark")
+    long_run(login, "--without-spark")
     assert given() >= 3
 
 
 def test_spark_workers_renew_their_tokens_and_groups_are_committed_for_by_a_new_one(long_run, by_secret):
     login, given = by_secret
-    pair, topic, file = long_run(login, "batches")
+    pair, topic, file = long_run(login)
     set_offsets(pair.source_bootstrap, f"shop-{pair.mark}", {(topic, 0): 7})
     assert main(["--config", str(file), "group-offsets"]) == 0
     assert set(committed(pair.target_bootstrap, f"shop-{pair.mark}").values()) == {7}

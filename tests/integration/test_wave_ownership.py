@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mirror.copy.confluent.target import TransactionalProducer
+from mirror.copy.batches.target import BatchProducer
 from mirror.cutover.run import roll_back, run_wave, stored_waves
 from mirror.cutover.steps import FAILOVER, MOVE_GROUPS, StepOptions
 from mirror.cutover.wave import Wave
@@ -75,7 +75,7 @@ def assert_copies_again(mirroring, topic):
     mirroring.assert_mirrored(topic)
 
 
-@pytest.mark.parametrize(("until", "owner"), [(None, Groups), (MOVE_GROUPS, TransactionalProducer)], ids=["group", "ledger"])
+@pytest.mark.parametrize(("until", "owner"), [(None, Groups), (MOVE_GROUPS, BatchProducer)], ids=["group", "ledger"])
 def test_a_run_that_stands_still_while_it_is_rolled_back_changes_nothing_when_it_wakes(
     mirroring, parcels, sorters, monkeypatch, until, owner
 ):
@@ -121,13 +121,13 @@ def die():
 
 def kill_a_lane(patch):
     """Behind the first mark that is committed."""
-    commit = TransactionalProducer.commit
+    commit = BatchProducer.commit
 
     def once(producer):
         commit(producer)
         die()
 
-    patch.setattr(TransactionalProducer, "commit", once)
+    patch.setattr(BatchProducer, "commit", once)
 
 
 def kill_the_move(patch):

@@ -5,7 +5,7 @@ from mirror.config import load
 from tests.integration.conftest import Mirroring
 from tests.integration.consumers import committed, set_offsets
 
-SETTINGS = {"sync.group.offsets.enabled": "true", "source->target.mirror.lanes": "2", "source->target.mirror.engine": "batches"}
+SETTINGS = {"sync.group.offsets.enabled": "true", "source->target.mirror.lanes": "2"}
 STEPS = (
     ("refresh-topics",),
     ("copy", "--without-spark"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mirror.config import load
-from mirror.copy.confluent.target import TransactionalProducer
+from mirror.copy.batches.target import BatchProducer
 from mirror.cutover.run import roll_back, run_wave
 from mirror.cutover.steps import DONE, OPEN, WAITING, StepOptions
 from mirror.cutover.wave import Wave, patterns
@@ -63,9 +63,9 @@ def _progress(death: str | None) -> Callable[[str], None]:
 
 
 def _die_at(death: str) -> None:
-    commit, write_next = TransactionalProducer.commit, Control.write_next
+    commit, write_next = BatchProducer.commit, Control.write_next
 
-    def committed(producer: TransactionalProducer) -> None:
+    def committed(producer: BatchProducer) -> None:
         commit(producer)
         if death == LANE_DEATH:
             _die()
@@ -78,7 +78,7 @@ def _die_at(death: str) -> None:
         if is_move and death == MOVED_DEATH:
             _die()
 
-    TransactionalProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign]
+    BatchProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign]
 
 
 def _die() -> None:

@@ -13,8 +13,7 @@ def test_the_busy_come_first_the_longest_in_front_and_those_that_wait_last() -> 
     assert sorted(files, key=rank) == files[::-1]
 
 
-def test_a_file_goes_to_one_worker_but_for_its_tests_of_the_second_engine() -> None:
+def test_a_file_goes_to_one_worker() -> None:
     kills = "tests/faults/test_killed_copies.py"
-    assert scope(f"{kills}::test_five_hits[records]") == scope(f"{kills}::test_restarts") == kills
-    assert scope(f"{kills}::test_five_hits[batches]") == scope(f"{kills}::test_every_fault[batches]") != kills
+    assert scope(f"{kills}::test_five_hits[1]") == scope(f"{kills}::test_restarts") == kills
     assert {scope(f"{ONE_STACK[0]}/test_{name}.py::test_one") for name in ("backfill", "outages")} == {ONE_STACK[0]}

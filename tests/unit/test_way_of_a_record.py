@@ -14,27 +14,19 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "develop" / "way-of-a-record.md").read_text(encoding="utf-8")
 MOST_STATIONS = 25
 FROM_OUTSIDE = {"Airflow", "Spark"}
-CONFIGURATION = """
-clusters = east, west
-east.bootstrap.servers = 127.0.0.1:1
-west.bootstrap.servers = 127.0.0.1:1
-east->west.enabled = true
-"""
 
 
 @pytest.fixture(scope="module")
 def way(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What `way_of_a_record.py` prints."""
     directory = tmp_path_factory.mktemp("way")
-    (directory / "mm2.properties").write_text(CONFIGURATION)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "MIRROR"))}
     environment |= {
         "AIRFLOW_HOME": str(directory / "airflow"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "MIRROR_CONFIG": str(directory / "mm2.properties"),
-        "PYTHONPATH": str(ROOT / "include"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "include"), str(ROOT)]),
     }
-    command = [sys.executable, str(Path(__file__).with_name("way_of_a_record.py"))]
+    command = [sys.executable, str(Path(__file__).with_name("way_of_a_record.py")), str(directory)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.partition("# way\n")[2])

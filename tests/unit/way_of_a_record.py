@@ -1,7 +1,8 @@
 """Run as a program, beside an Airflow that nobody has set up: follows one record from the DAG to the commit, and prints which files it met.
 
-Of the mirror nothing is replaced but what speaks to brokers: the adapters of kafka/ and the clients of copy/confluent have a source with
-one record and a target that takes it, and spark-submit runs the job in this process. Airflow's tasks are called one after the other.
+Of the mirror nothing is replaced but what asks brokers: the adapters of kafka/ know a source with one record and a target. The record
+itself goes over connections to brokers of the tests. spark-submit runs the job in this process. Airflow's tasks are called one after the
+other.
 
 Printed is JSON: `stations`, the files on the call stack whenever a broker is asked or told something, in the order in which the record
 meets them; `calls`, which of them called which; `files`, all files of the way's rooms of which a function ran.
@@ -9,6 +10,7 @@ meets them; `calls`, which of them called which; `files`, all files of the way's
 
 import importlib
 import json
+import os
 import runpy
 import sys
 import threading
@@ -21,6 +23,12 @@ from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from kafka.protocol.producer import ProduceRequest
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from mirror.kafka.broker_connection import BrokerConnection
+from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_broker import WireBroker
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "include" / "mirror"
@@ -78,29 +86,23 @@ WAY = Way()
 class Brokers:
     """Both clusters: one topic with one partition, of which [0, 5) is copied, and one record more."""
 
-    ends: dict[tuple[str, int], int]
-
     def __init__(self) -> None:
-        from mirror.offsets.partition import TopicPartition
+        self.east, self.west = WireBroker(), WireBroker()
+        source, remote = self.east.log(ORDERS), self.west.log(REMOTE)
+        for lane in range(16):
+            self.west.log(LEDGER, lane)
+        batch = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1024)
+        batch.append(0, 1_700_000_000_000, b"k", b"v", [])
+        source.append(bytes(batch.build()), 5)
+        remote.end = 5
 
-        self.ends = {TopicPartition(ORDERS, 0): 6, TopicPartition(REMOTE, 0): 5}
-        self.written: list[str] = []
-        self.open: set[Any] = set()
-        self.record = Message(ORDERS, 5)
+    def ends(self, alias: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        logs = (self.east if alias == "east" else self.west).logs
+        return {tp: logs[tp].end if tp in logs else 0 for tp in partitions}
 
-    def place(self, topic: str, partition: int) -> int:
-        from mirror.offsets.partition import TopicPartition
-
-        tp = TopicPartition(topic, partition)
-        offset = self.ends.get(tp, 0)
-        self.ends[tp] = offset + 1
-        self.open.add(tp)
-        return offset
-
-    def write_markers(self) -> None:
-        for tp in self.open:
-            self.ends[tp] += 1
-        self.open.clear()
+    def written(self) -> list[str]:
+        """The topics of the target that were written, in their order."""
+        return [topic.name for request in self.west.of(ProduceRequest) for topic in request.topic_data]
 
     def ledger_record(self) -> Any:
         from mirror.formats.ledger import LedgerRecord, Writer
@@ -113,28 +115,16 @@ class Brokers:
         )
 
 
-class Message:
-    """A record as the client hands it out."""
+class FollowedConnection(BrokerConnection):
+    """A connection to a broker; whoever asks something over it is a station."""
 
-    def __init__(self, topic: str, offset: int) -> None:
-        self._topic, self._offset = topic, offset
-
-    def __getattr__(self, name: str) -> Callable[[], Any]:
-        return lambda: {"partition": 0, "timestamp": (1, 1_700_000_000_000), "key": b"k", "value": b"v", "leader_epoch": 0}.get(name)
-
-    def topic(self) -> str:
-        return self._topic
-
-    def offset(self) -> int:
-        return self._offset
-
-
-class Report(Message):
-    """What the client tells of a record that was delivered."""
-
-    def offset(self) -> int:
+    def send(self, *request: Any) -> None:
         WAY.met()
-        return super().offset()
+        super().send(*request)
+
+    def queue_parts(self, *request: Any) -> None:
+        WAY.met()
+        super().queue_parts(*request)
 
 
 class MemoryCluster:
@@ -194,14 +184,13 @@ class MemoryCluster:
 
     def offsets(self, partitions: Iterable[Any], at: str, committed: bool = False, errors: object = None) -> dict[Any, int]:
         WAY.met()
-        return {tp: 0 if at == "earliest" else BROKERS.ends.get(tp, 0) for tp in partitions}
+        return dict.fromkeys(partitions, 0) if at == "earliest" else BROKERS.ends(self.alias, partitions)
 
     def log_offsets(self, partitions: Iterable[Any], errors: object = None, committed: bool = True) -> dict[Any, Any]:
         from mirror.kafka.model import LogOffsets
 
         WAY.met()
-        ends = {tp: BROKERS.ends.get(tp, 0) for tp in partitions}
-        return {tp: LogOffsets(0, end, end, 0) for tp, end in ends.items()}
+        return {tp: LogOffsets(0, end, end, 0) for tp, end in BROKERS.ends(self.alias, partitions).items()}
 
 
 class MemoryLedger:
@@ -253,39 +242,6 @@ class MemoryReader:
     def first_visible(self, ranges: Mapping[Any, Any], seconds: float, errors: object, in_all: bool = True) -> dict[Any, Any]:
         WAY.met()
         return {}
-
-
-class Client:
-    """Either client of the engine: what is not said here it does without a word."""
-
-    def __init__(self, settings: object) -> None:
-        self.records = [BROKERS.record]
-        self.reports: list[Callable[[], None]] = []
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: WAY.met()
-
-    def __len__(self) -> int:
-        return len(self.reports)
-
-    def consume(self, records: int, seconds: float) -> list[Message]:
-        WAY.met()
-        found, self.records = self.records, []
-        return found
-
-    def produce(self, topic: str, value: bytes, key: bytes, partition: int, report: Any, *_: object) -> None:
-        WAY.met()
-        BROKERS.written.append(topic)
-        self.reports.append(lambda: report(None, Report(topic, BROKERS.place(topic, partition))))
-
-    def flush(self, seconds: float) -> int:
-        while self.reports:
-            self.reports.pop(0)()
-        return 0
-
-    def commit_transaction(self, seconds: float) -> None:
-        WAY.met()
-        BROKERS.write_markers()
 
 
 # ---------------------------------------------------------------- Spark and Airflow
@@ -368,8 +324,7 @@ STAND_INS = {
     "mirror.copy.lane_protocol:Cluster": MemoryCluster,
     "mirror.copy.lane_preflight:Ledger": MemoryLedger,
     "mirror.copy.lane_preflight:BoundedReader": MemoryReader,
-    "mirror.kafka.fence:Producer": Client,
-    "mirror.copy.confluent.source:Consumer": Client,
+    "mirror.kafka.broker_pool:BrokerConnection": FollowedConnection,
     "mirror.copy.throttle:LOOK_EVERY_SECONDS": 3600.0,  # however slow this machine is: a lane that is done before asks nothing
 }
 
@@ -386,11 +341,21 @@ def main() -> None:
     xcom: dict[str, Any] = {}
     run_tasks(runpy.run_path(str(ROOT / "dags" / "mirror.py"))[DAG], xcom)
     sys.setprofile(None)
-    assert BROKERS.written == [REMOTE, LEDGER], "the record, and the ledger's"
+    assert BROKERS.written() == [REMOTE, LEDGER], "the record, and the ledger's"
     found = {"stations": WAY.stations, "calls": sorted(WAY.calls), "files": sorted(WAY.files), "copied": xcom["copy"]}
     print("# way\n" + json.dumps(found))
 
 
+def configure(directory: Path) -> None:
+    """Writes the properties of a flow between both clusters."""
+    addresses = {alias: broker.settings["bootstrap.servers"] for alias, broker in (("east", BROKERS.east), ("west", BROKERS.west))}
+    lines = ["clusters = east, west", "east->west.enabled = true"]
+    file = directory / "mm2.properties"
+    file.write_text("\n".join([*lines, *(f"{alias}.bootstrap.servers = {address}" for alias, address in addresses.items())]))
+    os.environ["MIRROR_CONFIG"] = str(file)
+
+
 if __name__ == "__main__":
     BROKERS = Brokers()
+    configure(Path(sys.argv[1]))
     main()

@@ -136,19 +136,13 @@ def verdict(flow_name: str) -> str:
 
 def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str, Sequence[ErrorReport]]:
     """What a copy would do, in a sentence, and the errors that it would meet."""
-    from mirror.copy.engine_forecast import forecast
-    from mirror.copy.engine_text import forecast_text
-
     document = from_xcom(plan_value)
     if document is None:
         return f"{flow_name}: {plan_value['totals']}", ()
-    flow = configured_flow(flow_name)
-    planned = plan_from_xcom(flow, document)
+    planned = plan_from_xcom(configured_flow(flow_name), document)
     offsets = sum(planned_range.offsets for planned_range in planned.ranges)
-    engines = forecast_text(planned.ranges, forecast(flow, planned)) if planned.has_work else ""
-    by_engine = f" ({engines})" if engines else ""
     failing = f" {len(planned.errors)} would fail: {', '.join(sorted({error.code for error in planned.errors}))}." if planned.errors else ""
-    said = f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied{by_engine}.{failing}"
+    said = f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied.{failing}"
     return said, planned.errors
 
 

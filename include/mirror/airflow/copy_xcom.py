@@ -120,15 +120,15 @@ def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
     """The verdict that the copy takes itself where the columns are too large for XCom: the task `verdict` cannot read them."""
     errors = [error.as_dict() for error in verdict.errors[:MAX_ENTRIES]]
     totals = {"records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed, "skipped": verdict.skipped}
-    engines = {"engines": [asdict(share) for share in verdict.engines], "encoded_anew": [asdict(why) for why in verdict.encoded_anew]}
-    optional = {name: rows for name, rows in engines.items() if rows}
+    ways = {"batches": [asdict(share) for share in verdict.batches], "rewritten": [asdict(why) for why in verdict.rewritten]}
+    optional = {name: rows for name, rows in ways.items() if rows}
     return {"state": verdict.state, "errors": errors, **totals, **_elsewhere_to_xcom(verdict), **optional}
 
 
 def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> Verdict:
     """The verdict by what the tasks before returned, or the copy's own where their columns were too large for XCom."""
     from mirror.copy.job import watermarks_from_columns
-    from mirror.copy.model import EncodedAnew, EngineShare
+    from mirror.copy.model import BatchShare, RewriteReason
     from mirror.copy.publish import Published
     from mirror.copy.verdict import FAILED, Verdict, verdict
     from mirror.plan.model import from_columns
@@ -140,8 +140,8 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
         errors = (*(ErrorReport.from_dict(error) for error in document["errors"]), *syncs.errors)
         optional = {
             "copied_elsewhere": _elsewhere_from_xcom(document),
-            "engines": tuple(EngineShare(**fields) for fields in document.get("engines", ())),
-            "encoded_anew": tuple(EncodedAnew(**fields) for fields in document.get("encoded_anew", ())),
+            "batches": tuple(BatchShare(**fields) for fields in document.get("batches", ())),
+            "rewritten": tuple(RewriteReason(**fields) for fields in document.get("rewritten", ())),
         }
         state = FAILED if errors else document["state"]
         return Verdict(**{**document, "state": state, "errors": errors, **optional}, notices=syncs.notices)

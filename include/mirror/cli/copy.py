@@ -8,7 +8,7 @@ from mirror.cli import plan as plan_command
 from mirror.cli.answer import Answer, Piece, table
 from mirror.cli.progress import progress
 from mirror.config import Flow
-from mirror.copy.engine_text import engines_text
+from mirror.copy.batch_text import batches_text
 from mirror.copy.job import watermarks_to_columns
 from mirror.copy.ledger_progress import positions
 from mirror.copy.model import LaneResult
@@ -38,8 +38,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         "watermarks": watermarks_to_columns(published.watermarks),
         "offset_syncs": published.syncs.pairs,
         "notices": list(judged.notices),
-        "engines": [asdict(share) for share in judged.engines],
-        "encoded_anew": [asdict(why) for why in judged.encoded_anew],
+        "batches": [asdict(share) for share in judged.batches],
+        "rewritten": [asdict(why) for why in judged.rewritten],
     }
     return Answer(judged.state, result, judged.errors, _text(judged, published))
 
@@ -85,5 +85,5 @@ def _text(judged: Verdict, published: Published) -> list[Piece]:
     owed = f"; {judged.owed} offsets are left for the next run" if judged.owed else ""
     copied = table(("topic", "partition", "watermark", "target", "records"), rows)
     summary = f"{judged.records} records ({judged.bytes} bytes) copied{owed}"
-    by_engine = engines_text(judged.engines, judged.encoded_anew)
-    return [*copied, *judged.notices, *other_runs_text(judged.copied_elsewhere), *by_engine, summary]
+    ways = batches_text(judged.batches, judged.rewritten)
+    return [*copied, *judged.notices, *other_runs_text(judged.copied_elsewhere), *ways, summary]

@@ -8,8 +8,7 @@
 | `ledger_updates`, `history` | the ledger record that a transaction leaves behind; the same of a range that lies before the watermark |
 | `next_transaction`, `throttle`, `budget` | what a transaction holds, when it may begin, how the lanes of a run share time and bytes |
 | `remote_partitions` | the target as a lane finds it |
-| `engine`, `confluent/`, `batches/` | moves a transaction: the interface, the engine that encodes records anew, the one for whole batches |
-| `engine_turns` | which of the two copies what, where a lane has both |
+| `engine`, `batches/` | moves a transaction: what it is given and gives back; what moves it, batch by batch |
 | `model`, `run`, `job` | a lane's task and result, lanes side by side in a process, and as a Spark job |
 | `rounds`, `run_result` | a run that plans and copies anew until the next one is due, and what came of its rounds together |
 | `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |

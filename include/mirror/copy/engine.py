@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mirror.copy.model import LaneTask
-from mirror.errors import RecordNotCarried
+from mirror.copy.model import BatchShare, LaneTask
+from mirror.errors import BatchNotUnpacked
 from mirror.formats.ledger import LastRecord
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
@@ -23,27 +23,18 @@ class RecordLimits:
     max_message_bytes: int = 1_048_588
     needs_key: bool = False
     compression: str = "producer"
-    """Its compression.type: `producer` takes each batch as it comes."""
-    stamps: bool = False
-    """Whether its broker stamps records when they are appended (message.timestamp.type=LogAppendTime)."""
+    """What batches are packed by, in the words of its compression.type: `producer` takes each batch as it comes."""
 
 
 @dataclass(frozen=True)
 class RefusedRecord:
-    """One record that a broker refused, as the delivery report tells it: its source offset, its timestamp (Unix milliseconds) and whether
-    it has a key, on which the refusal rests, and why.
-
-    A broker that names single records of a batch (KIP-467) has its client call them all invalid; otherwise each record of the batch bears
-    the error of the batch. So `is_named` is what a broker may have said of this record alone, or of a batch with it; see `BatchBisection`.
-    """
+    """A record that the target's broker refused by name (KIP-467): its source offset, its timestamp (Unix milliseconds), whether it has a
+    key, on which the refusal rests, and why."""
 
     offset: int
     timestamp: int
     has_key: bool
     detail: str
-    is_named: bool
-    is_certain: bool = False
-    """Whether the configs of the remote topic leave no doubt that this record is meant."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +52,6 @@ class PartitionAssignment:
     """Whether a record that the target refused, or that cannot be carried, is passed over (errors.tolerance=all)."""
     refused: Mapping[int, RefusedRecord] = field(default_factory=dict)
     """What the target refused in this run's earlier attempts, by source offset."""
-    hands_over: bool = False
-    """Whether another engine takes records that this one cannot carry, in this run or a later one: then they are not passed over."""
-    batch_by_batch: bool = False
-    """Whether each batch that can be handed on is, whatever that costs the target: the other engine cannot carry every record of them."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +84,6 @@ class PoisonRecord:
 
 
 @dataclass(frozen=True)
-class Reencoding:
-    """Source offsets that an engine does not carry as they are, and why: from where the partition stands up to `until`, or to the end of
-    its range. The engine that encodes each record anew copies them, in an attempt of its own."""
-
-    until: int | None
-    reason: str
-
-
-@dataclass(frozen=True)
 class PartitionProgress:
     """What one transaction did to one partition.
 
@@ -121,30 +99,25 @@ class PartitionProgress:
     records: int = 0
     bytes: int = 0
     target_next: int | None = None
-    poison: RecordNotCarried | PoisonRecord | None = None
+    poison: BatchNotUnpacked | PoisonRecord | None = None
     skipped: tuple[Skipped, ...] = ()
     last: LastRecord | None = None
-    """The last record that was written, None if none was or the engine does not say."""
-    reencoding: Reencoding | None = None
-    """What this engine does not carry from `next_offset` on."""
+    """The last record that was written, None if none was."""
+    batches: tuple[BatchShare, ...] = ()
+    """How the source's batches went."""
+    rewritten: Mapping[str, int] = field(default_factory=dict)
+    """Why batches were rewritten: how many for each reason."""
 
 
 class BatchRefused(Exception):
-    """Raised when the broker refused records of a partition for what they are.
+    """Raised when the target's broker refused a batch of a partition for its records.
 
-    The transaction began the partition at `start`; `first` is the source offset of the first record that failed, `records` how many of the
-    partition it held. `culprits` are the records that may be meant; `names_culprits`: the broker was seen to tell them from the others.
+    The transaction began the partition at `start`; `first` is the source offset of the batch's first record, `records` how many it has.
+    `culprits` are those that the broker named.
     """
 
     def __init__(
-        self,
-        source: TopicPartition,
-        start: int,
-        first: int,
-        records: int,
-        detail: str,
-        culprits: Sequence[RefusedRecord] = (),
-        names_culprits: bool = False,
+        self, source: TopicPartition, start: int, first: int, records: int, detail: str, culprits: Sequence[RefusedRecord] = ()
     ) -> None:
         super().__init__(f"{source}@{first}: {detail}")
         self.source = source
@@ -153,19 +126,6 @@ class BatchRefused(Exception):
         self.records = records
         self.detail = detail
         self.culprits = tuple(culprits)
-        self.names_culprits = names_culprits
-
-
-class WritingRefused(Exception):
-    """Raised when the target does not let us write a topic of the transaction; which one, the client does not say."""
-
-
-class EngineChanged(Exception):
-    """Raised when an open transaction holds records of a batch that the other engine has to carry as a whole."""
-
-
-class BatchesUnavailable(Exception):
-    """Raised when the engine for whole batches cannot be opened, where the one for records may take its place."""
 
 
 class PaceChanged(Exception):
@@ -186,9 +146,9 @@ class Engine(Protocol):
 
     def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
         """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
-        left, all of them acknowledged. Only partitions that moved, hit a poison record or need another engine are in the answer.
+        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer.
 
-        Raises BatchRefused, WritingRefused and NothingRead for what the protocol finds a way around.
+        Raises BatchRefused and NothingRead for what the protocol finds a way around.
         """
         ...
 
@@ -207,38 +167,3 @@ class Engine(Protocol):
 
 EngineFactory = Callable[[LaneTask, int], Engine]
 """Opens an engine for a lane; the number is the smallest max.message.bytes of its remote topics, which no batch may exceed."""
-
-
-@dataclass(frozen=True)
-class BatchSample:
-    """The first batches of a partition by their headers: how many, with how many bytes and records, and what keeps them from being handed
-    on as they are, '' if nothing does."""
-
-    batches: int
-    bytes: int
-    records: int
-    obstacle: str = ""
-
-
-class BatchSampler(Protocol):
-    """Looks at the first batches of partitions."""
-
-    def sample(self, task: LaneTask, work: Sequence[PartitionAssignment]) -> Mapping[TopicPartition, BatchSample]:
-        """The samples of those partitions that gave one. Raises BatchesUnavailable where the source serves no engine for batches."""
-        ...
-
-    def close(self) -> None:
-        """Lets go of what was fetched and no engine has taken."""
-        ...
-
-
-@dataclass(frozen=True)
-class LaneEngines:
-    """The engines of a lane, by mirror.engine: `records` alone; or `batches` for all that it can carry; or, with a `sampler`, for what is
-    worth it."""
-
-    records: EngineFactory
-    batches: EngineFactory | None = None
-    sampler: BatchSampler | None = None
-    lacking: str = ""
-    """Why there is no engine for batches here, though one was wanted."""

@@ -118,7 +118,7 @@ def advised(error: ErrorReport, into: str) -> ErrorReport:
 
 
 _WRITE_ANEW = ("UnexplainedTarget", "TargetLostRecords", "TargetRecreated")
-_REFUSED = ("RecordRefused", "RecordNotCarried", "BatchNotUnpacked")
+_REFUSED = ("RecordRefused", "BatchNotUnpacked")
 
 
 _OLDER = re.compile(r"-older(-[0-9]+)?$")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mirror.config import Flow
-from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
+from mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
 from mirror.copy.run_result import RunResult
 from mirror.errors import ErrorReport, JobFailed
 from mirror.formats.columns import columns, columns_of, rows_of
@@ -24,8 +24,8 @@ from mirror.spark.submit import Job, submit
 _WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
 _SKIPPED = ("topic", "partition", "offset", "records", "reason")
 _ELSEWHERE = ("lane", "topic", "partition", "records", "bytes", "run")
-_SHARE = ("lane", "engine", "partitions", "records", "bytes")
-_ANEW = ("lane", "reason", "partitions", "topic", "partition")
+_SHARE = ("lane", "way", "batches", "records")
+_REASON = ("lane", "reason", "batches", "topic", "partition")
 _LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
 
 Row = TypeVar("Row")
@@ -58,8 +58,8 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
     ]
     optional = {
         "copied_elsewhere": (_ELSEWHERE, [(result.lane, *astuple(copied)) for result in results for copied in result.copied_elsewhere]),
-        "engines": (_SHARE, [(result.lane, *astuple(share)) for result in results for share in result.engines]),
-        "encoded_anew": (_ANEW, [(result.lane, *astuple(anew)) for result in results for anew in result.encoded_anew]),
+        "batches": (_SHARE, [(result.lane, *astuple(share)) for result in results for share in result.batches]),
+        "rewritten": (_REASON, [(result.lane, *astuple(why)) for result in results for why in result.rewritten]),
     }
     document: dict[str, Any] = {
         "watermarks": watermarks_to_columns(mark for result in results for mark in result.watermarks),
@@ -77,8 +77,8 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     skipped = iter([SkippedRecords(*row) for row in rows_of(_SKIPPED, document["skipped"])])
     # What no lane has, and an older mirror's workers do not tell, is left out.
     elsewhere = _by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
-    shares = _by_lane(EngineShare, _SHARE, document.get("engines"))
-    anew = _by_lane(EncodedAnew, _ANEW, document.get("encoded_anew"))
+    shares = _by_lane(BatchShare, _SHARE, document.get("batches"))
+    reasons = _by_lane(RewriteReason, _REASON, document.get("rewritten"))
     lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
     return [
         LaneResult(
@@ -91,7 +91,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
             ledger_end,
             tuple(elsewhere.get(lane, ())),
             tuple(shares.get(lane, ())),
-            tuple(anew.get(lane, ())),
+            tuple(reasons.get(lane, ())),
         )
         for lane, reached, failed, transactions, seconds, passed_over, ledger_end in rows_of(_LANE, lanes)
     ]

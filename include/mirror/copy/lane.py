@@ -3,22 +3,13 @@
 import time
 from collections.abc import Sequence
 
-from mirror.copy.engine import (
-    BatchesUnavailable,
-    BatchRefused,
-    EngineChanged,
-    LaneEngines,
-    NothingRead,
-    PaceChanged,
-    WritingRefused,
-)
+from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceChanged
 from mirror.copy.lane_log import error_text
 from mirror.copy.lane_protocol import Attempt
 from mirror.copy.lane_state import LaneState
-from mirror.copy.model import BATCHES, LaneResult, LaneTask, Watermark
+from mirror.copy.model import LaneResult, LaneTask, Watermark
 from mirror.errors import (
     AuthenticationFailed,
-    AuthorizationRefused,
     ErrorReport,
     MirrorError,
     Overtaken,
@@ -30,27 +21,22 @@ from mirror.errors import (
     UnexpectedOffset,
 )
 from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
-from mirror.kafka.cluster import Cluster
 from mirror.plan.model import BLOCKED, Range
 
 _MAX_FAILURES = 4
 """After so many attempts in a row without a commit between them the lane is left to the next run."""
-_MAX_FAILURES_OF_BATCHES = 2
-"""After so many the engine for batches is given up, where it was not asked for by name."""
 
 
 class LaneCopy:
     """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
 
-    def __init__(self, task: LaneTask, engines: LaneEngines) -> None:
+    def __init__(self, task: LaneTask, open_engine: EngineFactory) -> None:
         self._task = task
-        self._engines = engines
+        self._open_engine = open_engine
         self._state = LaneState(task)
         self._failures = 0
         self._reached = 0
         self._misled = 0
-        self._changes = 0
-        """How often one engine has taken over from the other, for the same ranges."""
         self._turn = 0
         """Which bootstrap server of the target the next attempt begins at; 0: any of them."""
         self._lane_error: ErrorReport | None = None
@@ -59,20 +45,14 @@ class LaneCopy:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
         state.log.begins()
-        if self._engines.lacking:
-            self._do_without_batches(self._engines.lacking)
-        try:
-            self._copy()
-        finally:
-            if self._engines.sampler is not None:
-                self._engines.sampler.close()
+        self._copy()
         errors = [*state.errors.values(), *state.losses.values(), *([self._lane_error] if self._lane_error else [])]
         marks = [
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
             for tp, record in sorted(state.written.items())
         ]
-        shares, anew = state.engine_shares, state.encoded_anew
-        state.log.ended(self._lane_error, len(state.errors), shares, anew)
+        batches, rewritten = state.batches, state.rewritten
+        state.log.ended(self._lane_error, len(state.errors), batches, rewritten)
         return LaneResult(
             lane=self._task.lane,
             watermarks=tuple(marks),
@@ -82,8 +62,8 @@ class LaneCopy:
             skipped=tuple(state.skipped[tp] for tp in sorted(state.skipped)),
             ledger_end=state.ledger_end,
             copied_elsewhere=tuple(state.copied_elsewhere[tp] for tp in sorted(state.copied_elsewhere)),
-            engines=shares,
-            encoded_anew=anew,
+            batches=batches,
+            rewritten=rewritten,
         )
 
     def _copy(self) -> None:
@@ -100,53 +80,22 @@ class LaneCopy:
     def _until_done(self, ranges: Sequence[Range]) -> bool:
         """Attempts until the ranges are done. False: leave the lane alone for this run."""
         self._state.bisection.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
-        self._state.engines.begin()
-        self._changes = 0
         while True:
             try:
                 self._attempt(ranges)
                 return True
-            except (PaceChanged, EngineChanged):
-                continue  # no failure: the next attempt fetches as the new rate allows, or leaves a partition to the other engine
-            except (BatchRefused, BatchesUnavailable, NothingRead) as failure:
-                self._get_around(failure)
-            except WritingRefused:
-                self._state.log.again("the target does not let us write a topic of the transaction; which one, it is asked now.")
-                if not self._leave_out_refused_topics():
-                    return False
+            except PaceChanged:
+                continue  # no failure: the next attempt fetches as the new rate allows
+            except BatchRefused as refusal:
+                self._narrow(refusal)
+            except NothingRead as silence:
+                self._leave_out_silent_partitions(silence)
             except MirrorError as error:
                 if not self._go_on(error):
                     return False
 
-    def _get_around(self, failure: BatchRefused | BatchesUnavailable | NothingRead) -> None:
-        """Lets the next attempt do something else."""
-        if isinstance(failure, BatchRefused):
-            self._narrow(failure)
-        elif isinstance(failure, BatchesUnavailable):
-            self._do_without_batches(str(failure))
-        else:
-            self._leave_out_silent_partitions(failure)
-
     def _attempt(self, ranges: Sequence[Range]) -> None:
-        """An attempt; where it went well, one with the other engine, and so on, until neither has anything left to do."""
-        goes_on = True
-        while goes_on:
-            Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._engines).run()
-            goes_on = self._changes_engine()
-
-    def _changes_engine(self) -> bool:
-        """After an attempt that ended well: whether the other engine has to go on. Past the lane's time it does so once at most, and only
-        if nothing was copied yet."""
-        state = self._state
-        if state.is_over() and (self._changes or state.transactions):
-            return False
-        self._changes += 1
-        return state.engines.next(state.errors.keys())
-
-    def _do_without_batches(self, why: str, for_good: bool = True) -> None:
-        """Goes on with the engine that encodes anew alone."""
-        self._state.engines.do_without_batches(why, [planned.topic_partition for planned in self._task.ranges], for_good=for_good)
-        self._state.log.does_without_batches(why)
+        Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine).run()
 
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state
@@ -165,19 +114,6 @@ class LaneCopy:
                 next="Look at the partition's leader on the source and at quotas; the next run goes on by itself.",
             )
             self._state.leave_out_partition(tp, error.report())
-
-    def _leave_out_refused_topics(self) -> bool:
-        """Asks the target which topics of the lane its producer may not write, and goes on without them."""
-        task, refused = self._task, dict[str, MirrorError]()
-        with Cluster(task.target, task.clients.target_producer, task.request_seconds) as target:
-            target.topics(task.remote_topics.values(), refused, operation="WRITE")
-        errors = [
-            AuthorizationRefused(task.target, "WRITE", f"topic {remote}", topic=topic)
-            for topic, remote in task.remote_topics.items()
-            if remote in refused
-        ]
-        left_out = [self._state.leave_out(error) for error in errors]
-        return any(left_out) or self._go_on(AuthorizationRefused(task.target, "WRITE", "a topic of this transaction"))
 
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
@@ -216,8 +152,6 @@ class LaneCopy:
         if state.transactions > self._reached:
             self._failures, self._reached = 0, state.transactions
         self._failures += 1
-        if self._failures >= _MAX_FAILURES_OF_BATCHES and state.engines.is_auto and state.engines.turn == BATCHES:
-            self._do_without_batches(f"{self._failures} attempts in a row failed: {error_text(error.report())}", for_good=False)
         if self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()
             return False

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from mirror.copy.engine import PartitionProgress, Reencoding
-from mirror.copy.engine_text import count_text, engines_text
-from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneTask
+from mirror.copy.batch_text import batches_text, count_text
+from mirror.copy.engine import PartitionProgress
+from mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason
 from mirror.errors import ErrorReport, MirrorError
 from mirror.formats.control import UNLIMITED
 from mirror.formats.ledger import LedgerRecord
@@ -38,7 +38,7 @@ class LaneLog:
         self._at = {planned.topic_partition: planned.start for planned in task.ranges}
         self._records = self._bytes = self._transactions = 0
         self._unsaid = ""
-        self._by_engine = ""
+        self._ways = ""
         self._level = logging.INFO if task.round == 1 else logging.DEBUG
         """Of what every round would say: later rounds have one line for all lanes."""
 
@@ -131,30 +131,6 @@ class LaneLog:
         self._say_begun()
         log.warning("%s tries again at once: %s", self._lane, why)
 
-    def reencodes(self, tp: TopicPartition, offset: int, reencoding: Reencoding) -> None:
-        """Batches of a partition are not carried as they are."""
-        end = self._ends.get(tp, 0) if reencoding.until is None else reencoding.until
-        log.info("%s: the records of %s in [%d, %d) are encoded anew: %s.", self._lane, tp, offset, end, reencoding.reason)
-
-    def engines(self, ranges: Sequence[Range], reasons: Mapping[TopicPartition, str]) -> None:
-        """With mirror.engine=auto: how many partitions each engine copies, and why not all of them go in batches."""
-        by_reason: dict[str, list[TopicPartition]] = {}
-        for tp, reason in reasons.items():
-            by_reason.setdefault(reason, []).append(tp)
-        anew = [f"{_listed(list(map(str, partitions)))} ({reason})" for reason, partitions in by_reason.items()]
-        in_batches = count_text(len(ranges) - len(reasons), "partition")
-        log.debug("%s: in batches: %s; encoded anew: %s.", self._lane, in_batches, "; ".join(anew) or "none")
-
-    def takes_batches(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
-        """A record can only be carried in its batch."""
-        self._say_begun()
-        log.info("%s: %s goes on in batches from %d on: %s", self._lane, tp, offset, error_text(error.report()))
-
-    def does_without_batches(self, why: str) -> None:
-        """The engine for batches cannot be used."""
-        self._say_begun()
-        log.info("%s encodes all records anew, for batches cannot be handed on: %s.", self._lane, why.rstrip("."))
-
     def rate(self, bytes_per_second: int) -> None:
         """People, or the end of a decision, changed the throttle."""
         rate = "no limit" if bytes_per_second == UNLIMITED else f"{bytes_per_second:,} bytes a second"
@@ -167,10 +143,12 @@ class LaneLog:
 
     # ------------------------------------------------------------ the end
 
-    def ended(self, error: ErrorReport | None, left_out: int, shares: Sequence[EngineShare] = (), anew: Sequence[EncodedAnew] = ()) -> None:
-        """How the lane's run ended, and why; and what each engine copied."""
+    def ended(
+        self, error: ErrorReport | None, left_out: int, batches: Sequence[BatchShare] = (), rewritten: Sequence[RewriteReason] = ()
+    ) -> None:
+        """How the lane's run ended, and why; and how the source's batches went."""
         self._say_begun()
-        self._by_engine = "".join(f"; {sentence}" for sentence in engines_text(shares, anew))
+        self._ways = "".join(f"; {sentence}" for sentence in batches_text(batches, rewritten))
         if error is not None:
             log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._remaining(), error_text(error))
         elif left_out:
@@ -187,7 +165,7 @@ class LaneLog:
     def _figures(self) -> str:
         return (
             f"{count_text(self._records, 'record')}, {self._bytes:,} bytes in {count_text(self._transactions, 'transaction')}, "
-            f"{self._now() - self._begun:.1f} s{self._by_engine}"
+            f"{self._now() - self._begun:.1f} s{self._ways}"
         )
 
     def _remaining(self, why: str = "") -> str:

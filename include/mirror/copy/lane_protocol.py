@@ -1,7 +1,6 @@
 """The protocol by which a lane copies, exactly once. One pass over it, which is one producer epoch:
 
     1  read the limits of the remote topics                          remote_partitions
-       choose the engines, if that is left to the lane               engine_choice
     2  fence every earlier attempt, and end its transaction          engine
     3  read the lane's own ledger, and the target beside it          lane_preflight
     4  as long as work and budget are left, a transaction:
@@ -17,35 +16,30 @@ no open transaction can hide what was committed there. Any error ends the attemp
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from mirror.copy.engine import (
-    BatchesUnavailable,
-    BatchSample,
     Engine,
-    EngineChanged,
-    LaneEngines,
+    EngineFactory,
     PaceChanged,
     PartitionAssignment,
     PartitionProgress,
     PoisonRecord,
     TransactionLimits,
 )
-from mirror.copy.engine_choice import reasons_for_records
 from mirror.copy.history import stored
 from mirror.copy.lane_preflight import LanePreflight
 from mirror.copy.lane_state import LaneState
 from mirror.copy.ledger_updates import after, stuck, went_back, with_source_end
-from mirror.copy.model import BATCHES, LaneTask
+from mirror.copy.model import LaneTask
 from mirror.copy.next_transaction import waiting
 from mirror.copy.remote_partitions import TargetView
 from mirror.errors import (
     BatchNotUnpacked,
     ErrorReport,
     MirrorError,
-    RecordNotCarried,
     RecordRefused,
     SourceRecreated,
     TargetLostRecords,
@@ -67,11 +61,11 @@ _LEDGER_MARKER_SECONDS = 15.0
 class Attempt:
     """One pass over the protocol for the given ranges of the lane, under one producer epoch."""
 
-    def __init__(self, task: LaneTask, state: LaneState, ranges: Sequence[Range], engines: LaneEngines) -> None:
+    def __init__(self, task: LaneTask, state: LaneState, ranges: Sequence[Range], open_engine: EngineFactory) -> None:
         self._task = task
         self._state = state
         self._ranges = {planned.topic_partition: planned for planned in ranges}
-        self._engines = engines
+        self._open_engine = open_engine
         self._records: dict[TopicPartition, LedgerRecord] = {}
         self._before: dict[TopicPartition, LedgerRecord] = {}
         self._unwritten: set[TopicPartition] = set()
@@ -92,7 +86,6 @@ class Attempt:
             source.open_ahead()  # it is asked just before the first commit, and may be far away
             self._view = TargetView(task, target)
             self._portion = self._state.pace.portion
-            self._choose_engines()
             engine = self._opened()
             try:
                 self._begin()
@@ -101,35 +94,8 @@ class Attempt:
                 engine.close()
             self._await_markers()
 
-    def _choose_engines(self) -> None:
-        """With mirror.engine=auto: leaves each partition to one of the engines, once for its ranges."""
-        turns = self._state.engines
-        if turns.is_chosen:
-            return
-        # Without work a partition goes with those that have some, only for its ledger record.
-        ranges = [planned for tp, planned in self._ranges.items() if planned.offsets and tp not in self._state.errors]
-        reasons = reasons_for_records(ranges, self._sampled)
-        self._state.log.engines(ranges, reasons)
-        turns.choose([planned.topic_partition for planned in ranges], reasons)
-
-    def _sampled(self, ranges: Sequence[Range]) -> Mapping[TopicPartition, BatchSample]:
-        if self._engines.sampler is None:
-            return {}
-        task = replace(self._task, fetch_bytes=self._portion)
-        return self._engines.sampler.sample(task, [self._view.assignment(planned) for planned in ranges])
-
     def _opened(self) -> Engine:
-        """The engine whose turn it is. Raises BatchesUnavailable where another one may take its place."""
-        turns, task = self._state.engines, replace(self._task, fetch_bytes=self._portion)
-        of_batches = self._engines.batches if turns.turn == BATCHES else None
-        if of_batches is None:
-            return self._engines.records(task, self._view.smallest_message_limit)
-        try:
-            return of_batches(task, self._view.smallest_message_limit)
-        except MirrorError as error:
-            if turns.is_auto and not error.retriable:
-                raise BatchesUnavailable(f"{error.report().message}") from error
-            raise
+        return self._open_engine(replace(self._task, fetch_bytes=self._portion), self._view.smallest_message_limit)
 
     def _begin(self) -> None:
         preflight = LanePreflight(self._task, self._state, self._ranges, self._source, self._target, self._view, self._writer())
@@ -164,9 +130,7 @@ class Attempt:
             if self._state.transaction_bytes() < limits.bytes:
                 continue
             begun = time.monotonic()
-            progress = self._without_handovers(engine.copy(work, limits)) if work else []
-            if work and not progress and not self._unwritten:
-                continue
+            progress = engine.copy(work, limits) if work else []
             self._apply(progress)
             self._check_identities()
             self._write_ledger(engine)
@@ -214,37 +178,15 @@ class Attempt:
 
     def _end(self, tp: TopicPartition, watermark: int) -> int:
         """How far this attempt's engine may copy a partition for now."""
-        return self._state.engines.end(tp, self._state.bisection.end(tp, self._ranges[tp].end, watermark), watermark)
+        return self._state.bisection.end(tp, self._ranges[tp].end, watermark)
 
     def _work_of(self, tp: TopicPartition, end: int) -> PartitionAssignment:
         record, remote = self._records[tp], self._task.remote_topics[tp.topic]
         most = self._state.bisection.records.get(tp)
-        limits, refused, turns = self._view.limits(remote), self._state.bisection.named.get(tp, {}), self._state.engines
+        limits, refused = self._view.limits(remote), self._state.bisection.named.get(tp, {})
         return PartitionAssignment(
             *(tp, remote, record.watermark, end, record.leader_epoch, limits, most, self._task.skip_refused, refused),
-            hands_over=turns.keeps(tp),
-            batch_by_batch=turns.needs_batches(tp),
         )
-
-    def _without_handovers(self, progress: Sequence[PartitionProgress]) -> list[PartitionProgress]:
-        """Notes what this engine does not carry; gives what it did carry. Raises EngineChanged."""
-        turns, log = self._state.engines, self._state.log
-        for moved in progress:
-            if moved.reencoding is not None:
-                log.reencodes(moved.source, moved.next_offset, turns.hand_over(moved.source, moved.reencoding))
-        uncarried = []
-        for moved in progress:
-            if isinstance(moved.poison, RecordNotCarried) and turns.may_take_batches(moved.source):
-                uncarried.append(moved)
-                turns.take_batches(moved.source)
-                log.takes_batches(moved.source, self._records[moved.source].watermark, moved.poison)
-        if any(moved.records for moved in uncarried):
-            raise EngineChanged
-        return [
-            moved
-            for moved in progress
-            if moved not in uncarried and (moved.reencoding is None or moved.next_offset > self._records[moved.source].watermark)
-        ]
 
     def _apply(self, progress: Sequence[PartitionProgress]) -> None:
         for moved in progress:

@@ -5,19 +5,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mirror.copy.engine import PartitionProgress
-from mirror.copy.engine_turns import EngineTurns
 from mirror.copy.lane_log import LaneLog
-from mirror.copy.model import RECORDS, CopiedElsewhere, EncodedAnew, EngineShare, LaneTask, SkippedRecords, added_reasons
+from mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason, SkippedRecords, added_reasons, added_shares
 from mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
 from mirror.copy.throttle import Pace
 from mirror.errors import ErrorReport, MirrorError, RecordRefused, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
-
-FULL_SIZE_LANES = 4
-"""So many lanes of a process may have transactions of full size with records that are encoded anew: these, and what the client makes of
-them, are most of a process's memory. Where there are more lanes, all of them together have as much."""
 
 
 class LaneState:
@@ -29,14 +24,15 @@ class LaneState:
         self.log = LaneLog(task)
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.bisection = BatchBisection()
-        self.engines = EngineTurns(task.engine)
         self.pace = Pace(task)
         self.turns = Turns()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, RecordRefused | TargetLostRecords]] = {}
         self.written: dict[TopicPartition, LedgerRecord] = {}
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
-        self._by_engine: dict[str, dict[TopicPartition, tuple[int, int]]] = {}
+        self.batches: tuple[BatchShare, ...] = ()
+        """How the source's batches went, as far as that was committed."""
+        self._rewritten: list[RewriteReason] = []
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.copied_elsewhere: dict[TopicPartition, CopiedElsewhere] = {}
         self._totals = {planned.topic_partition: (planned.records, planned.bytes) for planned in task.ranges}
@@ -57,8 +53,6 @@ class LaneState:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
         throttle allows in a second."""
         budget, size = self._bytes_left(), self.size.bytes
-        if self.engines.turn == RECORDS and self.task.lanes_at_once > FULL_SIZE_LANES:
-            size = max(SMALLEST_TRANSACTION, size * FULL_SIZE_LANES // self.task.lanes_at_once)
         return self.pace.transaction_bytes(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
 
     def _bytes_left(self) -> int | None:
@@ -84,28 +78,17 @@ class LaneState:
             self._totals[tp] = (record.records, record.bytes)
 
     def count(self, moved: PartitionProgress) -> None:
-        """Counts what a transaction copied that was committed, in this turn's engine."""
-        for counts in (self.copied, self._by_engine.setdefault(self.engines.turn, {})):
-            records, size = counts.get(moved.source, (0, 0))
-            counts[moved.source] = (records + moved.records, size + moved.bytes)
+        """Counts what a transaction copied that was committed."""
+        records, size = self.copied.get(moved.source, (0, 0))
+        self.copied[moved.source] = (records + moved.records, size + moved.bytes)
+        self.batches = added_shares((*self.batches, *moved.batches))
+        reasons = (RewriteReason(reason, batches, *moved.source) for reason, batches in moved.rewritten.items())
+        self._rewritten = list(added_reasons((*self._rewritten, *reasons)))
 
     @property
-    def engine_shares(self) -> tuple[EngineShare, ...]:
-        """What each engine copied; nothing where there is only the one for records."""
-        if self.task.engine == RECORDS:
-            return ()
-        copied = {engine: [counts for counts in self._by_engine[engine].values() if any(counts)] for engine in sorted(self._by_engine)}
-        return tuple(
-            EngineShare(engine, len(counts), sum(records for records, _ in counts), sum(size for _, size in counts))
-            for engine, counts in copied.items()
-            if counts
-        )
-
-    @property
-    def encoded_anew(self) -> tuple[EncodedAnew, ...]:
-        """Why records were encoded anew, of partitions of which some were; the most frequent reasons, each with its first partition."""
-        reencoded = [tp for tp, (records, _) in self._by_engine.get(RECORDS, {}).items() if records and tp in self.engines.reasons]
-        return added_reasons(EncodedAnew(self.engines.reasons[tp], 1, *tp) for tp in reencoded)
+    def rewritten(self) -> tuple[RewriteReason, ...]:
+        """Why batches were rewritten; the most frequent reasons, each with its first partition."""
+        return added_reasons(self._rewritten)
 
     def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
         """Counts records that were passed over for good."""

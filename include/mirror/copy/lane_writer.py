@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from mirror.copy.confluent.target import TransactionalProducer
+from mirror.copy.batches.target import BatchProducer
 from mirror.copy.lane_preflight import check_owner
 from mirror.copy.model import LaneTask
 from mirror.decisions.in_force import Decisions
@@ -63,7 +63,7 @@ class _Attempt:
         """The records that were written, once they can be read."""
         task = self._task
         with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
-            producer = TransactionalProducer(task, _BATCH_BYTES)
+            producer = BatchProducer(task, _BATCH_BYTES)
             try:
                 check_ledger(task.ledger_topic, task.ledger_id, target.topic_ids([task.ledger_topic]).get(task.ledger_topic))
                 lane = Ledger(task.ledger_topic, task.lanes, target, task.clients.target_consumer).read_fenced(task.lane)

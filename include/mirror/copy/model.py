@@ -12,11 +12,13 @@ from mirror.formats.control import Decision
 from mirror.kafka.bootstrap_servers import beginning_at
 from mirror.plan.model import Range
 
-RECORDS, BATCHES, AUTO = "records", "batches", "auto"
-"""The values of mirror.engine; the first two are the engines."""
+RECORDS, AUTO = "records", "auto"
+"""What mirror.engine says: `records` rewrites every batch. `batches` means the same as `auto`."""
+FORWARDED, JOINED, REWRITTEN = "forwarded", "joined", "rewritten"
+"""How a batch goes: as it is; as a part of a larger one; record by record, for a reason."""
 
 MOST_REASONS = 8
-"""So many reasons for which records were encoded anew are told, however many there are."""
+"""How many reasons for which batches were rewritten are told, however many there are."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,14 @@ class LaneTask(ResolvedFlow):
     """Decisions in force that concern the whole flow."""
     history: bool = False
     """Whether the ranges are history, and `remote_topics` the topics that it goes to."""
-    engine: str = RECORDS
-    """What the lane carries: records, or batches wherever it can, or where they are worth it (mirror.engine)."""
+    engine: str = AUTO
+    """mirror.engine."""
     unpacked_max_bytes: int = LARGEST_UNPACKED
     """How many bytes the records of a batch that is opened may have."""
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
     round: int = 1
     """Which round of its run it is; of later ones than the first the lane says at DEBUG what is no trouble."""
-
-    lanes_at_once: int = 1
-    """How many lanes share the process's memory."""
 
     @property
     def producer_client_id(self) -> str:
@@ -133,43 +132,41 @@ class CopiedElsewhere:
 
 
 @dataclass(frozen=True)
-class EngineShare:
-    """What one engine copied: of how many partitions, how many records and bytes."""
+class BatchShare:
+    """How many of the source's batches went one way (forwarded, joined or rewritten), and how many records these had."""
 
-    engine: str
-    partitions: int
+    way: str
+    batches: int
     records: int
-    bytes: int
 
 
 @dataclass(frozen=True)
-class EncodedAnew:
-    """Why the records of so many partitions were encoded anew, and one of these partitions."""
+class RewriteReason:
+    """Why so many batches were rewritten, and one of their partitions."""
 
     reason: str
-    partitions: int
+    batches: int
     topic: str
     partition: int
 
 
-def added_shares(shares: Iterable[EngineShare]) -> tuple[EngineShare, ...]:
-    """The shares of several lanes, or of several results of one, by engine. A partition of several results counts in each."""
-    summed: dict[str, EngineShare] = {}
+def added_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
+    """The shares of several partitions or lanes, by way."""
+    summed: dict[str, BatchShare] = {}
     for share in shares:
-        before = summed.get(share.engine, EngineShare(share.engine, 0, 0, 0))
-        counts = (before.partitions + share.partitions, before.records + share.records, before.bytes + share.bytes)
-        summed[share.engine] = EngineShare(share.engine, *counts)
-    return tuple(summed[engine] for engine in sorted(summed))
+        before = summed.get(share.way, BatchShare(share.way, 0, 0))
+        summed[share.way] = BatchShare(share.way, before.batches + share.batches, before.records + share.records)
+    return tuple(summed[way] for way in sorted(summed))
 
 
-def added_reasons(reasons: Iterable[EncodedAnew]) -> tuple[EncodedAnew, ...]:
-    """The same of why records were encoded anew: the most frequent reasons first, each with its first partition."""
-    summed: dict[str, EncodedAnew] = {}
+def added_reasons(reasons: Iterable[RewriteReason]) -> tuple[RewriteReason, ...]:
+    """The same of why batches were rewritten: the most frequent reasons first, each with its first partition."""
+    summed: dict[str, RewriteReason] = {}
     for why in reasons:
-        before = summed.get(why.reason, replace(why, partitions=0))
+        before = summed.get(why.reason, replace(why, batches=0))
         first = min((before.topic, before.partition), (why.topic, why.partition))
-        summed[why.reason] = EncodedAnew(why.reason, before.partitions + why.partitions, *first)
-    return tuple(sorted(summed.values(), key=lambda why: (-why.partitions, why.reason))[:MOST_REASONS])
+        summed[why.reason] = RewriteReason(why.reason, before.batches + why.batches, *first)
+    return tuple(sorted(summed.values(), key=lambda why: (-why.batches, why.reason))[:MOST_REASONS])
 
 
 @dataclass(frozen=True)
@@ -186,10 +183,10 @@ class LaneResult:
     """How far the lane's ledger partition reaches at least: whoever reads less of it was told something stale."""
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
     """What the lane found in its ledger that another run had brought since the plan."""
-    engines: tuple[EngineShare, ...] = ()
-    """What each engine copied; empty with mirror.engine=records."""
-    encoded_anew: tuple[EncodedAnew, ...] = ()
-    """Why not all of it was copied as batches, where it might have been."""
+    batches: tuple[BatchShare, ...] = ()
+    """How the source's batches went."""
+    rewritten: tuple[RewriteReason, ...] = ()
+    """Why batches were rewritten."""
 
     @property
     def records(self) -> int:

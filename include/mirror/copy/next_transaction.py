@@ -53,35 +53,25 @@ class BatchBisection:
     Brokers name the records of a batch that they refuse for their timestamps or keys (KIP-467). Those are passed over, or the partition is
     stuck at the first of them, in the next attempt, which commits what lies up to the last of them.
 
-    Nobody is named for a batch that is too large, and not every broker names anybody. If a broker names a single record, the client gives
-    that record's error to the whole batch (librdkafka 2.16). Then what precedes the batch is copied first, next one record alone, then two,
-    four … while that goes well; a single record that is refused is the poison.
-
-    The client calls a named record invalid, and so it does each record of a batch that the broker calls invalid as a whole. So names are
-    believed of brokers only that were seen to tell a batch's records apart, or to give another reason for a record that was refused again,
-    alone.
+    Nobody is named for a batch that is too large, and not every broker names anybody. Then what precedes the batch is copied first, next
+    one record alone, then two, four … while that goes well; a single record that is refused is the poison.
     """
 
     stops: dict[TopicPartition, int] = field(default_factory=dict)
     records: dict[TopicPartition, int] = field(default_factory=dict)
     named: dict[TopicPartition, dict[int, RefusedRecord]] = field(default_factory=dict)
     """What brokers refused by name and is not committed yet, by source offset."""
-    names_are_believed: bool = False
     _pauses: dict[TopicPartition, int] = field(default_factory=dict)
-    _suspects: set[tuple[TopicPartition, int]] = field(default_factory=set)
 
     def refused(self, refusal: BatchRefused) -> PoisonRecord | None:
         """Narrows the partition's limits after a refusal; gives the poison record once it stands alone."""
         tp = refusal.source
-        self._learn(refusal)
-        if refusal.records > 1 and self._note_named(refusal):
+        if self._note_named(refusal):
             return None
         if refusal.first > refusal.start:
             self.stops[tp] = refusal.first
             return None
         if refusal.records == 1:
-            if refusal.culprits:
-                self.records.pop(tp, None)  # its neighbours may be refused as well: a whole batch of them says so at once
             return PoisonRecord(refusal.first, refusal.detail)
         self.records[tp] = 1
         return None
@@ -105,33 +95,18 @@ class BatchBisection:
         doubt may have passed it."""
         return min([end, *(stop for stop in (self.stops.get(tp, end), self._pauses.get(tp, end)) if stop > watermark)])
 
-    def _learn(self, refusal: BatchRefused) -> None:
-        """Whether the broker's names may be believed, by what it says now and said before of the same record in a batch."""
-        tp = refusal.source
-        other_reason = any(not culprit.is_named and (tp, culprit.offset) in self._suspects for culprit in refusal.culprits)
-        if refusal.names_culprits or (refusal.records == 1 and other_reason):
-            self.names_are_believed = True
-            self._suspects.clear()
-            self.records.pop(tp, None)
-            self.stops.pop(tp, None)
-        elif not self.names_are_believed and refusal.records > 1:
-            self._suspects.update((tp, culprit.offset) for culprit in refusal.culprits if culprit.is_named)
-
     def _note_named(self, refusal: BatchRefused) -> bool:
-        """Takes down the records that are named and were not before; whether there are any. One record alone that a broker which names
-        records refused for another reason was the only one of its batch that it would not have."""
-        named = self.named.setdefault(refusal.source, {})
-        without_name = sum(not culprit.is_named for culprit in refusal.culprits)
-        new = {
-            culprit.offset: culprit
-            for culprit in refusal.culprits
-            if (self.names_are_believed and (culprit.is_named or without_name == 1)) or (culprit.is_named and culprit.is_certain)
-            if culprit.offset not in named
-        }
+        """Takes down the records that are named and were not before; whether there are any. The next attempt takes the partition as a whole
+        again: neighbours that would be refused as well are named at once, too."""
+        tp = refusal.source
+        named = self.named.setdefault(tp, {})
+        new = {culprit.offset: culprit for culprit in refusal.culprits if culprit.offset not in named}
         if not new:
             return False
         named.update(new)
-        self._pauses[refusal.source] = max(new) + 1
+        self._pauses[tp] = max(new) + 1
+        self.records.pop(tp, None)
+        self.stops.pop(tp, None)
         return True
 
 

@@ -10,8 +10,8 @@ partition ends behind `target_next` as it should, and only a reader of committed
 
 from collections.abc import Iterable, Mapping
 
-from mirror.copy.engine import PartitionAssignment, RecordLimits
-from mirror.copy.model import LaneTask
+from mirror.copy.engine import RecordLimits
+from mirror.copy.model import RECORDS, LaneTask
 from mirror.errors import MirrorError, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -24,6 +24,7 @@ from mirror.plan.target_checks import LIMITS, UNKNOWN, RemotePartition, ends_wit
 CONFIGS = frozenset({"compression.type", "min.insync.replicas", *LIMITS})
 """What a lane has to know of a remote topic's configs."""
 _FIRST_LOOK = 1000
+_AS_IT_COMES = RecordLimits().compression
 
 
 class TargetView:
@@ -48,14 +49,15 @@ class TargetView:
         return RecordLimits(
             max_message_bytes=_number(configs, "max.message.bytes") or RecordLimits().max_message_bytes,
             needs_key=is_compacted(configs),
-            compression=_text(configs, "compression.type") or RecordLimits().compression,
-            stamps=_text(configs, "message.timestamp.type") == "LogAppendTime",
+            compression=self._compression(_text(configs, "compression.type") or _AS_IT_COMES),
         )
 
-    def assignment(self, planned: Range) -> PartitionAssignment:
-        """A range as a whole."""
-        remote = self._task.remote_topics[planned.topic]
-        return PartitionAssignment(planned.topic_partition, remote, planned.start, planned.end, planned.start_epoch, self.limits(remote))
+    def _compression(self, configured: str) -> str:
+        """With mirror.engine=records the producer's codec packs what may come as it is."""
+        if self._task.engine != RECORDS or configured != _AS_IT_COMES:
+            return configured
+        codec = self._task.clients.target_producer.get("compression.type", _AS_IT_COMES)
+        return "uncompressed" if codec == "none" else str(codec)
 
     def limits_text(self, remote: str) -> str:
         """The same as the ledger notes it."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mirror.config import Flow, load_again
-from mirror.copy.engine_text import count_text
+from mirror.copy.batch_text import count_text
 from mirror.copy.model import LaneResult, RoundBudget
 from mirror.copy.run_result import RunResult
 from mirror.copy.throttle import Throttle, rate_in_force

@@ -8,10 +8,10 @@ from dataclasses import replace
 from mirror.config import Flow
 from mirror.config.policies import replication_policy, topic_selection
 from mirror.config.resolved_flow import resolved_flow
+from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.budget import copy_in_shares
 from mirror.copy.history import advised
 from mirror.copy.lane import LaneCopy
-from mirror.copy.lane_engines import engines_of
 from mirror.copy.model import LaneResult, LaneTask, RoundBudget
 from mirror.errors import MirrorError, unexpected
 from mirror.kafka.client_log import REPEATS, said_by
@@ -24,8 +24,7 @@ from mirror.watchdog.watch import watched
 log = logging.getLogger(__name__)
 
 LANES_AT_ONCE = 8
-"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are. The
-transactions of records that are encoded anew take the memory of `mirror.copy.lane_state.FULL_SIZE_LANES` of them."""
+"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
 
 
 BESIDE_COPYING_SECONDS = 600
@@ -38,8 +37,8 @@ _NEXT_ATTEMPT = (
 
 ON_WORKERS = "mirror.copy.run:copy_side_by_side"
 """What a worker of Spark runs."""
-MODULES = ("mirror.copy.run", "mirror.copy.confluent.engine", "mirror.copy.batches.engine", "mirror.copy.batches.sampler")
-"""What it imports for that: the engines too, which a lane opens by name."""
+MODULES = ("mirror.copy.run",)
+"""What it imports for that."""
 
 
 def lane_tasks(flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None) -> list[LaneTask]:
@@ -75,7 +74,7 @@ def copy_lane(task: LaneTask) -> LaneResult:
 
 def _copied(task: LaneTask) -> LaneResult:
     try:
-        return LaneCopy(task, engines_of(task)).run()
+        return LaneCopy(task, BatchEngine).run()
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
@@ -105,7 +104,7 @@ def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
     at_once = min(len(tasks), LANES_AT_ONCE)
     with ThreadPoolExecutor(max_workers=max(at_once, 1), thread_name_prefix="lane") as threads:
-        results = list(threads.map(copy_lane, [replace(task, lanes_at_once=at_once) for task in tasks]))
+        results = list(threads.map(copy_lane, tasks))
     for line in REPEATS.left_out():
         log.warning("%s", line)
     return results

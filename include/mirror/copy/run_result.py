@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark, added_reasons, added_shares
+from mirror.copy.model import CopiedElsewhere, LaneResult, SkippedRecords, Watermark, added_reasons, added_shares
 from mirror.errors import ErrorReport
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.model import DECIDED, Plan, Range
-
-Counted = TypeVar("Counted", EngineShare, EncodedAnew)
 
 Totals = tuple[int, int]
 """Records and bytes."""
@@ -142,14 +139,9 @@ def together(first: LaneResult, second: LaneResult) -> LaneResult:
         tuple(skipped[tp] for tp in sorted(skipped)),
         max(first.ledger_end, second.ledger_end),
         _elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
-        tuple(_of_at_most(share, len(marks)) for share in added_shares((*first.engines, *second.engines))),
-        tuple(_of_at_most(reason, len(marks)) for reason in added_reasons((*first.encoded_anew, *second.encoded_anew))),
+        added_shares((*first.batches, *second.batches)),
+        added_reasons((*first.rewritten, *second.rewritten)),
     )
-
-
-def _of_at_most(counted: Counted, partitions: int) -> Counted:
-    """A partition that both copied is one."""
-    return replace(counted, partitions=min(counted.partitions, partitions))
 
 
 def _newest(errors: Sequence[ErrorReport]) -> tuple[ErrorReport, ...]:

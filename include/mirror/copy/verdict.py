@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirror.copy.engine_text import engines_text
-from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, added_reasons, added_shares
+from mirror.copy.batch_text import batches_text
+from mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, added_reasons, added_shares
 from mirror.copy.publish import Published
 from mirror.errors import ErrorReport, JobFailed, NothingMoved
 from mirror.offsets.partition import TopicPartition
@@ -27,10 +27,10 @@ class Verdict:
     skipped: int = 0
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
     """What other runs copied meanwhile; `records` and `bytes` are this run's alone."""
-    engines: tuple[EngineShare, ...] = ()
-    """What each engine copied, as the lanes tell; empty with mirror.engine=records."""
-    encoded_anew: tuple[EncodedAnew, ...] = ()
-    """Why not all of it was copied as batches, where it might have been."""
+    batches: tuple[BatchShare, ...] = ()
+    """How the source's batches went, as the lanes tell."""
+    rewritten: tuple[RewriteReason, ...] = ()
+    """Why batches were rewritten."""
 
     @property
     def retriable(self) -> bool:
@@ -40,7 +40,7 @@ class Verdict:
     def __str__(self) -> str:
         owed = f", {self.owed} offsets left for the next run" if self.owed else ""
         owed += f", {self.skipped} records skipped" if self.skipped else ""
-        sentences = [*engines_text(self.engines, self.encoded_anew), *other_runs_text(self.copied_elsewhere)]
+        sentences = [*batches_text(self.batches, self.rewritten), *other_runs_text(self.copied_elsewhere)]
         owed += "".join(f"; {sentence}" for sentence in sentences)
         errors = "".join(f"\n- {error}" for error in self.errors)
         return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
@@ -74,8 +74,8 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
         owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in unreached),
         skipped=sum(interval.records for interval in skipped),
         copied_elsewhere=published.copied_elsewhere,
-        engines=added_shares(share for result in results for share in result.engines),
-        encoded_anew=added_reasons(why for result in results for why in result.encoded_anew),
+        batches=added_shares(share for result in results for share in result.batches),
+        rewritten=added_reasons(why for result in results for why in result.rewritten),
     )
 
 

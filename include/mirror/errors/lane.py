@@ -9,66 +9,44 @@ _LARGEST = "mirror.unpacked.batch.max.bytes"
 """How many bytes the records of a batch may have, unpacked."""
 
 
-class RecordNotCarried(MirrorError):
-    """Raised when the client cannot carry a record unchanged, such as a header key that is not UTF-8 or a timestamp of 0."""
+class BatchNotUnpacked(MirrorError):
+    """Raised when a batch of the source unpacks to more bytes than it may, is damaged, or cannot be opened at all. `end` is the offset
+    after it."""
 
     runbook = Runbook(
-        "The client cannot carry a record without changing it.",
-        "No. Its partition stops in front of the record.",
-        "Where `mirror.engine=records` is set, set `auto`: it carries the record in its batch, or in a part of it. Or skip the "
-        "record: the copy goes on behind it, and the ledger keeps that. Or exclude the topic.",
+        "A batch of the source unpacks to more bytes than `mirror.unpacked.batch.max.bytes` (a few kilobytes may unpack to gigabytes, and "
+        "everybody who may produce may write them), is damaged (its checksum is not that of its bytes), or cannot be opened.",
+        "No. Its partition stops in front of the batch; the others go on.",
+        "If a large batch is to be trusted, raise `mirror.unpacked.batch.max.bytes`, for which each lane needs the memory. Of a damaged "
+        "batch another replica on the source may have whole bytes: make that one the leader, and start the copy by hand. Or skip the "
+        "batch: the copy goes on after it, and the ledger keeps that.",
         (Remedy("skip-record", TOPIC),),
     )
 
-    def __init__(self, topic: str, partition: int, offset: int, detail: str) -> None:
+    def __init__(self, topic: str, partition: int, offset: int, end: int, detail: str, is_too_large: bool = False) -> None:
+        size = f"the {end - offset} offsets [{offset}, {end}) of this batch"
+        way = (
+            f"If its producer is to be trusted, raise {_LARGEST}."
+            if is_too_large
+            else "Another replica on the source may have it whole: make that one the leader, and start the copy by hand."
+        )
         super().__init__(
-            f"{topic}-{partition}@{offset}: {detail}, which this client would change silently. The partition stays at {offset}.",
+            f"{topic}-{partition}@{offset}: a batch cannot be opened: {detail}. The partition stays at {offset}; the others go on.",
             topic=topic,
             partition=partition,
             offset=offset,
-            next=("To go on without this record, and have that recorded: ", Remedy("skip-record", topic, partition)),
+            next=(
+                f"{way} To go on without {size}, and have that recorded: ",
+                Remedy("skip-record", topic, partition),
+            ),
         )
         self.detail = detail
+        self.end = end
 
     @property
     def reason(self) -> str:
         """Why it was passed over, in the ledger's words."""
         return f"{self.code}: {self.detail}"
-
-
-class BatchNotUnpacked(RecordNotCarried):
-    """Raised when a compressed batch of the source unpacks to more bytes than it may, or cannot be unpacked at all.
-
-    `end` is the offset after the batch; None where the client does not say it.
-    """
-
-    runbook = Runbook(
-        "A compressed batch of the source unpacks to more bytes than `mirror.unpacked.batch.max.bytes`, or its bytes are spoilt. A few "
-        "kilobytes may unpack to gigabytes: whoever may produce may write such a batch.",
-        "No. Its partition stops in front of the batch; the others go on.",
-        "If its producer is to be trusted, raise `mirror.unpacked.batch.max.bytes`, for which each lane needs the memory. Or skip the "
-        "batch: the copy goes on after it, and the ledger keeps that. Where `mirror.engine=records` is set, set `auto` first.",
-        (Remedy("skip-record", TOPIC),),
-    )
-
-    def __init__(self, topic: str, partition: int, offset: int, end: int | None, detail: str) -> None:
-        size = f"the {end - offset} offsets [{offset}, {end}) of this batch" if end is not None else "this batch"
-        way = (
-            f"If its producer is to be trusted, raise {_LARGEST}. To go on without {size}, and have that recorded: "
-            if end is not None
-            else f"Set mirror.engine=auto, which opens a batch of up to {_LARGEST}, or looks where it ends. To go on without its "
-            "first record, and have that recorded: "
-        )
-        MirrorError.__init__(
-            self,
-            f"{topic}-{partition}@{offset}: a batch cannot be unpacked: {detail}. The partition stays at {offset}; the others go on.",
-            topic=topic,
-            partition=partition,
-            offset=offset,
-            next=(way, Remedy("skip-record", topic, partition)),
-        )
-        self.detail = detail
-        self.end = end
 
 
 class RecordRefused(MirrorError):

@@ -82,7 +82,8 @@ class OutgoingBatch(NamedTuple):
 
 class JoinedStretch(NamedTuple):
     """What was taken of batches one behind the other: how many bytes of them, where the source goes on behind them, the leader epoch of the
-    last one, how many were joined, with how many records; and the batches that are to be sent now."""
+    last one, how many were joined, with how many records; the batches that are to be sent now; and how many records one has that stayed
+    closed."""
 
     bytes: int
     next_offset: int
@@ -90,10 +91,14 @@ class JoinedStretch(NamedTuple):
     batches: int
     records: int
     full: list[OutgoingBatch]
+    closed: int = 0
 
 
 class NotIntact(ValueError):
-    """Raised for a batch whose bytes are not those of which its checksum was made."""
+    """Raised for a batch, or a message of old, whose bytes are not those of which its checksum was made."""
+
+    def __init__(self, what: str = "batch") -> None:
+        super().__init__(f"the checksum of a {what} is not that of its bytes")
 
 
 def is_small(batch: RecordBatch) -> bool:
@@ -135,8 +140,9 @@ class BatchBuilder:
         if taken.batches == 1 and not had:
             first = full[before].first_offset if len(full) > before else self._stretches[0][0]
             self._pieces, self._stretches, self._count, self.bytes = [], [], 0, 0
-            full[before:] = [OutgoingBatch.closed(next(batch for batch in batches_in(data) if batch.base_offset == first))]
-            return taken._replace(batches=0, records=0)
+            alone = next(batch for batch in batches_in(data) if batch.base_offset == first)
+            full[before:] = [OutgoingBatch.closed(alone)]
+            return taken._replace(batches=0, records=0, closed=alone.record_count)
         self._epoch = taken.leader_epoch if taken.batches else self._epoch
         return taken
 
@@ -309,7 +315,7 @@ def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGE
     if batch.is_control or not batch.is_known:
         raise ValueError(f"a batch with the attributes {batch.attributes:#06x} has no records that could be copied")
     if (data := batch.intact_records()) is None:
-        raise NotIntact("the checksum of a batch is not that of its bytes")
+        raise NotIntact
     if batch.is_packed:
         data = bytes(decompressed(batch.codec, memoryview(data), largest))
     base_offset, last, base_timestamp, is_stamped = batch.base_offset, batch.last_offset_delta, batch.base_timestamp, batch.is_stamped

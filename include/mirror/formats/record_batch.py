@@ -176,9 +176,8 @@ def _checksum(data: bytes | memoryview, of_bytes_before: int = 0) -> int:
     return checksum
 
 
-def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -> Iterator[RecordBatch]:
-    """The whole batches of what a broker sent, in order; one that is cut off at the end is left out, or with `cut_off` only if its header
-    is cut off too.
+def batches_in(records: bytes | bytearray | memoryview) -> Iterator[RecordBatch]:
+    """The whole batches of what a broker sent, in order; one that is cut off at the end is left out.
 
     Raises OldMagic where messages of an older format begin, and ValueError for bytes that are no batch.
     """
@@ -188,11 +187,11 @@ def batches_in(records: bytes | bytearray | memoryview, cut_off: bool = False) -
         header = _HEADER.unpack_from(view, at)
         _, length, _, magic, *_ = header
         behind = at + _START.size + length
-        if magic < MAGIC or length < _HEADER.size - _START.size or (behind > end and not cut_off):
+        if magic < MAGIC or length < _HEADER.size - _START.size or behind > end:
             break
         yield _new(RecordBatch, (view[at:behind], *header))
         at = behind
-    _require_batch(view[at:])
+    require_batch(view[at:])
 
 
 class BatchSpan(NamedTuple):
@@ -222,7 +221,7 @@ def span_of(records: memoryview, position: int) -> BatchSpan:
     return BatchSpan(begin, at, last, position)
 
 
-def _require_batch(rest: memoryview) -> None:
+def require_batch(rest: memoryview) -> None:
     """Raises what `batches_in` does, unless a batch begins there that is cut off, or nothing at all does."""
     if len(rest) <= _MAGIC_AT:
         return

@@ -21,12 +21,12 @@ import kafka.errors as errors
 from kafka.protocol.consumer import FetchRequest
 
 from mirror.formats.batch_rewrite import JoinedStretch
-from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in, span_of
+from mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in, require_batch, span_of
 from mirror.kafka.broker_connection import BrokerConnection
 from mirror.kafka.broker_pool import Leader
 from mirror.kafka.fetch_response import FLEXIBLE, WITH_IDS, FetchResponse, PartitionData, fetch_response
 from mirror.kafka.offset_questions import EpochEnd, epoch_ends, epoch_question
-from mirror.kafka.old_messages import first_message
+from mirror.kafka.old_messages import ClosedMessage, first_message
 from mirror.kafka.schema_answers import read_by
 from mirror.offsets.partition import TopicPartition
 
@@ -88,7 +88,7 @@ class FetchedPartition:
         "_start",
         "_there",
         "bytes",
-        "cut_off",
+        "closed",
         "epoch",
         "leader",
         "next_offset",
@@ -113,10 +113,10 @@ class FetchedPartition:
         self.bytes = 0
         self.old: OldMagic | None = None
         """Where messages of an older format begin: at the position, until somebody has them read."""
+        self.closed: ClosedMessage | None = None
+        """The message of an older format at the position, if it cannot be read: nothing after it is here."""
         self._rest = memoryview(b"")
         self._confirmed_by: Leader | None = None
-        self.cut_off: RecordBatch | None = None
-        """The header of the batch at the position, of which the last answer had a part."""
 
     def goes_on(self, start: int, epoch: int | None) -> bool:
         """Whether what is here follows the record in front of `start`, which is of this leader epoch: the broker was asked with it whether
@@ -149,16 +149,25 @@ class FetchedPartition:
 
     def add(self, data: PartitionData) -> None:
         """Takes what its leader answered. Raises ValueError for bytes that are no batches."""
-        self.cut_off, self._confirmed_by = None, self.leader
+        self._confirmed_by = self.leader
         self._add(memoryview(data.records), AbortedTransactions(data.aborted) if data.aborted else None)
 
     def read_old(self, largest: int) -> None:
-        """Reads the messages of an older format that were met, and what follows them. Raises ValueError for what is none."""
+        """Reads the messages of an older format that were met, and what follows them, up to one that is `closed`."""
         while self.old is not None:
             self.old = None
-            messages, rest = first_message(self._rest, largest)
+            try:
+                messages, rest = first_message(self._rest, largest, self.position)
+            except ClosedMessage as closed:
+                self.closed = closed
+                return
             self._add(memoryview(b"".join(batch.data for batch in messages)), None)
             self._add(rest, None)
+
+    def pass_over(self, end: int) -> None:
+        """Goes on after a message that cannot be read, and of which nothing is here."""
+        self.closed = None
+        self.position = self.next_offset = self._read_to = end
 
     def pop(self) -> None:
         """The first batch is handed over."""
@@ -193,8 +202,7 @@ class FetchedPartition:
             self.bytes += span.end - span.begin
             self.position, self.epoch = span.next_offset, next(batches_in(data[span.last :])).leader_epoch
         try:
-            for batch in batches_in(data[span.end :], cut_off=True):
-                self.cut_off = batch._replace(data=memoryview(b"")) if batch.next_offset > self.position else None
+            require_batch(data[span.end :])
         except OldMagic as old:
             self.old, self._rest = old, data[span.end :]
 

@@ -60,6 +60,8 @@ def fetch_to_ends(
                 raise refused(tp, data.error_code)
             fetched[tp].add(data)
             fetched[tp].read_old(FETCH_BYTES)
+            if (closed := fetched[tp].closed) is not None:
+                raise closed
             unconfirmed.discard(tp)
         waits = 0 if sum(there.position for there in short.values()) > before else waits + 1
         if waits >= _NO_PROGRESS:

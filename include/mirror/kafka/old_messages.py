@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka.record.legacy_records import LegacyRecordBatch
 
-from mirror.formats.batch_rewrite import BatchBuilder, Record
+from mirror.formats.batch_rewrite import BatchBuilder, NotIntact, Record
 from mirror.formats.compression import LARGEST_UNPACKED, decompressed
 from mirror.formats.record_batch import CODECS, NO_TIMESTAMP, RecordBatch, sealed
 from mirror.formats.varint import signed_varint
@@ -23,22 +23,39 @@ _NO_HEADERS = signed_varint(0)
 _NULL = signed_varint(-1)
 
 
-def first_message(data: memoryview, largest: int = LARGEST_UNPACKED) -> tuple[list[RecordBatch], memoryview]:
+class ClosedMessage(ValueError):
+    """Raised for a message that cannot be read; `end` is the offset after it, `why` says why."""
+
+    def __init__(self, end: int, why: ValueError) -> None:
+        super().__init__(str(why))
+        self.end = end
+        self.why = why
+
+
+def first_message(data: memoryview, largest: int = LARGEST_UNPACKED, start: int = 0) -> tuple[list[RecordBatch], memoryview]:
     """What the first message holds, which may be many packed ones, as batches without holes, and the bytes that follow it; no batches if it
-    is cut off. Raises ValueError for one that cannot be read."""
+    is cut off, or lies before the offset `start`. Raises ClosedMessage."""
     if len(data) <= _MAGIC_AT:
         return [], data[:0]
-    size = _START.size + max(_START.unpack_from(data)[1], _LEAST_BYTES)
+    offset, length = _START.unpack_from(data)  # of packed ones that of the last
+    size = _START.size + max(length, _LEAST_BYTES)
     if size > len(data):
         return [], data[:0]
-    message = _Message(bytes(data[:size]), data[_MAGIC_AT], largest)
-    if not message.validate_crc():
-        raise ValueError("the checksum of a message is not that of its bytes")
+    if offset < start:
+        return [], data[size:]
     try:
-        records: list[Record] = [(old.offset, _timestamp(old.timestamp), b"\0", _rest(old.key, old.value)) for old in message]
+        return _batches(_records(_Message(bytes(data[:size]), data[_MAGIC_AT], largest))), data[size:]
+    except ValueError as why:
+        raise ClosedMessage(offset + 1, why) from why
+
+
+def _records(message: "_Message") -> list[Record]:
+    if not message.validate_crc():
+        raise NotIntact("message")
+    try:
+        return [(old.offset, _timestamp(old.timestamp), b"\0", _rest(old.key, old.value)) for old in message]
     except (AssertionError, IndexError, OverflowError, struct.error) as failure:
         raise ValueError(f"a message cannot be read: {failure}") from failure
-    return _batches(records), data[size:]
 
 
 class _Message(LegacyRecordBatch):  # type: ignore[misc]

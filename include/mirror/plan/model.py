@@ -47,8 +47,6 @@ class Range:
     bytes: int = 0
     decisions: tuple[Decision, ...] = ()
     """What people decided about the partition and is in force, for all the plan can see. A lane holds it against its own ledger record."""
-    start_epoch: int | None = None
-    """The leader epoch in which `start` was reached, by the ledger: who fetches from there names it, and hears if the log was cut off."""
     log_end: int | None = None
     """Where the partition's log ends behind `end`: there stands a transaction that was open when the plan was made. None: at `end`."""
 
@@ -94,13 +92,11 @@ class Plan:
 
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")
-_EPOCH = _COLUMNS.index("leader_epoch")
 
 
 def to_columns(plan: Plan) -> dict[str, Any]:
     """The plan with its ranges by column. `skip_to` is there for the few ranges that pass over a gap, `decided` for those about which
-    somebody decided something, `log_end` for those behind which a transaction is open, `start_epoch` for those whose leader is another one
-    since, by their place in the columns."""
+    somebody decided something, `log_end` for those behind which a transaction is open, by their place in the columns."""
     return {
         "flow": plan.flow,
         "config_hash": plan.config_hash,
@@ -110,7 +106,6 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         "skip_to": {str(index): planned.skip_to for index, planned in enumerate(plan.ranges) if planned.skip_to is not None},
         "decided": {str(index): _documents(planned.decisions) for index, planned in enumerate(plan.ranges) if planned.decisions},
         **({"log_end": log_ends} if (log_ends := _log_ends(plan.ranges)) else {}),
-        **({"start_epoch": epochs} if (epochs := _start_epochs(plan.ranges)) else {}),
         "errors": [error.as_dict() for error in plan.errors],
         "notices": list(plan.notices),
         "ledger_id": plan.ledger_id,
@@ -131,7 +126,6 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
                 skip_to=document["skip_to"].get(str(index)),
                 decisions=_decisions(document["decided"].get(str(index), ())),
                 log_end=document.get("log_end", {}).get(str(index)),
-                start_epoch=document.get("start_epoch", {}).get(str(index), row[_EPOCH]),
             )
             for index, row in enumerate(rows_of(_COLUMNS, document["ranges"]))
         ),
@@ -151,10 +145,6 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
 
 def _log_ends(ranges: Iterable[Range]) -> dict[str, int]:
     return {str(index): planned.log_end for index, planned in enumerate(ranges) if planned.log_end is not None}
-
-
-def _start_epochs(ranges: Iterable[Range]) -> dict[str, int | None]:
-    return {str(index): planned.start_epoch for index, planned in enumerate(ranges) if planned.start_epoch != planned.leader_epoch}
 
 
 def _documents(decisions: Iterable[Decision]) -> list[dict[str, Any]]:

@@ -178,7 +178,7 @@ class Planning:
 
     def _begin(self, partition: SourceOffsets, start: StartPosition) -> None:
         decisions = self._decisions.of(partition.tp) if self._has_accepted_records(partition) else ()
-        self.ranges.append(replace(first_sight(partition, start), decisions=decisions, start_epoch=partition.leader_epoch))
+        self.ranges.append(replace(first_sight(partition, start), decisions=decisions))
 
     def _has_accepted_records(self, partition: SourceOffsets) -> bool:
         return records_accepted_until(self._decisions.of(partition.tp), self._facts_of(partition)) is not None
@@ -201,7 +201,7 @@ class Planning:
             chosen = replace(chosen, reason=BLOCKED if chosen.reason == BLOCKED else DECIDED, decisions=applied)
             self.notices.extend(f"{tp}: {decision}" for decision in applied)
         if isinstance(chosen, Range):
-            self.ranges.append(replace(chosen, start_epoch=record.leader_epoch, records=record.records, bytes=record.bytes))
+            self.ranges.append(replace(chosen, records=record.records, bytes=record.bytes))
         elif chosen is not None:
             self.errors.append(chosen)
 

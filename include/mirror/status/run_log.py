@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from mirror.copy.engine_text import engines_text
+from mirror.copy.batch_text import batches_text
 from mirror.copy.model import LaneResult
 from mirror.copy.publish import Published
 from mirror.copy.verdict import FAILED, Verdict, other_runs_text
@@ -66,7 +66,7 @@ def verdict_lines(flow: str, run: str, judged: Verdict) -> list[str]:
     """What came of the run, by its name, and where to look on."""
     owed = f"; {_count(judged.owed, 'offset')} of what was planned are left" if judged.owed else "; all that was planned is reached"
     lines = [f"{flow}: run {run}: {judged.state}: its lanes copied {judged.records:,} records, {judged.bytes:,} bytes{owed}."]
-    sentences = [*engines_text(judged.engines, judged.encoded_anew), *other_runs_text(judged.copied_elsewhere)]
+    sentences = [*batches_text(judged.batches, judged.rewritten), *other_runs_text(judged.copied_elsewhere)]
     lines += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]
     if judged.state == FAILED:
         lines.append(

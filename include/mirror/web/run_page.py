@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirror.copy.engine_text import engines_text
+from mirror.copy.batch_text import batches_text
 from mirror.copy.model import Watermark
 from mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, other_runs_text
 from mirror.errors import ErrorReport
@@ -64,7 +64,7 @@ def _of_verdict(verdict: Verdict) -> tuple[str, str]:
 
 
 def _sentences(verdict: Verdict) -> list[str]:
-    said = [*engines_text(verdict.engines, verdict.encoded_anew), *other_runs_text(verdict.copied_elsewhere)]
+    said = [*batches_text(verdict.batches, verdict.rewritten), *other_runs_text(verdict.copied_elsewhere)]
     if verdict.owed:
         said.append(f"{number(verdict.owed)} offsets are left for the next run")
     if verdict.skipped:

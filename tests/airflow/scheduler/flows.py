@@ -17,7 +17,6 @@ FLOWS = {
         **WEEKLY,
         "source->target.mirror.installation": "production",
         "source->target.mirror.lanes": "2",
-        "source->target.mirror.engine": "records",
         "source->target.mirror.max.bytes.per.second": "6000",
         "source->target.mirror.transaction.timeout.ms": "10000",
     },

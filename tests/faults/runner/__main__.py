@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mirror.config import load
-from mirror.copy.model import BATCHES, RECORDS
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -88,7 +87,7 @@ def main() -> int:
         target.wait_ready()
         with Oracle(directory / "oracle.log") as oracle:
             make: Callable[[], Site] = lambda: new_site(source, target, oracle, directory / "flows", _THREE_COPIES, spark_server)  # noqa: E731
-            for outcome in play(make, drawn, options.seed, options.records, options.engine):
+            for outcome in play(make, drawn, options.seed, options.records):
                 outcomes.append(outcome)
                 print(outcome, flush=True)
     finally:
@@ -110,7 +109,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=40_000, help="records of a round")
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"some of: {', '.join(FAULTS)}")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file to which the table is added")
-    parser.add_argument("--engine", choices=(RECORDS, BATCHES), help="the engine of every round (default: one by chance)")
     options = parser.parse_args()
     unknown = set(options.only or ()) - set(FAULTS)
     if unknown:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mirror.copy.model import RECORDS
 from services.comparison import Account
 from tests.faults.runner.translations import Tally
 
@@ -33,8 +32,6 @@ class Outcome:
     """What was judged when all was copied."""
     decided: tuple[str, ...] = ()
     """What people had decided until then, the latest last."""
-    engine: str = RECORDS
-    """The copy's engine."""
 
     @property
     def records(self) -> int:
@@ -57,7 +54,7 @@ class Outcome:
         found = f"{lost} lost, {doubled} doubled, {foreign} foreign, {disordered} disordered" if any(self.wrong) else "equal"
         late = "" if self.in_time else ", after the copy's end"
         mended = f"{self.runs} runs to mend; {self.records} records {found}; {self.seconds:.0f} s"
-        text = f"round {self.number}, {self.engine}: {self.fault}{late}; {mended}"
+        text = f"round {self.number}: {self.fault}{late}; {mended}"
         late, exact = self.judged.late, self.judged.falsely_exact
         found = []
         if late or exact:
@@ -73,8 +70,6 @@ def table(outcomes: Sequence[Outcome]) -> str:
     """One row for each fault, and one for all of them, in Markdown."""
     faults = sorted({outcome.fault for outcome in outcomes})
     rows = [_row(fault, [outcome for outcome in outcomes if outcome.fault == fault]) for fault in faults]
-    engines = sorted({outcome.engine for outcome in outcomes})
-    rows += [_row(f"all with {engine}", [outcome for outcome in outcomes if outcome.engine == engine]) for engine in engines]
     rows.append(_row("**all**", outcomes))
     lines = [_COLUMNS, ["---"] + ["---:"] * (len(_COLUMNS) - 1), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -4,7 +4,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from mirror.copy.model import BATCHES, RECORDS
 from mirror.errors import MirrorError
 from services.oracle import OracleError
 from tests.faults.runner.faults import Fault, Round
@@ -21,15 +20,14 @@ def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
     return drawn[:rounds]
 
 
-def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int, engine: str | None = None) -> Iterator[Outcome]:
-    """One round for each fault, in order, with the given engine or one by chance.
+def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int) -> Iterator[Outcome]:
+    """One round for each fault, in order.
 
     After a round whose records are wrong the next ones go on with a flow of their own, after wrong answers with groups of their own.
     """
     site = make_site()
     for number, fault in enumerate(faults):
         chance = random.Random(f"{seed} {number}")
-        site.use(engine or random.Random(f"engine {seed} {number}").choice((RECORDS, BATCHES)))
         outcome = _round(Round(site, number, chance, records), fault)
         yield outcome
         if outcome.stuck or any(outcome.wrong):
@@ -71,5 +69,4 @@ def _round(now: Round, fault: Fault) -> Outcome:
         now.judged,
         now.last,
         tuple(site.witness.told),
-        site.engine,
     )

@@ -90,17 +90,6 @@ class Site:
         """Source offsets below which the witness has seen all records; at a round's beginning they are copied and were found right."""
         return {partition: each.source_end for partition, each in self.witness.copies.items()}
 
-    @property
-    def engine(self) -> str:
-        """What carries the flow's records."""
-        return str(self.mirroring.flow.value("mirror.engine"))
-
-    def use(self, engine: str) -> None:
-        """From now on the flow is copied by this engine, by Spark jobs too."""
-        self.settings = {**self.settings, "source->target.mirror.engine": engine}
-        self.config = self.mirroring.pair.properties(extra=self.settings)
-        self.mirroring.flow = load([self.config]).flow(self.mirroring.pair.flow)
-
     def variant(self, **settings: str) -> "Mirroring":
         """The same flow with other settings of its own (with _ for .), as another installation's file may have them."""
         changed = {f"source->target.mirror.{name.replace('_', '.')}": value for name, value in settings.items()}

@@ -1,7 +1,5 @@
 """What a run said and left, for the tests of guards."""
 
-from tests.integration.both_engines import ENGINE
-
 
 def only_error(judged):
     """The one error of a red run."""
@@ -15,5 +13,5 @@ def remote_records(mirroring, topic):
 
 
 def changed(mirroring, make_mirroring, extra):
-    """The same flow with other properties, and the same engine."""
-    return make_mirroring(mirroring.pair, {ENGINE: mirroring.flow.value("mirror.engine"), **extra})
+    """The same flow with other properties."""
+    return make_mirroring(mirroring.pair, extra)

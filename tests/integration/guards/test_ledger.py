@@ -9,7 +9,6 @@ from confluent_kafka import Producer
 from mirror.config import load
 from mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
 from mirror.offsets.partition import TopicPartition, lane_of
-from tests.integration.both_engines import both_engines
 from tests.integration.guards.runs import changed, only_error, remote_records
 from tests.waiting import PATIENCE
 
@@ -81,7 +80,6 @@ def test_a_second_installation_is_kept_out_until_the_first_is_silent(mirroring, 
     assert "'first'" in judged.errors[0].message
 
 
-@both_engines
 def test_a_transaction_timeout_that_the_target_does_not_allow_is_said_at_once(mirroring, make_mirroring):
     name = mirroring.pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, name, 1)
@@ -91,8 +89,8 @@ def test_a_transaction_timeout_that_the_target_does_not_allow_is_said_at_once(mi
     assert "transaction.max.timeout.ms" in error.next
 
 
-def test_two_copies_at_once_write_every_record_once(pair, make_mirroring, engine):
-    small = {**engine, "source->target.mirror.transaction.max.bytes": "65536"}
+def test_two_copies_at_once_write_every_record_once(pair, make_mirroring):
+    small = {"source->target.mirror.transaction.max.bytes": "65536"}
     mirroring = make_mirroring(pair, small)
     name = pair.topic("orders")
     mirroring.oracle.create_topic(mirroring.source, name, 6)

@@ -7,13 +7,11 @@ import pytest
 
 from mirror.offsets.partition import TopicPartition
 from services.oracle import Record
-from tests.integration.both_engines import both_engines
 from tests.integration.guards.runs import changed, only_error, remote_records
 
 NOW = 1_790_000_000_000
 
 
-@both_engines
 def test_a_gap_is_an_error_of_its_partition_alone(mirroring, topic):
     watermark = mirroring.ledger()[TopicPartition(topic, 0)].watermark
     mirroring.oracle.produce(mirroring.source, topic, 100, seed=2)
@@ -46,7 +44,6 @@ def test_a_recreated_source_topic_is_noticed_even_when_it_is_longer(mirroring, t
     assert remote_records(mirroring, topic) == before
 
 
-@both_engines
 def test_a_transaction_left_open_blocks_its_partition_and_is_named(mirroring, topic, make_mirroring):
     mirroring.oracle.open_transaction(mirroring.source, topic, topic, [Record(b"k", b"v", partition=0)])
     mirroring.oracle.produce(mirroring.source, topic, 100, seed=4)

@@ -2,7 +2,6 @@
 records: provoked on real brokers, named, and nothing written."""
 
 from services.oracle import Record
-from tests.integration.both_engines import both_engines
 from tests.integration.guards.runs import changed, only_error, remote_records
 
 
@@ -30,7 +29,6 @@ def test_a_remote_topic_that_holds_records_is_appended_to_on_request(pair, make_
     assert mirroring.oracle.count(mirroring.target, pair.remote(name))[0].records == 40
 
 
-@both_engines
 def test_records_by_somebody_else_behind_ours_are_noticed(mirroring, topic):
     mirroring.oracle.produce_records(mirroring.target, mirroring.pair.remote(topic), [Record(b"foreign", b"v", partition=0)])
     mirroring.oracle.produce(mirroring.source, topic, 50, seed=10)
@@ -40,7 +38,6 @@ def test_records_by_somebody_else_behind_ours_are_noticed(mirroring, topic):
     assert [r for r in remote_records(mirroring, topic) if r[0] == 0] == [r for r in before if r[0] == 0]
 
 
-@both_engines
 def test_aborted_records_of_somebody_else_do_no_harm(mirroring, topic):
     remote = mirroring.pair.remote(topic)
     mirroring.oracle.open_transaction(mirroring.target, remote, remote, [Record(b"foreign", b"v", partition=0)])
@@ -60,7 +57,6 @@ def test_a_recreated_remote_topic_is_not_written(mirroring, topic):
     assert remote_records(mirroring, topic) == []
 
 
-@both_engines
 def test_a_deleted_remote_topic_is_an_error_and_not_created_by_writing(mirroring, topic):
     mirroring.oracle.delete_topic(mirroring.target, mirroring.pair.remote(topic))
     mirroring.oracle.produce(mirroring.source, topic, 50, seed=13)

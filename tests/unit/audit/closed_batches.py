@@ -36,7 +36,7 @@ def one(data: bytes) -> RecordBatch:
 
 
 def carried(batch: bytes, producer_id: int = 7) -> bytes:
-    """The batch as the engine for whole batches hands it on."""
+    """The batch as a copy forwards it."""
     return b"".join(one(batch).by_producer(producer_id, 1, 5))
 
 

@@ -53,7 +53,7 @@ def spoilt(records: list[Record], kind: str, at: int) -> list[Record]:
 
 
 class Target:
-    """A target as it is written: batches as they are, or records that are encoded anew into others."""
+    """A target as it is written: batches as they are, or records that are rewritten into others."""
 
     def __init__(self) -> None:
         self.log = MemoryLog()
@@ -141,7 +141,7 @@ def test_whatever_was_planted_the_findings_are_those_of_opening_every_batch(logs
 
 
 def handed_on(count: int = 6) -> tuple[MemoryLog, MemoryLog]:
-    """Batches of five records that were handed on as they are, with a marker behind them on the target."""
+    """Batches of five records that were forwarded, with a marker behind them on the target."""
     source, target = MemoryLog(), MemoryLog()
     for number in range(count):
         batch = built([Record(0, 1, 1000 + number, b"k", b"value %d" % each, ()) for each in range(5)])
@@ -158,7 +158,7 @@ def test_batches_that_were_handed_on_as_they_are_are_never_opened(monkeypatch: p
     assert reading.pairings[0].segments == []
 
 
-def test_only_what_was_encoded_anew_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_was_rewritten_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = handed_on(2)
     records = [Record(0, 1, 5, b"k", b"anew %d" % number, ()) for number in range(6)]
     source.append(built(records[:4]))
@@ -182,7 +182,7 @@ def test_a_range_that_begins_and_ends_inside_batches_opens_only_these(monkeypatc
 
 def test_segments_that_lie_near_each_other_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = MemoryLog(), MemoryLog()
-    for size in (1, 4, 2, 3):  # records in equal batches between those that were encoded anew
+    for size in (1, 4, 2, 3):  # records in equal batches between those that were rewritten
         anew = [Record(0, 1, 9, None, b"%d" % number, ()) for number in range(2)]
         source.append(built(anew))
         target.append(built(anew[:1]))

@@ -8,7 +8,7 @@ import pytest
 
 from mirror.config.resolved_flow import ClientSettings
 from mirror.copy import lane, lane_preflight, lane_protocol
-from mirror.copy.engine import LaneEngines, PartitionAssignment, PartitionProgress, TransactionLimits
+from mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import LaneResult, LaneTask
 from mirror.errors import AuthorizationRefused
@@ -179,7 +179,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     for fake in (MemoryCluster, MemoryLedger, MemoryReader):
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(lane_protocol, "Cluster", MemoryCluster)
-    monkeypatch.setattr(lane, "Cluster", MemoryCluster)
     monkeypatch.setattr(cluster, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Ledger", MemoryLedger)
     monkeypatch.setattr(lane_preflight, "BoundedReader", MemoryReader)
@@ -212,7 +211,7 @@ def copy(world: World, lane_task: LaneTask) -> Callable[..., LaneResult]:
     """Runs the lane; keyword arguments change its task."""
 
     def run(**changes: object) -> LaneResult:
-        return LaneCopy(replace(lane_task, **changes), LaneEngines(lambda _task, _limit: MemoryEngine(world))).run()
+        return LaneCopy(replace(lane_task, **changes), lambda _task, _limit: MemoryEngine(world)).run()
 
     return run
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from mirror.config.catalogue.per_topic import EARLIEST, StartPosition
-from mirror.copy.engine import LaneEngines, PartitionAssignment, PartitionProgress, TransactionLimits
+from mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
 from mirror.copy.lane import LaneCopy
 from mirror.copy.ledger_updates import stuck
 from mirror.copy.model import LaneTask
@@ -151,7 +151,7 @@ class DecidedHistory:
             transaction_max_bytes=records_a_transaction * RECORD_BYTES,
             decisions=decisions.all,
         )
-        LaneCopy(task, LaneEngines(lambda _task, _limit: CountingEngine(self.world, self.copies))).run()
+        LaneCopy(task, lambda _task, _limit: CountingEngine(self.world, self.copies)).run()
 
     def _source(self) -> SourceOffsets:
         return SourceOffsets(TP, "id-orders", self.log_start, self.end, self.end, leader_epoch=0)

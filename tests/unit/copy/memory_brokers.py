@@ -16,11 +16,10 @@ from mirror.copy.engine import (
     PartitionAssignment,
     PartitionProgress,
     PoisonRecord,
-    Reencoding,
     RefusedRecord,
     TransactionLimits,
 )
-from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, RecordNotCarried, TransactionTooSlow
+from mirror.errors import BatchNotUnpacked, ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, TransactionTooSlow
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_codec import decode, decode_key
 from mirror.formats.skips import Skipped
@@ -64,10 +63,8 @@ class Brokers:
     target: dict[TopicPartition, list[Entry]] = field(default_factory=dict)
     refused: set[tuple[TopicPartition, int]] = field(default_factory=set)
     """Records that the target does not take."""
-    closed: set[tuple[TopicPartition, int]] = field(default_factory=set)
-    """Source offsets that an engine for whole batches cannot carry."""
-    uncarried: set[tuple[TopicPartition, int]] = field(default_factory=set)
-    """Source offsets of records that the engine for records cannot carry."""
+    unopened: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    """Source offsets of records whose batches cannot be opened."""
     names_culprits: bool = False
     """Whether it says which ones of a batch they are (KIP-467)."""
     owner: int = 0
@@ -229,16 +226,16 @@ class MemoryEngine:
             self._step()
             moved = self._copy(each, left)
             left -= moved.records
-            if moved.next_offset > each.start or moved.poison is not None or moved.reencoding is not None:
+            if moved.next_offset > each.start or moved.poison is not None:
                 done.append(moved)
         return done
 
     def _copy(self, work: PartitionAssignment, most: int) -> PartitionProgress:
         """Records up to the end of the range or of the transaction's share, in batches, of which a refused one is refused whole."""
         wanted, most = self.brokers.source[work.source], min(most, work.max_records or most)
-        uncarried = self._uncarried(work)
-        passed = {*work.refused, *([] if work.hands_over else uncarried)} if work.skip_refused else set()
-        stops = {*work.refused, *uncarried} - passed
+        unopened = self._unopened(work)
+        passed = {*work.refused, *unopened} if work.skip_refused else set()
+        stops = {*work.refused, *unopened} - passed
         sources: list[int] = []
         position = work.start
         while position < work.end and position not in stops and (len(sources) < most or wanted[position] == HOLE):
@@ -250,23 +247,22 @@ class MemoryEngine:
         for first in range(0, len(sources), BATCH):
             batch = sources[first : first + BATCH]
             if refused := [source for source in batch if (work.source, source) in self.brokers.refused]:
-                culprits = [RefusedRecord(source, 0, True, "late", True) for source in refused] if self.brokers.names_culprits else []
-                names = len(culprits) in range(1, len(batch))
-                raise BatchRefused(work.source, work.start, batch[0], len(sources), "too large", culprits, names)
+                culprits = [RefusedRecord(source, 0, True, "late") for source in refused] if self.brokers.names_culprits else []
+                raise BatchRefused(work.source, work.start, batch[0], len(sources), "too large", culprits)
             for source in batch:
                 targets.append(len(log))
                 log.append(Entry(source, RECORD, OPEN))
         size, target_next = len(sources) * RECORD_BYTES, targets[-1] + 1 if targets else None
-        poison: PoisonRecord | RecordNotCarried | None = None
+        poison: PoisonRecord | BatchNotUnpacked | None = None
         if position in work.refused and position in stops:
             poison = PoisonRecord(position, work.refused[position].detail)
-        elif position in uncarried and position in stops and position < work.end:
-            poison = RecordNotCarried(*work.source, position, "its timestamp is 0")
+        elif position in unopened and position in stops and position < work.end:
+            poison = BatchNotUnpacked(*work.source, position, position + 1, "it is spoilt")
         return PartitionProgress(work.source, position, 0, runs_of(sources, targets), len(sources), size, target_next, poison, skipped)
 
-    def _uncarried(self, work: PartitionAssignment) -> set[int]:
+    def _unopened(self, work: PartitionAssignment) -> set[int]:
         wanted = self.brokers.source[work.source]
-        return {at for tp, at in self.brokers.uncarried if tp == work.source and at < len(wanted) and wanted[at] == RECORD}
+        return {at for tp, at in self.brokers.unopened if tp == work.source and at < len(wanted) and wanted[at] == RECORD}
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         self._step()
@@ -299,18 +295,3 @@ class MemoryEngine:
         if self.brokers.owner != self.me:
             raise Overtaken(0)
         return event
-
-
-class MemoryBatchEngine(MemoryEngine):
-    """One for whole batches: it carries every record, stops at a batch that it cannot open and says so."""
-
-    def _uncarried(self, work: PartitionAssignment) -> set[int]:
-        return set()
-
-    def _copy(self, work: PartitionAssignment, most: int) -> PartitionProgress:
-        closed = [at for tp, at in self.brokers.closed if tp == work.source and work.start <= at < work.end]
-        stop = min(closed, default=work.end)
-        moved = super()._copy(replace(work, end=stop), most)
-        if not closed or moved.next_offset < stop:
-            return moved
-        return replace(moved, reencoding=Reencoding(stop + 1 if stop % 2 or work.batch_by_batch else None, "closed"))

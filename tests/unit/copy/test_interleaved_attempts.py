@@ -1,9 +1,7 @@
 """A lane that fails, is killed, is overtaken or believes a deposed leader at any step, again and again: the target has what the ledger
 says, exactly once."""
 
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,10 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mirror.config.catalogue.per_topic import EARLIEST
 from mirror.config.resolved_flow import ClientSettings
-from mirror.copy import engine_choice, lane, lane_preflight, lane_protocol
-from mirror.copy.engine import BatchSample, LaneEngines, PartitionAssignment
+from mirror.copy import lane, lane_preflight, lane_protocol
 from mirror.copy.lane import LaneCopy
-from mirror.copy.model import AUTO, BATCHES, LaneResult, LaneTask
+from mirror.copy.model import LaneResult, LaneTask
 from mirror.kafka import cluster
 from mirror.offsets.intervals import merged
 from mirror.offsets.partition import TopicPartition
@@ -32,7 +29,6 @@ from tests.unit.copy.memory_brokers import (
     STALE,
     Brokers,
     Killed,
-    MemoryBatchEngine,
     MemoryCluster,
     MemoryEngine,
     MemoryLedger,
@@ -45,7 +41,7 @@ EVENTS = ["failure", "kill", "other", "other", *OF_COMMITS, "cut off", *STALE]
 scripts = st.lists(st.tuples(st.integers(0, 7), st.sampled_from(EVENTS)), min_size=1, max_size=4).map(
     lambda found: [event for steps, last in found for event in ["nothing"] * steps + [last]]
 )
-EXPECTED_ERRORS = {"ClusterUnreachable", "Overtaken", "TransactionTooSlow", "RecordRefused", "RecordNotCarried"}
+EXPECTED_ERRORS = {"ClusterUnreachable", "Overtaken", "TransactionTooSlow", "RecordRefused", "BatchNotUnpacked"}
 OF_STALE_ANSWERS = {"UnexpectedOffset", "StaleAnswer", "LedgerHidden", "TargetHidden", "DeadlineExceeded"}
 """Errors of which every one mends itself: a person who is told that the target lost records, or holds some of somebody else, would act."""
 CLIENT = {"bootstrap.servers": BOTH_SERVERS}
@@ -68,7 +64,6 @@ class Attempts(RuleBasedStateMachine):
             self.patches.setattr(fake, "brokers", self.brokers, raising=False)
         for module, name, fake in (
             (lane_protocol, "Cluster", MemoryCluster),
-            (lane, "Cluster", MemoryCluster),
             (cluster, "Cluster", MemoryCluster),
             (lane_preflight, "Ledger", MemoryLedger),
             (lane_preflight, "BoundedReader", MemoryReader),
@@ -93,6 +88,7 @@ class Attempts(RuleBasedStateMachine):
         produced=st.tuples(*[st.lists(st.sampled_from([RECORD, RECORD, HOLE]), min_size=1, max_size=8)] * len(PARTITIONS)),
         refused=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), max_size=1),
         named=st.booleans(),
+        unopened=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), max_size=1),
         script=scripts,
         transaction=st.sampled_from([1, 4, 100]),
         budget=st.sampled_from([-1, 0, 3]),
@@ -102,13 +98,14 @@ class Attempts(RuleBasedStateMachine):
         produced: tuple[list[str], ...],
         refused: set[tuple[TopicPartition, int]],
         named: bool,
+        unopened: set[tuple[TopicPartition, int]],
         script: list[str],
         transaction: int,
         budget: int,
     ) -> None:
         for tp, entries in zip(PARTITIONS, produced, strict=True):
             self.brokers.source[tp] += entries
-        self.brokers.refused, self.brokers.names_culprits = refused, named
+        self.brokers.refused, self.brokers.names_culprits, self.brokers.unopened = refused, named, unopened
         self.brokers.script = list(script)
         try:
             result = self._run(transaction_max_bytes=transaction * RECORD_BYTES, max_bytes=budget if budget < 0 else budget * RECORD_BYTES)
@@ -136,14 +133,12 @@ class Attempts(RuleBasedStateMachine):
 
     def _copies_all_that_can_be(self) -> None:
         result = self._run()
-        assert {error.code for error in result.errors} <= {"RecordRefused", *(["RecordNotCarried"] if self.brokers.uncarried else [])}
+        assert {error.code for error in result.errors} <= {"RecordRefused", "BatchNotUnpacked"}
         for tp in PARTITIONS:
-            stuck = [offset for at, offset in self.brokers.refused if at == tp and self._is_record(tp, offset)]
+            stops = self.brokers.refused | self.brokers.unopened
+            stuck = [offset for at, offset in stops if at == tp and self._is_record(tp, offset)]
             reached = self.brokers.ledger[tp].watermark
-            if (tp, reached) in self.brokers.uncarried and self._is_record(tp, reached):
-                assert any(at == tp for at, _ in self.brokers.closed | self.brokers.refused)
-            else:
-                assert reached == min([len(self.brokers.source[tp]), *(offset for offset in stuck if offset >= reached)])
+            assert reached == min([len(self.brokers.source[tp]), *(offset for offset in stuck if offset >= reached)])
 
     # ------------------------------------------------------------ what always holds
 
@@ -205,7 +200,7 @@ class Attempts(RuleBasedStateMachine):
             self.depth -= 1
 
     def _lane(self, task: LaneTask) -> LaneCopy:
-        return LaneCopy(task, LaneEngines(lambda _task, _limit: MemoryEngine(self.brokers)))
+        return LaneCopy(task, lambda _task, _limit: MemoryEngine(self.brokers))
 
     def _planned(self, tp: TopicPartition) -> Range | None:
         end = len(self.brokers.source[tp])
@@ -218,59 +213,6 @@ class Attempts(RuleBasedStateMachine):
         return planned
 
 
-class AttemptsWithTwoEngines(Attempts):
-    """The same for a lane that carries whole batches, and encodes anew what it cannot carry."""
-
-    @initialize(closed=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), min_size=5, max_size=30))
-    def some_batches_cannot_be_carried(self, closed: set[tuple[TopicPartition, int]]) -> None:
-        self.brokers.closed = closed
-
-    def _lane(self, task: LaneTask) -> LaneCopy:
-        return LaneCopy(
-            replace(task, engine=BATCHES),
-            LaneEngines(lambda _task, _limit: MemoryEngine(self.brokers), lambda _task, _limit: MemoryBatchEngine(self.brokers)),
-        )
-
-
-class SamplerOfChance:
-    """Finds batches that are worth it, or not, as it comes."""
-
-    def __init__(self, large: list[bool]) -> None:
-        self.large = large
-
-    def sample(self, task: LaneTask, work: Sequence[PartitionAssignment]) -> dict[TopicPartition, BatchSample]:
-        self.large.append(self.large.pop(0))
-        return {each.source: BatchSample(1, 100_000, 100 if self.large[0] else 1) for each in work}
-
-    def close(self) -> None:
-        pass
-
-
-class AttemptsThatChooseTheEngine(Attempts):
-    """The same for a lane that chooses; some records only batches carry, and some offsets no batch does."""
-
-    @initialize(
-        closed=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), max_size=20),
-        uncarried=st.sets(st.tuples(st.sampled_from(PARTITIONS), st.integers(0, 30)), max_size=10),
-        large=st.lists(st.booleans(), min_size=1, max_size=5),
-    )
-    def neither_engine_carries_everything(
-        self, closed: set[tuple[TopicPartition, int]], uncarried: set[tuple[TopicPartition, int]], large: list[bool]
-    ) -> None:
-        self.brokers.closed, self.brokers.uncarried = closed, uncarried
-        self.sampler = SamplerOfChance(large)
-        for name in ("FEWEST_RECORDS", "_ATTEMPT_SECONDS", "_FEW_BATCHES"):
-            self.patches.setattr(engine_choice, name, 2 if name == "FEWEST_RECORDS" else 0)
-
-    def _lane(self, task: LaneTask) -> LaneCopy:
-        records, batches = (lambda _task, _limit, kind=kind: kind(self.brokers) for kind in (MemoryEngine, MemoryBatchEngine))
-        return LaneCopy(replace(task, engine=AUTO), LaneEngines(records, batches, self.sampler))
-
-
 TestAttempts = Attempts.TestCase
-TestAttemptsWithTwoEngines = AttemptsWithTwoEngines.TestCase
-TestAttemptsThatChooseTheEngine = AttemptsThatChooseTheEngine.TestCase
 # A failure is shown as it was found: to make it small can take longer than a test may.
-TestAttempts.settings = TestAttemptsWithTwoEngines.settings = TestAttemptsThatChooseTheEngine.settings = settings(
-    max_examples=60, stateful_step_count=15, deadline=None, phases=[Phase.reuse, Phase.generate]
-)
+TestAttempts.settings = settings(max_examples=60, stateful_step_count=15, deadline=None, phases=[Phase.reuse, Phase.generate])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.copy.job import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
-from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
+from mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
 from mirror.errors import ErrorReport
 
 OFFSET = st.integers(0, 2**63 - 1)
@@ -22,8 +22,10 @@ RESULT = st.builds(
     st.lists(st.builds(SkippedRecords, st.text(), st.integers(0, 100), OFFSET, OFFSET, st.text()), max_size=3).map(tuple),
     OFFSET,
     st.lists(st.builds(CopiedElsewhere, st.text(), st.integers(0, 100), OFFSET, OFFSET, st.text()), max_size=2).map(tuple),
-    st.lists(st.builds(EngineShare, st.sampled_from(["batches", "records"]), st.integers(0, 100), OFFSET, OFFSET), max_size=2).map(tuple),
-    st.lists(st.builds(EncodedAnew, st.text(), st.integers(0, 100), st.text(), st.integers(0, 100)), max_size=2).map(tuple),
+    st.lists(st.builds(BatchShare, st.sampled_from(["forwarded", "joined", "rewritten"]), st.integers(0, 100), OFFSET), max_size=2).map(
+        tuple
+    ),
+    st.lists(st.builds(RewriteReason, st.text(), st.integers(0, 100), st.text(), st.integers(0, 100)), max_size=2).map(tuple),
 )
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from mirror.copy.engine import NothingRead, WritingRefused
+from mirror.copy.engine import NothingRead
 from mirror.errors import (
     AuthenticationFailed,
     AuthorizationRefused,
+    BatchNotUnpacked,
     ClusterUnreachable,
     KafkaFailure,
     Overtaken,
-    RecordNotCarried,
     TransactionTooSlow,
 )
 from mirror.formats.ledger import NO_TOPIC_ID
@@ -122,7 +122,7 @@ def test_a_transaction_never_becomes_too_small_and_the_lane_gives_up_in_the_end(
     "error",
     [
         KafkaFailure("orders-0@3: it went wrong.", topic="orders", partition=0, offset=3),
-        RecordNotCarried("orders", 0, 3, "its timestamp is 0"),
+        BatchNotUnpacked("orders", 0, 3, 4, "it is spoilt"),
         AuthorizationRefused("east", "READ", "topic orders", topic="orders"),
     ],
 )
@@ -207,16 +207,6 @@ def test_a_login_that_was_never_taken_ends_the_lane_at_once(copy, world):
     assert world.engines == 1
 
 
-def test_topics_that_may_not_be_written_are_left_out_all_at_once(copy, world):
-    world.unwritable = {"east.orders"}
-    world.happenings["copy"] = raising(WritingRefused(), times=1)
-    result = copy()
-    (error,) = result.errors
-    assert (error.code, error.topic, error.retriable) == ("AuthorizationRefused", "orders", False)
-    assert "refuses WRITE on topic east.orders" in error.message
-    assert watermarks(result) == {("payments", 10)}
-
-
 def test_a_remote_topic_that_is_hidden_while_it_is_written_is_left_out_alone(copy, world):
     world.happenings["copy"] = lambda _engine: world.hidden.add("east.orders")
     result = copy()
@@ -232,13 +222,6 @@ def test_partitions_that_fall_silent_are_left_out(copy, world):
     (error,) = result.errors
     assert (error.code, error.topic, error.partition, error.retriable) == ("SourceUnreadable", "orders", 0, True)
     assert watermarks(result) == {("payments", 10)}
-
-
-def test_a_refused_writing_that_no_topic_explains_ends_the_lane(copy, world):
-    world.happenings["copy"] = raising(WritingRefused())
-    result = copy()
-    assert [(error.code, error.topic) for error in result.errors] == [("AuthorizationRefused", None)]
-    assert world.engines == 1
 
 
 def test_what_the_target_lost_while_it_was_written_is_noted_though_aborted_records_hide_the_hole(copy, world, known):

@@ -28,7 +28,7 @@ def brokers(monkeypatch):
         monkeypatch.setattr(fake, "brokers", made, raising=False)
     monkeypatch.setattr(lane_writer, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_writer, "Ledger", MemoryLedger)
-    monkeypatch.setattr(lane_writer, "TransactionalProducer", lambda _task, _bytes: MemoryEngine(made))
+    monkeypatch.setattr(lane_writer, "BatchProducer", lambda _task, _bytes: MemoryEngine(made))
     monkeypatch.setattr(lane_writer.time, "sleep", lambda _seconds: None)
     return made
 

@@ -120,26 +120,10 @@ def test_other_partitions_keep_their_pace():
 
 # ---------------------------------------------------------------- brokers that name the records they refuse, and others
 
-NAMED, BY_TIMESTAMP, AS_INVALID = "each refused record is named", "the whole batch, for its timestamps", "the whole batch, as invalid"
 
-
-def report(batch, refused, broker, alone):
-    """What the client makes of a broker's answer about a batch: the records that may be meant, and whether others are told from them.
-
-    If the broker names one record alone, the client (librdkafka 2.16) gives its error to the whole batch.
-    """
-    named = [offset for offset in batch if offset in refused]
-    if alone:
-        culprits, invalid = batch, broker == AS_INVALID
-    elif broker == NAMED and len(named) > 1:
-        culprits, invalid = named, True
-    else:
-        culprits, invalid = batch, broker == AS_INVALID
-    return [RefusedRecord(offset, 100, True, "why", invalid) for offset in culprits], len(culprits) < len(batch)
-
-
-def passed_over(broker, batch_size, refused, count, slowly=False):
-    """Plays a copy with errors.tolerance=all. Gives the offsets that were passed over, and how many attempts ended with a refusal."""
+def passed_over(names, batch_size, refused, count, slowly=False):
+    """Plays a copy with errors.tolerance=all, to a broker that names what it refuses or not. Gives the offsets that were passed over, and
+    how many attempts ended with a refusal."""
     bisection, watermark, skipped, refusals = BatchBisection(records={TP: 1} if slowly else {}), 0, set(), 0
     while watermark < count:
         assert refusals <= 20 * len(refused) + 5
@@ -155,8 +139,8 @@ def passed_over(broker, batch_size, refused, count, slowly=False):
             bisection.committed(TP, watermark)
             continue
         refusals += 1
-        culprits, named = report(failed, refused, broker, len(failed) == 1)
-        poison = bisection.refused(BatchRefused(TP, watermark, failed[0], len(left), "why", culprits, named))
+        culprits = [RefusedRecord(offset, 100, True, "why") for offset in failed if names and offset in refused]
+        poison = bisection.refused(BatchRefused(TP, watermark, failed[0], len(failed), "why", culprits))
         if poison is not None:
             skipped |= {offset for offset in range(watermark, poison.offset) if offset in known} | {poison.offset}
             watermark = poison.offset + 1
@@ -164,48 +148,29 @@ def passed_over(broker, batch_size, refused, count, slowly=False):
 
 
 @settings(max_examples=300)
-@given(st.sampled_from([NAMED, BY_TIMESTAMP, AS_INVALID]), st.integers(1, 40), st.sets(st.integers(0, 150)), st.integers(1, 150))
-def test_exactly_the_refused_records_are_passed_over_whatever_the_broker_tells(broker, batch_size, refused, count):
+@given(st.booleans(), st.integers(1, 40), st.sets(st.integers(0, 150)), st.integers(1, 150))
+def test_exactly_the_refused_records_are_passed_over_whatever_the_broker_tells(names, batch_size, refused, count):
     refused = {offset for offset in refused if offset < count}
-    assert passed_over(broker, batch_size, refused, count)[0] == refused
+    assert passed_over(names, batch_size, refused, count)[0] == refused
 
 
 @pytest.mark.parametrize("slowly", [False, True], ids=["", "that was stuck before"])
 @pytest.mark.parametrize("first", [0, 7])
 def test_a_partition_full_of_refused_records_costs_an_attempt_for_each_batch_of_them(first, slowly):
     refused = set(range(first, 10_000))
-    skipped, refusals = passed_over(NAMED, 1000, refused, 10_000, slowly)
+    skipped, refusals = passed_over(True, 1000, refused, 10_000, slowly)
     assert skipped == refused
     assert refusals <= 10 + 5
 
 
-def test_a_batch_of_one_record_names_it_too():
-    bisection = BatchBisection(names_are_believed=True)
-    assert bisection.refused(BatchRefused(TP, 0, 0, 100, "why", [RefusedRecord(0, 1, True, "its timestamp", False)])) is None
+def test_a_record_that_is_named_is_noted_though_it_is_alone_in_its_batch():
+    bisection = BatchBisection(records={TP: 1})
+    assert bisection.refused(BatchRefused(TP, 0, 0, 1, "why", [RefusedRecord(0, 1, True, "its timestamp")])) is None
     assert (set(bisection.named[TP]), bisection.records) == ({0}, {})
 
 
-def test_of_a_batch_whose_records_all_bear_the_error_of_one_nobody_is_believed_to_be_named():
-    bisection = BatchBisection(names_are_believed=True)
-    batch = [RefusedRecord(offset, 1, True, "its timestamp", False) for offset in range(175)]
-    assert bisection.refused(BatchRefused(TP, 0, 0, 1000, "its timestamp", batch)) is None
-    assert (bisection.named[TP], bisection.records[TP]) == ({}, 1)
-
-
-def test_names_are_believed_only_of_a_broker_that_was_seen_to_tell_records_apart():
-    everybody = [RefusedRecord(offset, 100, True, "why", True) for offset in range(4)]
-    bisection = BatchBisection()
-    assert bisection.refused(BatchRefused(TP, 0, 0, 4, "why", everybody)) is None
-    assert (bisection.named.get(TP), bisection.records[TP]) == ({}, 1), "perhaps one of the four is meant"
-    alone = BatchRefused(TP, 0, 0, 1, "its timestamp", [RefusedRecord(0, 100, True, "its timestamp", False)])
-    assert bisection.refused(alone).offset == 0
-    assert bisection.refused(BatchRefused(TP, 1, 1, 3, "why", everybody[1:])) is None
-    assert set(bisection.named[TP]) == {1, 2, 3}
-
-
-def test_a_record_without_key_is_believed_to_be_meant_where_the_topic_is_compacted():
-    bisection = BatchBisection()
-    bisection.refused(
-        BatchRefused(TP, 0, 0, 2, "why", [RefusedRecord(offset, 1, offset == 0, "why", True, offset == 1) for offset in (0, 1)])
-    )
-    assert set(bisection.named[TP]) == {1}
+def test_a_record_that_is_refused_by_name_again_is_found_alone():
+    bisection, refusal = BatchBisection(), BatchRefused(TP, 0, 0, 4, "why", [RefusedRecord(2, 1, True, "its timestamp")])
+    assert bisection.refused(refusal) is None
+    assert bisection.refused(refusal) is None
+    assert bisection.records[TP] == 1

@@ -7,7 +7,6 @@ import pytest
 
 from mirror.copy import lane_protocol, throttle
 from mirror.copy import throttle as pace
-from mirror.copy.engine import LaneEngines
 from mirror.copy.lane import LaneCopy
 from mirror.formats.control import PAUSE, THROTTLE, Decision, encode
 from mirror.offsets.partition import TopicPartition
@@ -171,7 +170,7 @@ def test_a_very_different_rate_opens_the_engine_anew_so_that_it_fetches_in_other
 
     world.happenings["commit"] = slow_down
     task = replace(lane_task, control_topic=CONTROL, transaction_max_bytes=500)
-    result = LaneCopy(task, LaneEngines(open_engine)).run()
+    result = LaneCopy(task, open_engine).run()
     assert (opened, result.records, result.errors) == ([None, 131_072], 20, ())
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from mirror.config.resolved_flow import ClientSettings
-from mirror.copy.engine import LaneEngines
 from mirror.copy.lane import LaneCopy
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TransactionTooSlow
 from mirror.kafka.broker_pool import BrokerPool
@@ -124,7 +123,7 @@ def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(wor
         return MemoryEngine(world)
 
     clients = {name: {"bootstrap.servers": "deposed:1,second:1,third:1"} for name in vars(lane_task.clients)}
-    result = LaneCopy(replace(lane_task, clients=ClientSettings(**clients)), LaneEngines(opened)).run()
+    result = LaneCopy(replace(lane_task, clients=ClientSettings(**clients)), opened).run()
     assert (result.errors, asked) == ((), ["deposed:1,second:1,third:1", "second:1"])
     assert world.ledger[ORDERS].watermark == 10
 

@@ -1,12 +1,8 @@
 """When an engine ends its transaction for its age."""
 
-from dataclasses import replace
-
 import pytest
 
 from mirror.copy.engine import TransactionLimits
-from mirror.copy.lane_state import LaneState
-from mirror.copy.model import BATCHES, RECORDS
 
 LIMITS = TransactionLimits(bytes=1000, seconds=15.0)
 
@@ -20,9 +16,3 @@ def test_a_transaction_that_holds_something_ends_by_its_age_alone(age: float, is
 def test_an_empty_one_ends_when_the_source_is_silent_for_longer_than_any_answer_may_take(patience: float, ends_at: float) -> None:
     assert not LIMITS.time_is_up(None, ends_at - 0.1, patience)
     assert LIMITS.time_is_up(None, ends_at, patience)
-
-
-@pytest.mark.parametrize(("lanes_at_once", "engine", "share"), [(4, RECORDS, 1), (8, RECORDS, 2), (8, BATCHES, 1)])
-def test_lanes_of_a_full_process_have_together_the_memory_of_four_for_records_encoded_anew(lane_task, lanes_at_once, engine, share):
-    state = LaneState(replace(lane_task, lanes_at_once=lanes_at_once, engine=engine))
-    assert state.transaction_bytes() == state.size.bytes // share

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.copy.model import EncodedAnew, EngineShare, LaneResult, SkippedRecords, Watermark
+from mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
 from mirror.copy.publish import Published, compared
 from mirror.copy.verdict import verdict
 from mirror.errors import ErrorReport, Overtaken
@@ -86,13 +86,13 @@ def test_an_error_of_the_plan_makes_the_run_red_though_all_else_is_done():
 def test_skipped_records_leave_a_run_green_and_are_counted_with_the_first_of_them_named():
     lanes = [
         LaneResult(1, skipped=(SkippedRecords("payments", 1, 3, 2, "RecordRefused: too large"),)),
-        LaneResult(0, skipped=(SkippedRecords("orders", 0, 17, 40, "RecordNotCarried: its timestamp is 0"),)),
+        LaneResult(0, skipped=(SkippedRecords("orders", 0, 17, 40, "BatchNotUnpacked: it is spoilt"),)),
     ]
     judged = verdict(PLAN, lanes, published(20, 9))
     assert (judged.state, judged.skipped) == ("done", 42)
     (notice,) = judged.notices
     assert "42 records of 2 partitions" in notice
-    assert "orders-0@17 (RecordNotCarried: its timestamp is 0)" in notice
+    assert "orders-0@17 (BatchNotUnpacked: it is spoilt)" in notice
     assert "42 records skipped" in str(judged)
 
 
@@ -146,19 +146,19 @@ def test_a_decision_that_leaves_nothing_to_copy_is_done_once_the_ledger_has_it()
     assert verdict(plan, [], compared(plan, [], {planned.topic_partition: after})).state == "done"
 
 
-def test_the_lanes_engines_are_added_up_with_the_most_frequent_reasons_first():
+def test_the_ways_of_the_lanes_batches_are_added_up_with_the_most_frequent_reasons_first():
     results = [
-        LaneResult(0, engines=(EngineShare("batches", 1, 70, 7000),), encoded_anew=(EncodedAnew("holes", 1, "users", 3),)),
+        LaneResult(0, batches=(BatchShare(JOINED, 70, 7000),), rewritten=(RewriteReason("holes", 1, "users", 3),)),
         LaneResult(
             1,
-            engines=(EngineShare("batches", 2, 30, 3000), EngineShare("records", 4, 9, 90)),
-            encoded_anew=(EncodedAnew("few", 3, "orders", 2), EncodedAnew("holes", 1, "orders", 1)),
+            batches=(BatchShare(JOINED, 30, 3000), BatchShare(REWRITTEN, 4, 9)),
+            rewritten=(RewriteReason("edge", 3, "orders", 2), RewriteReason("holes", 1, "orders", 1)),
         ),
     ]
     judged = verdict(PLAN, results, published(20, 9))
-    assert judged.engines == (EngineShare("batches", 3, 100, 10_000), EngineShare("records", 4, 9, 90))
-    assert judged.encoded_anew == (EncodedAnew("few", 3, "orders", 2), EncodedAnew("holes", 2, "orders", 1))
+    assert judged.batches == (BatchShare(JOINED, 100, 10_000), BatchShare(REWRITTEN, 4, 9))
+    assert judged.rewritten == (RewriteReason("edge", 3, "orders", 2), RewriteReason("holes", 2, "orders", 1))
     assert str(judged) == (
-        "done: 2 records, 20 bytes copied; in batches: 100 records, 10,000 bytes of 3 partitions; encoded anew: 9 records, 90 bytes of "
-        "4 partitions (3 partitions such as orders-2: few; 2 partitions such as orders-1: holes)"
+        "done: 2 records, 20 bytes copied; batches of the source: 0 forwarded, 100 joined, 4 rewritten (3 batches such as in orders-2: "
+        "edge; 2 batches such as in orders-1: holes)"
     )

@@ -57,14 +57,6 @@ def test_an_answer_is_cut_into_its_whole_batches(batches, cut_off):
         assert (batch.leader_epoch, batch.is_control, batch.is_intact, batch.obstacle()) == (3, False, True, None)
 
 
-@given(filled, st.integers(0, 200))
-def test_a_batch_that_is_cut_off_behind_its_header_tells_its_size_where_that_is_asked_for(batch, cut_off):
-    whole = built(*batch)
-    sent = whole[: min(cut_off, len(whole) - 1)]
-    batches = list(batches_in(sent, cut_off=True))
-    assert [(each.size, each.record_count) for each in batches] == [(len(whole), len(batch[2]))] * (len(sent) >= 61)
-
-
 @given(filled, st.integers(0, 2**62), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1))
 def test_a_producers_header_leaves_the_records_as_they_were(batch, producer_id, epoch, sequence):
     source = built(*batch)

@@ -63,7 +63,6 @@ class NumberedLane:
     """As much of a LaneTask as whoever shares lanes out looks at."""
 
     lane: int
-    lanes_at_once: int = 1
 
 
 def client_speaks() -> None:

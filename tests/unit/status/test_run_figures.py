@@ -8,7 +8,7 @@ import pytest
 
 from mirror.airflow.copy_xcom import plan_to_xcom, published_to_xcom, results_to_xcom, verdict_from_xcom, verdict_to_xcom
 from mirror.copy.job import results_from_columns, results_to_columns
-from mirror.copy.model import CopiedElsewhere, EncodedAnew, EngineShare, LaneResult, Watermark
+from mirror.copy.model import FORWARDED, BatchShare, CopiedElsewhere, LaneResult, RewriteReason, Watermark
 from mirror.copy.publish import compared
 from mirror.copy.verdict import verdict
 from mirror.formats.ledger import Writer
@@ -84,8 +84,8 @@ def test_the_verdict_task_reads_it_from_what_the_others_left():
     assert verdict_from_xcom(plan_to_xcom(PLAN), results_to_xcom([lane()]), left) == judged([lane()], record(OTHER))
     whole = {**results_to_xcom([lane()]), "verdict": verdict_to_xcom(judged([lane()], record(OTHER)))}
     assert verdict_from_xcom(plan_to_xcom(PLAN), whole, left).copied_elsewhere == published.copied_elsewhere
-    shares, anew = (EngineShare("batches", 1, 4, 100),), (EncodedAnew("few", 2, "orders", 0),)
-    with_engines = verdict_to_xcom(replace(judged([lane()], record(OTHER)), engines=shares, encoded_anew=anew))
-    by_engine = verdict_from_xcom(plan_to_xcom(PLAN), json.loads(json.dumps({**whole, "verdict": with_engines})), left)
-    assert (by_engine.engines, by_engine.encoded_anew) == (shares, anew)
+    shares, reasons = (BatchShare(FORWARDED, 4, 100),), (RewriteReason("an edge", 2, "orders", 0),)
+    with_ways = verdict_to_xcom(replace(judged([lane()], record(OTHER)), batches=shares, rewritten=reasons))
+    by_way = verdict_from_xcom(plan_to_xcom(PLAN), json.loads(json.dumps({**whole, "verdict": with_ways})), left)
+    assert (by_way.batches, by_way.rewritten) == (shares, reasons)
     assert "copied_elsewhere" not in published_to_xcom(compared(PLAN, [lane()], record(OURS), OURS)), "an older mirror reads it as ever"

@@ -32,7 +32,7 @@ def test_a_run_dies_behind_its_first_lane_or_on_either_side_of_the_decision_and_
         done.extend(decision.decision for decision in decisions)
 
     monkeypatch.setattr(mover, "_die", die)
-    monkeypatch.setattr(mover, "TransactionalProducer", producer := SimpleNamespace(commit=lambda _producer: done.append("lane")))
+    monkeypatch.setattr(mover, "BatchProducer", producer := SimpleNamespace(commit=lambda _producer: done.append("lane")))
     monkeypatch.setattr(mover, "Control", control := SimpleNamespace(write_next=write))
     say = mover._progress(death)
     say("last-copy begins.")

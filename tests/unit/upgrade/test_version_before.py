@@ -47,7 +47,7 @@ FENCED = ErrorReport("LaneFenced", "Lane 3 was taken over", retriable=True, next
 PLAN = Plan(
     "east->west",
     (
-        Range("orders", 0, "AAAA", 100, 250, "behind", leader_epoch=3, start_epoch=3, records=90, bytes=900),
+        Range("orders", 0, "AAAA", 100, 250, "behind", leader_epoch=3, records=90, bytes=900),
         Range("orders", 2, "AAAA", 0, 0, "first sight", decisions=(decision("restart", partition=2),)),
         Range("pay.ments", 7, "EEEE", 5, 9, "gap", skip_to=7),
     ),

@@ -6,8 +6,8 @@ from html import escape
 from tests.unit.web.made_up import BUSY, HEALTHY, made_up
 
 
-def test_the_newest_copy_with_work_says_which_engine_copied_what() -> None:
-    said = "done: 5 records, 300 bytes copied; encoded anew: 5 records of orders-0 (the batches are small, <16 KB>)"
+def test_the_newest_copy_with_work_says_how_its_batches_went() -> None:
+    said = "done: 5 records, 300 bytes copied; batches of the source: 1 rewritten (a batch is larger than <16 KB>)"
     text = made_up(BUSY, view=replace(HEALTHY, copied=said, copied_by="scheduled__1")).page()
     assert f": {escape(said)}</p>" in text
     assert 'href="/dags/east-to-west.copy/runs/scheduled__1"' in text

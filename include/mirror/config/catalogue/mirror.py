@@ -66,8 +66,8 @@ MIRROR = (
         "mirror.engine",
         "STRING",
         "auto",
-        "What the copy carries. records: it encodes every record anew. batches: it hands on the source's record batches as they are, and "
-        "encodes anew only what cannot be handed on. auto: batches where they are worth it.",
+        "What becomes of the source's record batches. auto and batches mean the same: they are forwarded closed, small ones are joined, "
+        "and what cannot be forwarded is rewritten. records rewrites every batch.",
         GROUP,
         one_of("records", "batches", "auto"),
     ),

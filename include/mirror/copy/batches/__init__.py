@@ -1,4 +1,5 @@
-"""The copy's engine that carries record batches as they are: what stands in front of their records is set anew, the records stay closed.
+"""Moves a lane's records, batch by batch: forwarded closed, joined with their neighbours, or rewritten.
 
-Only whoever opens an engine imports it (`mirror.copy.engine` says what one is), for it needs the client.
+A batch that is forwarded gets another header, and its records stay the bytes that they were. `mirror.copy.engine` says what goes in and
+out.
 """

@@ -1,4 +1,4 @@
-"""The engine that carries record batches as they are, over connections of its own to both clusters."""
+"""Moves a lane's records, over connections of its own to both clusters."""
 
 import gc
 import time
@@ -15,14 +15,10 @@ _WAITING_BYTES = 4 * 1024 * 1024
 
 
 class BatchEngine:
-    """Copies batch by batch. Opening it fences the lane; the source is connected with the first work.
+    """Copies batch by batch. Opening it fences the lane; the source is connected with the first work."""
 
-    Offsets that it cannot carry stand in its progress as `reencoding`; a batch that the target refuses raises BatchRefused.
-    """
-
-    def __init__(self, task: LaneTask, max_batch_bytes: int, source: BatchSource | None = None) -> None:
-        """`source`: one that has fetched already, which is closed with the engine."""
-        self._source = source or BatchSource(task)
+    def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
+        self._source = BatchSource(task)
         try:
             self._target = BatchProducer(task, max_batch_bytes)
         except BaseException:

@@ -2,12 +2,14 @@
 
 import builtins
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
-from mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord, Reencoding
+from mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord
+from mirror.copy.model import FORWARDED, JOINED, BatchShare
 from mirror.errors import BatchNotUnpacked
-from mirror.formats.batch_rewrite import BatchBuilder, JoinedStretch, OutgoingBatch, Record
+from mirror.formats.batch_rewrite import BatchBuilder, JoinedStretch, NotIntact, OutgoingBatch, Record
+from mirror.formats.compression import UnpacksTooLarge
 from mirror.formats.ledger import LastRecord
 from mirror.formats.record_batch import AbortedTransactions, RecordBatch
 from mirror.formats.skips import Skipped
@@ -41,9 +43,10 @@ class InFlightBatches:
         self.runs: list[Run] = []
         self.records = 0
         self._bytes = 0
+        self._ways: dict[str, tuple[int, int]] = {}
+        self._rewritten: Counter[str] = Counter()
         self.added = 0
         """How many records it took one by one."""
-        self.reencoding: Reencoding | None = None
         self.poison: BatchNotUnpacked | PoisonRecord | None = None
         """The batch at `next_offset` that cannot be opened, or the record that the target refuses."""
         self.skipped: list[Skipped] = []
@@ -65,6 +68,7 @@ class InFlightBatches:
         """Takes a batch that is to be sent as it is."""
         self.flush()
         self._wait(OutgoingBatch.closed(batch))
+        self.count(FORWARDED, 1, batch.record_count)
         self._took(batch.leader_epoch, batch.next_offset)
 
     def add(self, records: Sequence[Record], batch: RecordBatch, codec: str, next_offset: int) -> None:
@@ -81,8 +85,17 @@ class InFlightBatches:
             self._wait(full)
         if joined.bytes:
             self.added += joined.records
+            self.count(JOINED, joined.batches, joined.records)
+            self.count(FORWARDED, bool(joined.closed), joined.closed)
             self._took(joined.leader_epoch, joined.next_offset)
         return joined
+
+    def count(self, way: str, batches: int, records: int, reason: str = "") -> None:
+        """Counts batches that went this way, with their records; those that were rewritten with the reason."""
+        had = self._ways.get(way, (0, 0))
+        self._ways[way] = (had[0] + batches, had[1] + records)
+        if reason:
+            self._rewritten[reason] += batches
 
     def flush(self) -> None:
         """Lets nothing more join what was added."""
@@ -103,15 +116,16 @@ class InFlightBatches:
         if leader_epoch >= 0:  # messages of old formats have none
             self.leader_epoch = leader_epoch
 
-    def stop(self, reencoding: Reencoding | None = None) -> None:
+    def stop(self) -> None:
         """Takes no more in this transaction."""
         self.flush()
         self.stopped = True
-        self.reencoding = reencoding
 
-    def hold_up(self, error: BatchNotUnpacked, end: int, leader_epoch: int) -> None:
-        """A batch up to `end` cannot be opened: with errors.tolerance=all it is passed over, else nothing more is taken."""
-        if self.work.skip_refused:
+    def hold_up(self, end: int, leader_epoch: int, why: ValueError) -> None:
+        """A batch that ends at this offset cannot be opened: with errors.tolerance=all it is passed over, else nothing more is taken. One
+        that is damaged is passed over by nobody but a person: another replica may have it whole."""
+        error = BatchNotUnpacked(*self.work.source, self.next_offset, end, f"{why}", isinstance(why, UnpacksTooLarge))
+        if self.work.skip_refused and not isinstance(why, NotIntact):
             self.skipped.append(Skipped(self.next_offset, min(end, self.work.end), error.reason))
             self.pass_over(end, leader_epoch)
         else:
@@ -166,7 +180,7 @@ class InFlightBatches:
 
     def moved(self) -> bool:
         """Whether this transaction changed or found anything for the partition."""
-        return self.next_offset > self.work.start or self.reencoding is not None or self.poison is not None
+        return self.next_offset > self.work.start or self.poison is not None
 
     def progress(self) -> PartitionProgress:
         """What the transaction did to this partition."""
@@ -181,7 +195,8 @@ class InFlightBatches:
             poison=self.poison,
             skipped=tuple(self.skipped),
             last=self._last(),
-            reencoding=self.reencoding,
+            batches=tuple(BatchShare(way, batches, records) for way, (batches, records) in self._ways.items() if batches),
+            rewritten=dict(self._rewritten),
         )
 
     def _last(self) -> LastRecord | None:

@@ -1,9 +1,8 @@
-"""The source side of the engine: fetches the lane's partitions from their leaders and hands whole batches over.
+"""The source side of a copy: fetches the lane's partitions from their leaders, and decides what becomes of each batch.
 
 What is read ahead stays closed and small, so it may wait for the next transaction of its partition.
 """
 
-import logging
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -11,11 +10,11 @@ from functools import partial
 import kafka.errors as errors
 
 from mirror.copy.batches.partition import InFlightBatches
-from mirror.copy.engine import BatchSample, PartitionAssignment, PoisonRecord, Reencoding
-from mirror.copy.model import LaneTask
-from mirror.errors import AuthorizationRefused, BatchNotUnpacked, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
+from mirror.copy.engine import PartitionAssignment, PoisonRecord
+from mirror.copy.model import RECORDS, REWRITTEN, LaneTask
+from mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
 from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
-from mirror.formats.compression import UnpacksTooLarge, has_packer
+from mirror.formats.compression import has_packer
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_pool import BrokerPool
@@ -23,8 +22,6 @@ from mirror.kafka.connection_errors import name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.kafka.polling import throttle_seconds
 from mirror.offsets.partition import TopicPartition
-
-log = logging.getLogger(__name__)
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _AHEAD_BYTES = _FETCH_BYTES // 2
@@ -44,6 +41,7 @@ class BatchSource:
         self.pool = BrokerPool(task.source, settings, task.request_seconds)
         """The connections to the source."""
         self._largest = task.unpacked_max_bytes
+        self._rewrites_all = task.engine == RECORDS
         self._fetched: dict[TopicPartition, FetchedPartition] = {}
         self._in_flight: dict[TopicPartition, InFlightBatches] = {}
         self.heard_at = 0.0
@@ -100,17 +98,6 @@ class BatchSource:
                     behind.append(tp)
             there = behind
         return taken
-
-    def sample(self, tp: TopicPartition) -> BatchSample | None:
-        """What was fetched of an assigned partition, which stays where it is; None: nothing that says anything."""
-        work, fetched = self._in_flight[tp].work, self._fetched[tp]
-        batches = [batch for batch, is_copied in fetched.batches if is_copied]
-        if fetched.cut_off is not None and not fetched.cut_off.is_control:
-            batches.append(fetched.cut_off)
-        if not batches:
-            return BatchSample(0, 0, 0, "what was looked at has no records to be copied") if fetched.batches else None
-        obstacle = next((why for batch in batches if (why := batch.obstacle() or reason_to_rewrite(batch, work))), "")
-        return BatchSample(len(batches), sum(batch.size for batch in batches), sum(batch.record_count for batch in batches), obstacle)
 
     def close(self) -> None:
         """Lets go of the connections."""
@@ -178,38 +165,33 @@ class BatchSource:
         work = in_flight.work
         if (batch.base_offset < in_flight.next_offset and in_flight.next_offset > work.start) or batch.next_offset <= work.start:
             raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
-        if not batch.is_known:
-            in_flight.stop(Reencoding(None, batch.obstacle() or ""))
-            return False
-        if reason_to_rewrite(batch, work):
-            self._rewrite(batch, in_flight)
+        if reason := self._reason_to_rewrite(batch, work):
+            self._rewrite(batch, in_flight, reason)
         elif is_small(batch) and self._join(batch, in_flight, fetched, room):
             return True
         elif batch.is_intact:
             in_flight.take(batch)
         else:
-            raise _not_intact(work.source, batch)
+            in_flight.hold_up(batch.next_offset, batch.leader_epoch, NotIntact())
         if not in_flight.stopped:
             fetched.pop()
         return not in_flight.stopped
 
-    def _rewrite(self, batch: RecordBatch, in_flight: InFlightBatches) -> None:
-        work, records = in_flight.work, list[Record]()
+    def _reason_to_rewrite(self, batch: RecordBatch, work: PartitionAssignment) -> str:
+        return "mirror.engine=records" if self._rewrites_all else reason_to_rewrite(batch, work)
+
+    def _rewrite(self, batch: RecordBatch, in_flight: InFlightBatches, reason: str) -> None:
+        records, before = list[Record](), in_flight.added
         try:
             read_records(batch, records, self._largest)
-        except NotIntact:
-            raise _not_intact(work.source, batch) from None
-        except UnpacksTooLarge as large:
-            error = BatchNotUnpacked(*work.source, in_flight.next_offset, batch.next_offset, f"{large}")
-            in_flight.hold_up(error, batch.next_offset, batch.leader_epoch)
-        except ValueError as closed:
-            log.debug("%s@%d: %s", work.source, batch.base_offset, closed)
-            in_flight.stop(Reencoding(min(batch.next_offset, work.end), f"{closed}"))
-        else:
-            _add_allowed(records, batch, in_flight)
+        except ValueError as why:
+            in_flight.hold_up(batch.next_offset, batch.leader_epoch, why)
+            return
+        _add_allowed(records, batch, in_flight)
+        in_flight.count(REWRITTEN, 1, in_flight.added - before, reason)
 
     def _join(self, batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
-        """Lets the partition take small batches that could be handed on, record by record, about `room` bytes; false if the first one has
+        """Lets the partition take small batches that could be forwarded, record by record, about `room` bytes; false if the first one has
         no neighbour to join, or cannot be opened: nothing is taken then."""
         joined = fetched.hand_over(partial(in_flight.join, batch.codec, room, self._largest), room)
         return joined is not None and joined.bytes > 0
@@ -230,7 +212,10 @@ class BatchSource:
 
 
 def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
-    if fetched.position >= in_flight.work.end:
+    if (closed := fetched.closed) is not None and fetched.position < in_flight.work.end:
+        in_flight.hold_up(closed.end, -1, closed.why)
+        fetched.pass_over(closed.end)
+    if not in_flight.stopped and fetched.position >= in_flight.work.end:
         in_flight.pass_over(in_flight.work.end, fetched.epoch)
         in_flight.stop()
 
@@ -260,7 +245,7 @@ def _add_allowed(records: Sequence[Record], batch: RecordBatch, in_flight: InFli
 
 
 def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
-    """Why a batch that is known cannot be handed on as it is, here and to this target; '' if it can."""
+    """Why a batch cannot be forwarded as it is, here and to this target; '' if it can."""
     if batch.base_offset < work.start:
         return "its range begins inside a batch"
     if batch.next_offset > work.end:
@@ -280,10 +265,6 @@ def codec_for(batch: RecordBatch, work: PartitionAssignment) -> str:
     """What packs the records of a batch where they are written anew: what the remote topic wants, as far as we have it."""
     wanted = work.limits.compression
     return batch.codec if wanted == "producer" or not has_packer(wanted) else wanted
-
-
-def _not_intact(tp: TopicPartition, batch: RecordBatch) -> SourceUnreadable:
-    return _unreadable(tp, batch.base_offset, "the checksum of a batch is not that of its bytes")
 
 
 def _unreadable(tp: TopicPartition, offset: int, why: str) -> SourceUnreadable:

@@ -1,4 +1,4 @@
-"""The target side of the engine: a lane's transactions, batch by batch.
+"""The target side of a copy: a lane's transactions, batch by batch.
 
     first batch of each partition     alone, and asked again while the markers of the last transaction are being written
     every further one                 follows without waiting, one batch of a partition in a request, several requests under way
@@ -153,7 +153,7 @@ class BatchProducer:
         if code == errors.TopicAuthorizationFailedError.errno:
             return AuthorizationRefused(self._task.target, "WRITE", f"topic {in_flight.remote.topic}", topic=source.topic)
         if code in REFUSALS and in_flight.remote not in self._recorded:
-            return refusal_of(in_flight.work, in_flight.sent[0], answer)
+            return refusal_of(in_flight.work, in_flight.sent[0], answer, self._task.unpacked_max_bytes)
         return self._transactions.translate(code, f"writing to {in_flight.remote}")
 
     def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 import zstandard
+from kafka.protocol.producer import ProduceRequest
 
 from mirror.copy.batches.engine import BatchEngine
-from mirror.errors import BatchNotUnpacked, SourceUnreadable
+from mirror.copy.engine import BatchRefused
+from mirror.errors import BatchNotUnpacked
 from mirror.formats import batch_rewrite
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, sealed, values
@@ -17,6 +19,7 @@ from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 RECORDS, RECORD_BYTES = 20, 50_000
 LARGEST = 500_000
 STAMPED, ZSTD = 0x08, 0x04
+INVALID_TIMESTAMP = 32
 RETURNS = TopicPartition("returns", 0)
 
 
@@ -77,14 +80,23 @@ def test_what_is_not_intact_is_never_unpacked(small, east, work, monkeypatch):
     spoilt = bomb()
     spoilt[-1] ^= 0xFF
     east.log(*ORDERS).append(spoilt)
-    with pytest.raises(SourceUnreadable, match="the checksum of a batch"):
-        small.copy([work(3, 5)], LIMITS)
+    (done,) = small.copy([work(3, 5)], LIMITS)
+    assert "the checksum of a batch" in done.poison.detail
 
 
-def test_a_bomb_whose_broker_stamps_it_is_opened_where_batches_are_taken_one_by_one(small, east, work):
+def test_a_bomb_that_the_target_refuses_is_opened_no_further_than_any_other(small, east, west, work):
+    east.log(*ORDERS).append(bomb())
+    west.refusals[ProduceRequest, REMOTE].append(INVALID_TIMESTAMP)
+    west.named = [1]
+    with pytest.raises(BatchRefused) as refusal:
+        small.copy([work(0, RECORDS)], LIMITS)
+    assert (refusal.value.first, refusal.value.records, refusal.value.culprits) == (0, RECORDS, ())
+
+
+def test_a_bomb_whose_broker_stamps_it_is_opened(small, east, work):
     stamped = bomb()
     stamped[22] |= STAMPED
     east.log(*ORDERS).append(sealed(stamped))
-    (done,) = small.copy([replace(work(0, 20), batch_by_batch=True)], LIMITS)
+    (done,) = small.copy([work(0, 20)], LIMITS)
     assert isinstance(done.poison, BatchNotUnpacked)
     assert done.next_offset == 0

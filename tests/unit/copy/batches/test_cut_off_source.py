@@ -17,14 +17,11 @@ from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.copy import lane_protocol
 from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.batches.sampler import SourceBatchSampler
-from mirror.copy.engine import BatchSample, LaneEngines
 from mirror.copy.lane import LaneCopy
-from mirror.copy.model import AUTO, BATCHES, LaneResult, LaneTask
+from mirror.copy.model import LaneResult, LaneTask
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_codec import decode
 from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, Range
 from tests.unit.copy.batches.batch_logs import values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
@@ -32,7 +29,7 @@ from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_4, KAFKA_2_8, KAFKA_4_3
 from tests.unit.copy.conftest import World
 
-BEFORE_PLAN, BEFORE_LANE, BEHIND_LOOK, BETWEEN_FETCHES = "before the plan", "before the lane", "behind the look", "between two fetches"
+BEFORE_PLAN, BEFORE_LANE, BETWEEN_FETCHES = "before the plan", "before the lane", "between two fetches"
 PORTION = 400
 """A fetch brings few batches."""
 
@@ -63,7 +60,7 @@ def cuts(draw: st.DrawFn) -> Cut:
         kept=draw(st.integers(0, copied - 1)),
         others=copied + more + draw(st.integers(1, 4)),
         epochs=draw(st.integers(1, 3)),
-        moment=draw(st.sampled_from([BEFORE_PLAN, BEFORE_LANE, BEHIND_LOOK, BETWEEN_FETCHES])),
+        moment=draw(st.sampled_from([BEFORE_PLAN, BEFORE_LANE, BETWEEN_FETCHES])),
         fetches=draw(st.integers(1, 4)),
         release=draw(st.sampled_from([KAFKA_4_3, KAFKA_2_8, KAFKA_2_4, KAFKA_2_1])),
     )
@@ -104,17 +101,14 @@ class Sources:
         for number in range(self.cut.others - self.cut.kept):
             self.log.append(batch_of([b"another %d" % number] * 3))
 
-    def copy(self, engine: str) -> LaneResult:
+    def copy(self) -> LaneResult:
         """A plan that did not hear where the old epoch ends, and its lane."""
         if self.cut.moment == BEFORE_PLAN:
             self.elect()
-        start, known = self.record.watermark, {"leader_epoch": self.log.epoch, "start_epoch": self.record.leader_epoch}
-        planned = Range(*ORDERS, "id-orders", start, self.log.end, BEHIND, **known)
+        planned = Range(*ORDERS, "id-orders", self.record.watermark, self.log.end, BEHIND, leader_epoch=self.log.epoch)
         if self.cut.moment == BEFORE_LANE:
             self.elect()
-        sampler = LookedAt(self) if engine == AUTO else None
-        engines = LaneEngines(BatchEngine, sampler.open if sampler else BatchEngine, sampler)
-        return LaneCopy(replace(self.task, engine=engine, ranges=(planned,)), engines).run()
+        return LaneCopy(replace(self.task, ranges=(planned,)), BatchEngine).run()
 
     def end_run(self) -> None:
         """What was committed is what the next run finds."""
@@ -139,22 +133,6 @@ class Sources:
             return answer(broker, request)
 
         return fetched
-
-
-class LookedAt(SourceBatchSampler):
-    """Finds each partition worth its batches."""
-
-    def __init__(self, sources: Sources) -> None:
-        super().__init__()
-        self.sources = sources
-
-    def sample(self, task: LaneTask, work: Any) -> dict[TopicPartition, BatchSample]:
-        return {tp: BatchSample(1, 100_000, 100) for tp in super().sample(task, work)}
-
-    def open(self, task: LaneTask, max_batch_bytes: int) -> BatchEngine:
-        if self.sources.cut.moment == BEHIND_LOOK:
-            self.sources.elect()
-        return super().open(task, max_batch_bytes)
 
 
 @pytest.fixture
@@ -183,19 +161,16 @@ def trial(lane_task: LaneTask, world: World, monkeypatch: pytest.MonkeyPatch) ->
         yield made
 
 
-@pytest.mark.parametrize("engine", [BATCHES, AUTO])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=cuts())
-def test_a_log_that_was_cut_below_the_watermark_is_said_and_nothing_more_is_committed(
-    trial: Callable[[Cut], Sources], engine: str, cut: Cut
-) -> None:
+def test_a_log_that_was_cut_below_the_watermark_is_said_and_nothing_more_is_committed(trial: Callable[[Cut], Sources], cut: Cut) -> None:
     sources = trial(cut)
-    result = sources.copy(engine)
+    result = sources.copy()
     if not result.errors:  # all of it had been read before
         assert len(sources.west.committed) == 1
         sources.end_run()
         sources.elect()
-        result = sources.copy(engine)
+        result = sources.copy()
     else:
         assert sources.west.committed == []
     (error,) = result.errors

@@ -9,7 +9,6 @@ from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
 
 from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.confluent.target import producer_settings
 from mirror.copy.engine import TransactionLimits
 from mirror.errors import (
     ClusterUnreachable,
@@ -213,6 +212,6 @@ def test_a_broker_that_holds_us_back_may_be_silent_for_as_long_as_it_said(lane_t
     engine.close()
 
 
-def test_a_lane_bears_the_name_that_quotas_know_on_the_target_whatever_engine_it_has(engine, lane_task, west):
+def test_a_lane_bears_the_name_that_quotas_know_on_the_target(engine, lane_task, west):
     (fencing,) = west.of(InitProducerIdRequest)
-    assert fencing.header.client_id == producer_settings(lane_task, 1_000_000)["client.id"]
+    assert fencing.header.client_id == lane_task.producer_client_id

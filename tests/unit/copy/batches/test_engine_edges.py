@@ -1,20 +1,23 @@
-"""Batches that the engine cannot hand on as they are: at a range's edge, and for what is in them."""
+"""Batches that cannot be forwarded as they are: at a range's edge, and for what is in them."""
+
+from dataclasses import replace
 
 import pytest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from mirror.errors import (
-    SourceUnreadable,
-)
+from mirror.copy.batches.engine import BatchEngine
+from mirror.copy.model import RECORDS, REWRITTEN, BatchShare
 from mirror.formats.compression import decompressed
 from mirror.formats.record_batch import CODECS, HEADER_BYTES, Attribute
 from mirror.offsets.map import Run
+from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, payloads, sealed, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 from tests.unit.formats.test_batch_rewrite import with_holes
 from tests.unit.formats.test_record_batch import one
+from tests.unit.kafka.test_old_messages import GZIP, written
 
 CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
 NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR = 6, 50, 14, 16
@@ -24,20 +27,20 @@ NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORD
 def test_of_batches_at_the_edges_of_a_range_the_records_inside_it_are_copied(engine, east, west, work, start, end):
     fill(east.log(*ORDERS), 2)
     (moved,) = engine.copy([work(start, end)], LIMITS)
-    assert (moved.next_offset, moved.records, moved.reencoding) == (end, end - start, None)
+    assert (moved.next_offset, moved.records) == (end, end - start)
     assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))[start:end]
     assert sum(run.length for run in moved.runs) == end - start
 
 
-def test_of_a_batch_at_an_edge_that_cannot_be_opened_the_other_engine_copies_the_rest(engine, east, west, work):
+def test_a_batch_at_an_edge_that_cannot_be_opened_stops_its_partition(engine, east, west, work):
     log = east.log(*ORDERS)
     closed = batch_of([b"v"] * 3)
     closed[22] |= CODECS.index("zstd")
     log.append(sealed(closed))
     fill(log, 1)
     (moved,) = engine.copy([work(1, 6)], LIMITS)
-    assert (moved.next_offset, moved.records, moved.reencoding.until) == (1, 0, 3)
-    assert "what zstd makes" in moved.reencoding.reason or "cannot be read" in moved.reencoding.reason
+    assert (moved.next_offset, moved.records, moved.poison.offset, moved.poison.end) == (1, 0, 1, 3)
+    assert "cannot be read" in moved.poison.detail
     assert west.of(ProduceRequest) == []
 
 
@@ -48,13 +51,20 @@ def test_a_batch_at_an_edge_is_opened_into_as_many_as_the_target_takes(engine, e
     assert len(payloads(west.log(*REMOTE))) == 2
 
 
-def test_a_batch_at_an_edge_whose_checksum_is_wrong_is_never_given_a_right_one(engine, east, west, work):
-    spoilt = batch_of([b"value"] * 2)
-    spoilt[-14] ^= 1  # inside the last record's value
-    east.log(*ORDERS).append(spoilt)
-    with pytest.raises(SourceUnreadable, match="checksum"):
-        engine.copy([work(1, 2)], LIMITS)
-    assert west.of(ProduceRequest) == []
+@pytest.mark.parametrize("start", [0, 1], ids=["closed", "at an edge"])
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_batch_that_is_damaged_stops_its_partition_whatever_is_tolerated(engine, east, west, work, start, skip):
+    """Another replica may have it whole, or it comes whole the next time, so only a person passes over it."""
+    damaged, other = batch_of([b"value"] * 2), TopicPartition("payments", 0)
+    damaged[-14] ^= 1  # inside the last record's value
+    east.log(*ORDERS).append(damaged)
+    east.log(*ORDERS).append(batch_of([b"last"]))
+    east.log(*other).append(batch_of([b"beside"]))
+    west.log("east.payments")
+    moved, beside = engine.copy([replace(work(start, 3), skip_refused=skip), work(0, 1, source=other)], LIMITS)
+    assert (moved.next_offset, moved.records, moved.skipped, moved.poison.offset, moved.poison.end) == (start, 0, (), start, 2)
+    assert "checksum" in moved.poison.detail
+    assert (beside.records, values(west.log(*REMOTE))) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -73,7 +83,7 @@ def test_what_cannot_be_handed_on_as_it_is_arrives_record_by_record(engine, east
     spoil(rewritten)
     log.append(sealed(rewritten))
     (moved,) = engine.copy([work(0, 4, **limits)], LIMITS)
-    assert (moved.next_offset, moved.records, moved.reencoding, moved.runs) == (4, 4, None, (Run(0, 0, 4),))
+    assert (moved.next_offset, moved.records, moved.runs) == (4, 4, (Run(0, 0, 4),))
     arrived = [decompressed(one(each).codec, one(each).data[HEADER_BYTES:]) for each in west.log(*REMOTE).batches]
     assert b"".join(arrived).count(b"a" * 50) == 3
     assert all(len(each) <= limits.get("max_message_bytes", 1_000) for each in west.log(*REMOTE).batches)
@@ -98,21 +108,59 @@ def test_holes_of_compaction_are_in_the_offset_map_and_not_in_the_batch(engine, 
 
 
 @pytest.mark.parametrize(
-    ("spoil", "until", "why"),
+    ("spoil", "why"),
     [
-        (lambda batch: batch.__setitem__(21, 0x01), None, "0x0100"),
-        (lambda batch: batch.__setitem__(slice(57, 61), (2).to_bytes(4, "big")), 4, "more than the records that it counts"),
+        (lambda batch: batch.__setitem__(21, 0x01), "0x0100"),
+        (lambda batch: batch.__setitem__(slice(57, 61), (2).to_bytes(4, "big")), "more than the records that it counts"),
     ],
 )
-def test_what_cannot_be_opened_is_left_to_the_other_engine(engine, east, work, spoil, until, why):
+@pytest.mark.parametrize("skip", [False, True])
+def test_what_cannot_be_opened_stops_its_partition_or_is_passed_over(engine, east, west, work, spoil, why, skip):
     log = east.log(*ORDERS)
     spoilt = batch_of([b"a" * 50] * 3)
     spoil(spoilt)
     log.append(batch_of([b"good"]))
     log.append(sealed(spoilt))
-    (moved,) = engine.copy([work(0, 4)], LIMITS)
-    assert (moved.next_offset, moved.reencoding.until) == (1, until)
-    assert why in moved.reencoding.reason
+    log.append(batch_of([b"last"]))
+    (moved,) = engine.copy([replace(work(0, 5), skip_refused=skip)], LIMITS)
+    if skip:
+        assert (moved.next_offset, moved.poison, values(west.log(*REMOTE))) == (5, None, [b"good", b"last"])
+        assert [(passed.start, passed.end) for passed in moved.skipped] == [(1, 4)]
+    else:
+        assert (moved.next_offset, moved.poison.offset, moved.poison.end) == (1, 1, 4)
+        assert why in moved.poison.detail
+
+
+def test_with_mirror_engine_records_every_batch_is_rewritten(lane_task, east, west, work):
+    fill(east.log(*ORDERS), 3)
+    engine = BatchEngine(replace(lane_task, engine=RECORDS), 1_000_000)
+    (moved,) = engine.copy([work(0, 9)], LIMITS)
+    engine.close()
+    assert (moved.batches, moved.rewritten) == ((BatchShare(REWRITTEN, 3, 9),), {"mirror.engine=records": 3})
+    assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))
+
+
+@pytest.mark.parametrize("spoil", [False, True], ids=["too large", "damaged"])
+@pytest.mark.parametrize("skip", [False, True])
+def test_old_messages_that_cannot_be_read_stop_their_partition_or_are_passed_over(lane_task, east, west, work, spoil, skip):
+    packed = bytearray(written(1, GZIP, 0, [(5, b"k", bytes(40_000))] * 4))
+    packed[-1] ^= spoil
+    log, other = east.log(*ORDERS), TopicPartition("payments", 0)
+    log.batches.append(bytes(packed))
+    log.end = 4
+    log.append(batch_of([b"new"] * 2))
+    east.log(*other).append(batch_of([b"beside"]))
+    west.log("east.payments")
+    engine = BatchEngine(replace(lane_task, unpacked_max_bytes=200_000 if spoil else 100_000), 1_000_000)
+    moved, beside = engine.copy([replace(work(1, 6), skip_refused=skip), work(0, 1, source=other)], LIMITS)
+    engine.close()
+    assert beside.records == 1
+    if skip and not spoil:
+        assert (moved.next_offset, moved.poison, moved.records) == (6, None, 2)
+        assert [(passed.start, passed.end) for passed in moved.skipped] == [(1, 4)]
+    else:
+        assert (moved.next_offset, moved.records, moved.skipped, moved.poison.offset, moved.poison.end) == (1, 0, (), 1, 4)
+        assert ("checksum of a message" if spoil else "unpack to more than 100,000") in moved.poison.detail
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -125,16 +173,7 @@ def test_messages_of_before_kafka_0_11_arrive_in_the_format_of_today(engine, eas
     log.end = 4
     log.append(batch_of([b"new"] * 2))
     (moved,) = engine.copy([work(1, 6)], LIMITS)
-    assert (moved.next_offset, moved.runs, moved.reencoding) == (6, (Run(1, 0, 5),), None)
+    assert (moved.next_offset, moved.runs) == (6, (Run(1, 0, 5),))
     assert values(west.log(*REMOTE)) == [b"old-1", b"old-2", b"old-3", b"new", b"new"]
     stamps = [record.timestamp for each in west.log(*REMOTE).batches for record in DefaultRecordBatch(each)]
     assert stamps[:3] == ([1_001, 1_002, 1_003] if magic else [-1] * 3)
-
-
-def test_a_batch_whose_checksum_is_wrong_is_never_given_a_right_one(engine, east, west, work):
-    spoilt = batch_of([b"value"])
-    spoilt[-3] ^= 1
-    east.log(*ORDERS).append(spoilt)
-    with pytest.raises(SourceUnreadable, match="orders-0@0: the checksum of a batch"):
-        engine.copy([work(0, 1)], LIMITS)
-    assert west.of(ProduceRequest) == []

@@ -37,7 +37,7 @@ def test_a_batch_that_the_target_refuses_names_its_offset_and_the_transaction_is
     with pytest.raises(BatchRefused, match=r"larger than max\.message\.bytes") as refusal:
         engine.copy([work(0, 9)], LIMITS)
     assert (refusal.value.source, refusal.value.start, refusal.value.first, refusal.value.records) == (ORDERS, 0, 3, 3)
-    assert (refusal.value.culprits, refusal.value.names_culprits) == ((), False)
+    assert refusal.value.culprits == ()
     engine.close()
     assert (west.committed, west.aborted) == ([], 1)
 
@@ -48,14 +48,13 @@ def test_records_that_the_target_names_are_the_culprits(engine, east, west, work
     west.named = [1, 2]
     with pytest.raises(BatchRefused, match=r"timestamp is further .* \(INVALID_TIMESTAMP: record 1\)") as refusal:
         engine.copy([work(0, 6)], LIMITS)
-    assert [(named.offset, named.timestamp, named.has_key, named.is_named) for named in refusal.value.culprits] == [
-        (1, 1_700_000_000_001, True, True),
-        (2, 1_700_000_000_002, True, True),
+    assert [(named.offset, named.timestamp, named.has_key) for named in refusal.value.culprits] == [
+        (1, 1_700_000_000_001, True),
+        (2, 1_700_000_000_002, True),
     ]
-    assert refusal.value.names_culprits
 
 
-def test_a_record_without_a_key_that_a_compacted_topic_does_not_take_is_certain(engine, east, west, work):
+def test_a_record_without_a_key_that_a_compacted_topic_does_not_take_is_said_to_be_that(engine, east, west, work):
     keyless = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 20)
     keyless.append(0, 1, None, b"v", [])
     east.log(*ORDERS).append(keyless.build())
@@ -63,10 +62,10 @@ def test_a_record_without_a_key_that_a_compacted_topic_does_not_take_is_certain(
     west.named = [0]
     with pytest.raises(BatchRefused, match="it has no key, and the remote topic is compacted") as refusal:
         engine.copy([work(0, 1, needs_key=True)], LIMITS)
-    assert [(named.has_key, named.is_certain) for named in refusal.value.culprits] == [(False, True)]
+    assert [named.has_key for named in refusal.value.culprits] == [False]
 
 
-REFUSED = RefusedRecord(4, 1_700_000_000_001, True, "too large", True)
+REFUSED = RefusedRecord(4, 1_700_000_000_001, True, "too large")
 
 
 def test_a_refused_record_stops_its_partition_in_front_of_it(engine, east, west, work):

@@ -7,6 +7,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.engine import TransactionLimits
+from mirror.copy.model import FORWARDED, JOINED, BatchShare
 from mirror.formats import batch_rewrite
 from mirror.offsets.map import Run
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, payloads, values
@@ -51,7 +52,7 @@ def test_a_batch_of_its_own_size_stays_closed_among_small_ones(engine, east, wes
     fill(log, 2)
     (moved,) = engine.copy([work(0, 18)], LIMITS)
     assert moved.runs == (Run(0, 0, 18),)
-    assert [len(each) for each in west.log(*REMOTE).batches][1] == len(log.batches[2])
+    assert moved.batches == (BatchShare(JOINED, 4, 12), BatchShare(FORWARDED, 1, 6))
     assert payloads(west.log(*REMOTE))[1] == payloads(log)[2]
     assert len(west.log(*REMOTE).batches) == 3
 

@@ -1,7 +1,7 @@
-"""CPU a record of both engines: the same backlogs, copied in this process in turns, planning and publishing left out, and what a copy of
-next to nothing costs.
+"""CPU a record, of batches as they come and with every batch rewritten: the same backlogs, copied in this process in turns, planning and
+publishing left out, and what a copy of next to nothing costs.
 
-`python -m tests.bench.engines` appends to the log; `--quick` tries it out and writes nothing.
+`python -m tests.bench.in_process` appends to the log; `--quick` tries it out and writes nothing.
 """
 
 import sys
@@ -31,7 +31,8 @@ BACKLOGS = (
 )
 QUICK = tuple(replace(backlog, records=backlog.records // 5) for backlog in BACKLOGS)
 ROUNDS = 3
-ENGINES = ("records", "batches")
+ENGINES = ("auto", "records")
+"""What mirror.engine says."""
 
 
 def copy(both: Stage, backlog: Backlog, engine: str) -> tuple[float, float, float]:
@@ -56,8 +57,8 @@ def copy(both: Stage, backlog: Backlog, engine: str) -> tuple[float, float, floa
 
 
 def rows(backlog: Backlog, figures: dict[str, list[tuple[float, float, float]]]) -> Iterator[tuple[str, ...]]:
-    """One row an engine; the ratio is its median over that of whole batches."""
-    least = median([cpu for cpu, _, _ in figures["batches"]])
+    """One row for each value of mirror.engine; the ratio is its median over that of `auto`."""
+    least = median([cpu for cpu, _, _ in figures["auto"]])
     for engine, runs in figures.items():
         cpu, broker, seconds = ([run[place] for run in runs] for place in range(3))
         yield (
@@ -73,7 +74,7 @@ def rows(backlog: Backlog, figures: dict[str, list[tuple[float, float, float]]])
 
 def main(quick: bool = False) -> None:
     """Measures all backlogs."""
-    columns = ("backlog", "engine", "runs", "µs a record", "÷ batches", "target's broker µs", "seconds")
+    columns = ("backlog", "mirror.engine", "runs", "µs a record", "÷ auto", "target's broker µs", "seconds")
     measured: list[tuple[str, ...]] = []
     with stage() as both:
         for backlog in QUICK if quick else BACKLOGS:
@@ -83,13 +84,13 @@ def main(quick: bool = False) -> None:
             figures: dict[str, list[tuple[float, float, float]]] = {engine: [] for engine in ENGINES}
             for _ in range(2 if quick else ROUNDS):
                 for engine in ENGINES:
-                    # What a lane costs before its first record is not the engines' doing.
+                    # What a lane costs before its first record is no record's.
                     of_the_start = copy(both, start, engine)[0] * start.records
                     cpu, broker, seconds = copy(both, backlog, engine)
                     figures[engine].append((cpu - of_the_start / backlog.records, broker, seconds))
             measured += rows(backlog, figures)
             print(*measured[-2:], sep="\n", flush=True)
-    append("CPU a record, engine beside engine, without start", columns, measured, write=not quick)
+    append("CPU a record, batches as they come beside every batch rewritten, without start", columns, measured, write=not quick)
 
 
 if __name__ == "__main__":
