@@ -1,5 +1,6 @@
 """Every step of a flow, from and to brokers of other releases than those that `make test` starts."""
 
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -87,6 +88,7 @@ def stored_magics(directory, topic):
 @pytest.mark.parametrize("other", SOURCES_ALONE, indirect=True)
 def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, make_pair, oracle):
     pair = make_pair(other, west)
+    pair = replace(pair, source=pair.source.replace(".", ""))  # with remote names the way back tells by them what came from where
     mirroring = Mirroring(pair, oracle, load([pair.properties()]).flow(pair.flow))
     topic, group = pair.topic("orders"), f"readers-{pair.mark}"
     oracle.create_topic(pair.source_bootstrap, topic, 2)
@@ -102,6 +104,9 @@ def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, 
     said = {finding.code: finding.message for finding in found.findings}
     assert f"{topic}-0: a transaction is open from offset" in said["open-transaction"]
     assert "older than Kafka 2.8" in said["writers-untold"]
+    both = {f"{pair.target}->{pair.source}.enabled": "true", f"{pair.target}->{pair.source}.topics": topic}
+    with_way_back = load([pair.properties(extra=both, file="both.properties")]).flow(pair.flow)
+    assert "way-back-too-old" in {finding.code for finding in preflight(with_way_back, wave).findings}
     stopped = run_wave(mirroring.flow, wave, options)
     assert (stopped.outcomes[-1].step, stopped.state) == (FENCE, STOPPED)
 

@@ -23,7 +23,7 @@ from mirror.cutover.findings import STOP, WARNING, Finding, of_error, some, stop
 from mirror.cutover.ledger_marks import LedgerMarks
 from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
-from mirror.cutover.opposite_flow import append_findings, opposite_flow
+from mirror.cutover.opposite_flow import age_findings, append_findings, opposite_flow
 from mirror.cutover.source_truth import TARGET, copied_from_another_log, look_at, look_at_source
 from mirror.cutover.steps import OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.cutover.wave import matches
@@ -135,7 +135,7 @@ class _Opening:
             return None, f"no flow {flow.target}->{flow.source} is enabled"
         if not opposite.topics:
             return None, f"{opposite.flow.name} replicates none of the wave's topics"
-        self.findings += append_findings(opposite, flow)
+        self.findings += [*append_findings(opposite, flow), *age_findings(opposite, flow, sides.source)]
         way_back = WayBack(opposite, sides.target, sides.source, self.options, self.notes)
         way_back.check()
         return way_back, ""

@@ -1,7 +1,7 @@
 """The way back of a wave: the flow of the opposite direction, if the configuration has one, and what it copies once the wave is open."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mirror.config import load_again
 from mirror.config.policies import topic_selection
@@ -11,6 +11,14 @@ from mirror.errors.next_step import of_the_flow
 
 if TYPE_CHECKING:
     from mirror.config import Flow
+
+
+class Writable(Protocol):
+    """What is asked of a cluster before anything is written to it."""
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the mirror can write to it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,16 @@ def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
     same = tuple(topic for topic in taken if here.remote(topic) == topic == there.remote(topic))
     own = tuple(topic for topic in taken if topic not in same)
     return OppositeFlow(opposite, same, own, tuple(topic for topic in topics if topic not in taken))
+
+
+def age_findings(opposite: OppositeFlow | None, flow: "Flow", source: Writable) -> list[Finding]:
+    """That there can be no way back to a source to which the mirror cannot write."""
+    if opposite is None or not opposite.topics or source.takes_batches:
+        return []
+    way_back = opposite.flow.name
+    said = f"The way back {way_back} would write to {flow.source}, which is older than Kafka 2.8: the mirror writes to no such cluster."
+    step = f"Upgrade {flow.source} first; or set {way_back}.enabled=false, and the wave moves without a way back."
+    return [stop("way-back-too-old", said, step)]
 
 
 def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:

@@ -12,7 +12,7 @@ from mirror.cutover.group_survey import GroupClusters, survey_groups
 from mirror.cutover.groups import WaveGroup, group_findings
 from mirror.cutover.move import clusters_of
 from mirror.cutover.opposite_fence import survey_opposite_fence
-from mirror.cutover.opposite_flow import opposite_flow
+from mirror.cutover.opposite_flow import age_findings, opposite_flow
 from mirror.cutover.partitions import partition_findings
 from mirror.cutover.topic_settings import acl_findings, config_findings
 from mirror.cutover.topic_survey import readable_topics, survey_acls, survey_rights, survey_topics
@@ -121,6 +121,7 @@ class _Survey:
 
     def _earlier_fence(self, chosen: WaveTopics) -> None:
         opposite = opposite_flow(self.flow, chosen.names)
+        self.findings += age_findings(opposite, self.flow, self.sides.source)
         fence = survey_opposite_fence(self.flow, opposite, chosen.names, self.sides.source, self.sides.target)
         self.findings += fence.findings
         self.findings += [

@@ -119,6 +119,10 @@ class BrokerConnection:
         """Whether the broker takes a request in this version."""
         return self._versions.get(key, -1) >= version
 
+    def takes_all(self, needs: Needs) -> bool:
+        """Whether the broker is of that release or a newer one."""
+        return all(self.takes(request.API_KEY, version) for request, version in needs[1])
+
     def check_release(self, needs: Needs) -> None:
         """Raises BrokerTooOld for a broker that does not take all of these requests."""
         oldest, requests = needs

@@ -222,6 +222,11 @@ class Cluster:
             self._only_checks = self.connections.only_checks()
         return self._only_checks
 
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the mirror can write to the cluster, which needs Kafka 2.8."""
+        return self.connections.takes_batches()
+
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request, if it
         is known that they do; else nothing is asked, and nothing goes wrong."""

@@ -19,7 +19,7 @@ from kafka.protocol.metadata import MetadataRequest
 from mirror.errors import MirrorError, StaleAnswer
 from mirror.formats.batch_records import StoredRecord
 from mirror.kafka.batch_fetch import FetchedPartition
-from mirror.kafka.broker_connection import Needs
+from mirror.kafka.broker_connection import OF_TARGET, Needs
 from mirror.kafka.broker_pool import Leader, ask_metadata
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
@@ -97,6 +97,10 @@ class ClusterConnections:
     def cluster_id(self) -> str:
         """The cluster's own id."""
         return self.ask("asking for the cluster's id", lambda pool: self._metadata(pool, []).cluster_id)
+
+    def takes_batches(self) -> bool:
+        """Whether batches may be written to the brokers, which needs Kafka 2.8."""
+        return self.ask("asking for the brokers' versions", lambda pool: pool.some().takes_all(OF_TARGET))
 
     def only_checks(self) -> bool:
         """Whether the brokers only check a request that says so."""

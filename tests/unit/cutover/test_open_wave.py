@@ -39,6 +39,8 @@ class Killed(BaseException):
 class MemoryCluster:
     """One cluster with one topic of one partition; None in its log is an offset without a record."""
 
+    takes_batches = True
+
     def __init__(self, alias):
         self.alias, self.log = alias, []
         self.epoch, self.deposed = 0, None

@@ -1,9 +1,11 @@
 """Which topics of a wave flow back, and how, by the configuration alone."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from mirror.config import load
-from mirror.cutover.opposite_flow import append_findings, opposite_flow
+from mirror.cutover.opposite_flow import age_findings, append_findings, opposite_flow
 from mirror.errors import ConfigurationError
 
 IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
@@ -54,6 +56,15 @@ def test_a_topic_that_is_merged_with_others_has_no_way_back(opposite):
     lines = [IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true", "mirror.on.unexplained.target=orders=append,fail"]
     way, flow = opposite(lines, "orders", "payments")
     assert [(found.code, found.topic) for found in append_findings(way, flow)] == [("way-back-of-merged-topic", "orders")] * 2
+
+
+@pytest.mark.parametrize(("takes", "codes"), [(True, []), (False, ["way-back-too-old"])])
+def test_no_way_back_leads_to_a_source_to_which_the_mirror_cannot_write(opposite, takes, codes):
+    source = SimpleNamespace(takes_batches=takes)
+    way, flow = opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "orders")
+    assert [found.code for found in age_findings(way, flow, source)] == codes
+    assert age_findings(opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "bills")[0], flow, source) == []
+    assert age_findings(None, flow, source) == [], "there is none"
 
 
 def test_an_opposite_flow_that_is_wrong_is_an_error(opposite):

@@ -294,6 +294,8 @@ class MemoryControl:
 class MemoryCluster:
     """One cluster with both topics, copied to their ends."""
 
+    takes_batches = True
+
     def __init__(self, world, alias):
         self.world, self.alias, self.leader_epoch = world, alias, 0
 
