@@ -130,7 +130,7 @@ class FollowedConnection(BrokerConnection):
 class MemoryCluster:
     """What a plan and a lane ask of `mirror.kafka.cluster.Cluster`."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 1.0) -> None:
+    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 1.0, needs: object = None) -> None:
         self.alias, self.timeout = alias, timeout
 
     def __enter__(self) -> "MemoryCluster":
