@@ -79,8 +79,9 @@ class InFlightBatches:
         self._took(batch.leader_epoch, next_offset)
 
     def join(self, codec: str, room: int, largest: int, data: builtins.bytes, aborted: AbortedTransactions | None) -> JoinedStretch:
-        """Takes small batches from the beginning of `data`, to be joined; see `BatchBuilder.join`."""
-        joined = self._growing.join(data, codec, (self.next_offset, self.work.end), room, largest, aborted)
+        """Takes small batches from the beginning of `data`, up to a record that the target refused; see `BatchBuilder.join`."""
+        end = min((offset for offset in self.work.refused if offset >= self.next_offset), default=self.work.end)
+        joined = self._growing.join(data, codec, (self.next_offset, min(end, self.work.end)), room, largest, aborted)
         for full in joined.full:
             self._wait(full)
         if joined.bytes:

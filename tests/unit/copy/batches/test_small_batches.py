@@ -6,7 +6,7 @@ import pytest
 from kafka.protocol.producer import ProduceRequest
 
 from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import TransactionLimits
+from mirror.copy.engine import RefusedRecord, TransactionLimits
 from mirror.copy.model import FORWARDED, JOINED, BatchShare
 from mirror.formats import batch_rewrite
 from mirror.offsets.map import Run
@@ -55,6 +55,15 @@ def test_a_batch_of_its_own_size_stays_closed_among_small_ones(engine, east, wes
     assert moved.batches == (BatchShare(JOINED, 4, 12), BatchShare(FORWARDED, 1, 6))
     assert payloads(west.log(*REMOTE))[1] == payloads(log)[2]
     assert len(west.log(*REMOTE).batches) == 3
+
+
+def test_a_record_that_the_target_refused_is_passed_over_among_those_that_are_joined(engine, east, west, work):
+    fill(east.log(*ORDERS), BATCHES)
+    refused = {offset: RefusedRecord(offset, 1_700_000_000_000 + offset % 3, True, "why") for offset in (4, 50, 119)}
+    (moved,) = engine.copy([replace(work(0, 3 * BATCHES), refused=refused, skip_refused=True)], LIMITS)
+    assert [(each.start, each.end) for each in moved.skipped] == [(4, 5), (50, 51), (119, 120)]
+    kept = [value for offset, value in enumerate(values(east.log(*ORDERS))) if offset not in refused]
+    assert (values(west.log(*REMOTE)), moved.next_offset) == (kept, 3 * BATCHES)
 
 
 def test_a_small_batch_without_neighbours_stays_closed(engine, east, west, work):
