@@ -1,9 +1,8 @@
 """What the client says, as an error of ours: who refused, whether it may be tried again, and where."""
 
 import re
-import time
 from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -43,12 +42,8 @@ _OF_THE_REQUEST = {
     "INVALID_REQUEST",
 }
 _TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
-_COORDINATOR_MOVES = {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
-"""A broker says them until it has read the groups that it coordinates from now on."""
-
 _REFUSALS = 2
 """So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
-_FIRST_SHARE_SECONDS = 2.0
 
 # What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
 _FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
@@ -129,26 +124,6 @@ def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more:
     keep_secret(settings)
     own = with_ticket({"error_cb": complaints, "logger": client_log, **settings, **more}, complaints.cluster)
     return with_tokens(own, complaints, complaints.cluster)
-
-
-def retry_until(call: Callable[[float], Result], seconds: float, complaints: ClientErrors) -> Result:
-    """What `call(timeout)` gives within `seconds`. It is called with growing timeouts: while it waits, it cannot tell that the cluster
-    refuses our credentials, and some calls fail at once when a broker closes the connection, or loads its groups. Raises
-    AuthenticationFailed, and in the end what the call raises."""
-    deadline = time.monotonic() + seconds
-    share = _FIRST_SHARE_SECONDS
-    while True:
-        remaining = deadline - time.monotonic()
-        try:
-            return call(max(min(share, remaining), 0.1))
-        except KafkaException as failure:
-            complaints.raise_refusal()
-            error = kafka_error(failure)
-            passes = error is not None and error.code() in _UNREACHABLE | _TIMED_OUT | _COORDINATOR_MOVES
-            if not passes or time.monotonic() + 0.1 >= deadline:
-                raise
-        time.sleep(0.1)
-        share *= 2
 
 
 def concerns_reading(error: KafkaError) -> bool:

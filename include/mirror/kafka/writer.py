@@ -24,18 +24,15 @@ class Outgoing(NamedTuple):
 
 
 class DeliveryReports:
-    """Takes the delivery reports of records: the offsets of those that were written, and why others were not, with their topics."""
+    """Takes the delivery reports of records: why some were not written, with their topics."""
 
     def __init__(self) -> None:
-        self.offsets: list[int] = []
         self.failures: list[tuple[KafkaError, str]] = []
 
     def __call__(self, error: KafkaError | None, message: Message) -> None:
         """Takes the report of one record, as the client gives it."""
         if error is not None:
             self.failures.append((error, message.topic() or ""))
-        else:
-            self.offsets.append(message.offset())  # type: ignore[arg-type]
 
 
 class RecordWriter:

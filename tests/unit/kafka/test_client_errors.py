@@ -4,8 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from mirror.kafka import client_errors
-from mirror.kafka.client_errors import ClientErrors, collect_refusal, concerns_reading, retry_until, to_mirror_error
+from mirror.kafka.client_errors import ClientErrors, collect_refusal, concerns_reading, to_mirror_error
 
 REFUSED = KafkaError(
     KafkaError._AUTHENTICATION,
@@ -157,83 +156,6 @@ def test_a_missing_permission_for_the_group_is_none_of_our_business():
 
 
 # ---------------------------------------------------------------- asking again and again
-
-
-class Clock:
-    """A clock that moves when somebody sleeps or waits."""
-
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        monkeypatch.setattr(client_errors.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(client_errors.time, "sleep", self.sleep)
-
-    def sleep(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    return Clock(monkeypatch)
-
-
-def test_a_call_that_fails_at_once_is_repeated_until_it_succeeds(clock):
-    answers = [KafkaException(KafkaError(KafkaError._TRANSPORT)), KafkaException(KafkaError(KafkaError._TIMED_OUT)), "metadata"]
-
-    def call(_seconds):
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    assert retry_until(call, 10, complaints()) == "metadata"
-
-
-def test_a_coordinator_that_is_still_loading_is_asked_again(clock):
-    answers = iter([KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE])
-
-    def call(_seconds):
-        if (code := next(answers, None)) is not None:
-            raise KafkaException(KafkaError(code))
-        return "groups"
-
-    assert retry_until(call, 10, complaints()) == "groups"
-
-
-def test_timeouts_grow_and_together_keep_the_deadline(clock):
-    asked = []
-
-    def call(seconds):
-        asked.append(seconds)
-        clock.sleep(seconds)
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-
-    with pytest.raises(KafkaException):
-        retry_until(call, 10, complaints())
-    assert asked[:2] == [2, 4]
-    assert clock.now == pytest.approx(10, abs=0.2)
-
-
-def test_refused_credentials_end_the_waiting(clock):
-    told = complaints()
-
-    def call(seconds):
-        clock.sleep(seconds)
-        told(REFUSED)
-        told(REFUSED)
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-
-    with pytest.raises(AuthenticationFailed):
-        retry_until(call, 60, told)
-    assert clock.now == 2
-
-
-def test_what_waiting_does_not_mend_is_raised_at_once(clock):
-    def call(_seconds):
-        raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
-
-    with pytest.raises(KafkaException):
-        retry_until(call, 60, complaints())
-    assert clock.now == 0
 
 
 @pytest.mark.parametrize("code", [KafkaError.TOPIC_EXCEPTION, KafkaError.UNKNOWN, KafkaError.TOPIC_AUTHORIZATION_FAILED])
