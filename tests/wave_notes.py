@@ -4,6 +4,7 @@ import json
 from types import MappingProxyType
 
 from mirror.cutover.steps import StepOptions
+from mirror.kafka.group_transaction import GroupTransaction
 
 
 class Killed(Exception):
@@ -17,13 +18,18 @@ class NotesInMemory:
         self.steps = {}
         self.groups = {}
         self.before = lambda _call: None
+        self.target = None
+        """The cluster on which a test moves groups."""
 
     held = MappingProxyType({})
 
     def check(self):
         """Nobody takes a wave from a test."""
 
-    def claims(self):
+    def begin(self):
+        return GroupTransaction(self.target, "mirror.test")
+
+    def claimed_acls(self):
         raise AssertionError("nobody takes a wave from a test")
 
     def of_step(self, step):

@@ -119,6 +119,10 @@ class TargetNotes(NotesInMemory):
         super().__init__()
         self._flow = flow
 
+    def begin(self):
+        self.target = Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds)
+        return super().begin()
+
     def decide(self, decisions):
         with Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds) as target:
             control = control_of(self._flow, target)

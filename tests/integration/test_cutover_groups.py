@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from mirror.cutover import group_placement, move_groups
+from mirror.cutover import move_groups
 from mirror.cutover.move import move_of
 from mirror.cutover.steps import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
 from mirror.cutover.wave import Wave
 from mirror.formats.control import MOVED, RETURNED, Decision
+from mirror.kafka.group_transaction import GroupTransaction
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import clusters, control_of
-from mirror.sync.groups import group_commit
 from mirror.sync.groups.context import group_context
 from mirror.sync.groups.group_move import AFTER, BEFORE, move_from_facts
 from mirror.sync.groups.offsets import synchronise
@@ -49,10 +49,12 @@ class WaveSteps:
 
     def step(self, **options):
         with move_of(self.flow, self.wave) as move:
+            self.notes.target = move.sides.target
             return move_groups.step(move, self.notes, step_options(**options))
 
     def rollback(self, **options):
         with move_of(self.flow, self.wave) as move:
+            self.notes.target = move.sides.target
             return move_groups.rollback(move, self.notes, step_options(**options))
 
 
@@ -124,7 +126,7 @@ def test_a_second_run_does_nothing_and_a_roll_back_puts_back_exactly_what_was_th
     commit(pair.target_bootstrap, group, before)
     first = wave.step()
     with monkeypatch.context() as patch:
-        patch.setattr(group_placement, "write_positions", lambda _groups, commit, delete: {} if not any(commit.values()) else pytest.fail())
+        patch.setattr(GroupTransaction, "add", pytest.fail)
         notes.before = pytest.fail
         again = wave.step()
     notes.before = lambda _call: None
@@ -140,15 +142,19 @@ def test_a_second_run_does_nothing_and_a_roll_back_puts_back_exactly_what_was_th
 
 @contextmanager
 def killed_at(point, notes, monkeypatch):
-    """Ends a run at the point: `keep`, `keep_groups`, in front of the commit, behind a part of it, or behind all of it."""
+    """Ends a run at the point: `keep`, `keep_groups`, in front of the transaction, in the middle of it, which stays open, or behind it."""
+    add, commit = GroupTransaction.add, GroupTransaction.commit
 
-    def write(groups, commit, delete):
-        if point == "in front of the commit":
-            raise Killed(point)
-        half = {name: dict(list(positions.items())[:1]) for name, positions in commit.items()}
-        halves = {name: list(partitions)[:1] for name, partitions in delete.items()}
-        group_commit.write_positions(groups, *((half, halves) if point == "in the middle" else (commit, delete)))
-        raise Killed(point)
+    def cut(call, where):
+        def cut_call(transaction, *arguments):
+            if point == "in front of the commit":
+                raise Killed(point)
+            answer = call(transaction, *arguments)
+            if point == where:
+                raise Killed(point)
+            return answer
+
+        return cut_call
 
     def call(name):
         if name == point:
@@ -157,7 +163,9 @@ def killed_at(point, notes, monkeypatch):
     with monkeypatch.context() as patch:
         notes.before = call
         if not point.startswith("keep"):
-            patch.setattr(group_placement, "write_positions", write)
+            patch.setattr(GroupTransaction, "add", cut(add, "in the middle"))
+            patch.setattr(GroupTransaction, "commit", cut(commit, "behind the commit"))
+            patch.setattr(GroupTransaction, "abort", lambda _transaction: None)
         with pytest.raises(Killed):
             yield
     notes.before = lambda _call: None
@@ -262,12 +270,14 @@ def test_a_group_that_goes_on_on_the_source_meanwhile_is_named_and_the_next_run_
     group, remote, at = f"simple-{pair.mark}", pair.remote(topic), (topic, partition)
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 5})
 
-    def write(groups, commit, delete):
+    add = GroupTransaction.add
+
+    def read_on(transaction, *arguments):
         set_offsets(pair.source_bootstrap, group, {at: 6})
-        return group_commit.write_positions(groups, commit, delete)
+        return add(transaction, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(group_placement, "write_positions", write)
+        patch.setattr(GroupTransaction, "add", read_on)
         stopped = wave.step()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-read-on"})
     assert wave.step().state == DONE

@@ -1,12 +1,20 @@
 """Copies to and from brokers before Kafka 4.0, and to clusters of today that have not gone over to transaction version 2."""
 
+from contextlib import contextmanager
+
 import pytest
+from confluent_kafka import OFFSET_INVALID, Consumer
+from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
 from mirror.copy.run import lane_tasks
 from mirror.errors import Overtaken
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.group_transaction import GroupTransaction
+from mirror.kafka.groups import Groups
+from mirror.kafka.model import Committed
+from mirror.kafka.transactions import Fenced
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.run import plan
 from mirror.status.observe import status
@@ -16,10 +24,11 @@ from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.zookeeper import ZooKeeperCluster
 from tests.faults.copy_process import CopyProcess
+from tests.integration.consumers import set_offsets
 from tests.integration.stored_batches import stored
 from tests.integration.whole_flow import assert_carried
 from tests.session import running
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 ONE_LANE = {"source->target.mirror.lanes": "1"}
 SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "20000"}
@@ -32,6 +41,13 @@ def older(services_directory):
     cluster = KafkaCluster(services_directory / "older", "older", jars=broker_jars("3.9.1"), proxied=True)
     with running(cluster):
         yield cluster
+
+
+@contextmanager
+def reader(bootstrap, group):
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    yield consumer
+    consumer.close()
 
 
 def produced(mirroring, topic, seeds=(1, 2)):
@@ -184,6 +200,33 @@ def with_zookeeper(services_directory):
     cluster = ZooKeeperCluster(services_directory / "zookeeper", "zookeeper", jars=broker_jars("2.8.2"))
     with running(cluster):
         yield cluster
+
+
+@pytest.mark.parametrize("broker", ["with_zookeeper", "older", "east"])
+def test_positions_in_a_transaction_are_there_at_its_end_or_never_with_every_release(broker, request, oracle):
+    bootstrap = request.getfixturevalue(broker).bootstrap
+    topic = f"moved-{broker}"
+    oracle.create_topic(bootstrap, topic, 2)
+    set_offsets(bootstrap, topic, {(topic, 1): 4})
+    zero, one = (TopicPartition(topic, number) for number in range(2))
+    with Cluster("any", {"bootstrap.servers": bootstrap}, PATIENCE) as cluster:
+        groups = Groups(cluster)
+        first, errors = GroupTransaction(cluster, f"mirror.{topic}"), {}
+        assert first.add({topic: {zero: Committed(3, "ä"), one: None}}, errors) == {topic: {}}
+        assert groups.unstable({topic: [zero, one]}, errors) == {topic: (zero, one)}
+        second = GroupTransaction(cluster, f"mirror.{topic}")
+        with pytest.raises(Fenced):
+            first.commit()
+        assert groups.committed([topic], errors)[topic] == {one: Committed(4)}
+        with pytest.raises(Fenced):
+            first.add({topic: {one: Committed(9)}}, errors)
+        second.add({topic: {zero: Committed(3, "ä"), one: None}}, errors)
+        second.commit()
+        assert groups.committed([topic], errors)[topic] == {zero: Committed(3, "ä")}
+    assert errors == {}
+    with reader(bootstrap, topic) as consumer:
+        read = consumer.committed([ClientTopicPartition(topic, number) for number in range(2)], PATIENCE)
+    assert [partition.offset for partition in read] == [3, OFFSET_INVALID], "to every client it has no position there"
 
 
 @pytest.mark.usefixtures("heartbeats_removed")  # when the module ends, so this test is its last

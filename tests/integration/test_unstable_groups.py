@@ -6,10 +6,11 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.cutover import group_placement, move_groups
+from mirror.cutover import move_groups
 from mirror.cutover.move import move_of
 from mirror.cutover.steps import DONE, STOPPED, WAITING
 from mirror.cutover.wave import Wave
+from mirror.kafka.group_transaction import GroupTransaction
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory, step_options
@@ -61,6 +62,7 @@ def step(mirroring, pair, topic):
 
     def run(**options):
         with move_of(mirroring.flow, Wave((topic,), (f"billing-{pair.mark}",))) as move:
+            notes.target = move.sides.target
             return move_groups.step(move, notes, step_options(**options))
 
     return run
@@ -96,14 +98,14 @@ def test_a_group_moves_once_its_transaction_is_over_to_where_it_stands_by_then(s
 
 def test_a_transaction_that_begins_while_the_group_is_moved_stops_the_wave(application, step, pair, topic, group, monkeypatch):
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 5})
-    write = group_placement.write_positions
+    add = GroupTransaction.add
 
     def late(*arguments):
         application.begin(topic, {0: 9})
-        return write(*arguments)
+        return add(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(group_placement, "write_positions", late)
+        patch.setattr(GroupTransaction, "add", late)
         outcome = step()
     assert outcome.state == STOPPED
     assert list(stops(outcome)) == ["group-unstable"]

@@ -14,7 +14,7 @@ from mirror.cutover.wave_record import OPENED, ROLLED_BACK
 from mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
 from mirror.formats.control import MOVED
 from mirror.kafka.control import Control
-from mirror.kafka.groups import Groups
+from mirror.kafka.group_transaction import GroupTransaction
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import group_context
 from services.oracle import Record
@@ -75,7 +75,7 @@ def assert_copies_again(mirroring, topic):
     mirroring.assert_mirrored(topic)
 
 
-@pytest.mark.parametrize(("until", "owner"), [(None, Groups), (MOVE_GROUPS, BatchProducer)], ids=["group", "ledger"])
+@pytest.mark.parametrize(("until", "owner"), [(None, GroupTransaction), (MOVE_GROUPS, BatchProducer)], ids=["group", "ledger"])
 def test_a_run_that_stands_still_while_it_is_rolled_back_changes_nothing_when_it_wakes(
     mirroring, parcels, sorters, monkeypatch, until, owner
 ):
@@ -88,6 +88,24 @@ def test_a_run_that_stands_still_while_it_is_rolled_back_changes_nothing_when_it
     assert stored_waves(mirroring.flow).waves["w"].state == ROLLED_BACK
     assert positions(mirroring, sorters) == {}
     assert_copies_again(mirroring, parcels)
+
+
+@pytest.mark.parametrize("call", ["add", "commit"])
+@pytest.mark.parametrize("act", [roll_back, run_wave], ids=["roll back", "run"])
+def test_a_run_that_stands_still_in_the_middle_of_its_commit_takes_no_position_back_that_a_group_read_on_to(
+    mirroring, parcels, sorters, monkeypatch, call, act
+):
+    """The group goes on while the run stands still, and has no members when it wakes: nothing else keeps a commit away."""
+    remote = mirroring.pair.remote(parcels)
+
+    def take_and_read_on():
+        act(mirroring.flow, *((Wave((parcels,)),) if act is run_wave else ()), options(who="bea"))
+        set_offsets(mirroring.target, sorters, {(remote, 0): 12, (remote, 1): 12})
+
+    before_call(monkeypatch, GroupTransaction, call, take_and_read_on)
+    with pytest.raises(WaveRunElsewhere, match="It changed no ACL and no position since"):
+        run_wave(mirroring.flow, Wave((parcels,)), options())
+    assert {**positions(mirroring, sorters), 2: None} == {0: 12, 1: 12, 2: None}
 
 
 def before_decision(monkeypatch, is_it, act):

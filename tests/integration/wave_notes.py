@@ -22,7 +22,7 @@ class NotesInMemory:
     def check(self):
         """Nobody takes a wave from a test."""
 
-    def claims(self):
+    def claimed_acls(self):
         raise AssertionError("nobody takes a wave from a test")
 
     def of_step(self, step):

@@ -57,6 +57,7 @@ CUTOVER_ADAPTERS = {
         "move_groups.py",
         "ledger_marks.py",
         "open_wave.py",
+        "owned_positions.py",
         "opposite_fence.py",
         "preflight.py",
         "preflight_step.py",

@@ -91,7 +91,7 @@ def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
 
 def _claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
     """On which ACLs waves of this flow and of the others from its source stand."""
-    return notes.claims().acls | claimed_beside(move.flow)
+    return notes.claimed_acls() | claimed_beside(move.flow)
 
 
 def change_acls(cluster: Cluster, settings: Mapping[str, Any], create: Acls = (), remove: Acls = ()) -> None:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from mirror.cutover.failover_positions import COMMITTED, FailoverPosition
 from mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
-from mirror.cutover.group_placement import GroupPlacer
 from mirror.cutover.move import Move
-from mirror.cutover.ownership import owning
+from mirror.cutover.owned_positions import place_groups
 from mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
-from mirror.errors import MirrorError
 from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
@@ -37,10 +35,9 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     flow, survey = move.flow, survey_failover(move.flow, move.wave)
     findings = [finding for finding in survey.findings if finding.kind != INFORMATION]
     lines = tuple(f"{show(position.group)}: {position}" for position in survey.positions)
-    commit = survey.to_commit()
     if not options.dry_run and not any(finding.kind == STOP for finding in findings):
         _note(flow, survey, notes)
-        findings += _commit(flow, commit, notes, options.wave)
+        findings += _commit(flow, survey, notes)
     return ended(MOVE_GROUPS, in_order(findings, flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
@@ -93,15 +90,13 @@ def _ours_alone(noted: GroupMove | None, there: Positions) -> GroupMove | None:
     return replace(noted, before={tp: committed for tp, committed in noted.before.items() if tp not in theirs})
 
 
-def _commit(flow: "Flow", commit: Mapping[str, Mapping[TopicPartition, Committed]], notes: WaveNotes, wave: str) -> list[Finding]:
-    settings, errors = flow.client("target", "admin"), dict[str, MirrorError]()
-    with (
-        Cluster(flow.target, settings, flow.request_seconds) as target,
-        owning(notes, lambda: GroupPlacer(target, Groups(target), notes, wave).put_back(commit)),
-    ):
-        refused = Groups(target).commit(commit, errors)
-    reasons = {name: ", ".join(f"{tp} ({why})" for tp, why in of_group.items()) for name, of_group in refused.items() if of_group}
-    reasons |= {name: error.message for name, error in errors.items()}
+def _commit(flow: "Flow", survey: FailoverSurvey, notes: WaveNotes) -> list[Finding]:
+    expected: dict[str, dict[TopicPartition, int | None]] = {}
+    for position in survey.positions:
+        expected.setdefault(position.group, {})[position.remote] = position.committed
+    with Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
+        refused = place_groups(notes, target, Groups(target), survey.to_commit(), expected)
+    reasons = {name: ", ".join(why) for name, why in refused.items()}
     step = "Mend what is named, and run the step again."
     return [
         stop("group-not-committed", f"{show(name)}: not all positions could be committed on {flow.target}: {why}.", step, group=name)

@@ -12,22 +12,21 @@ from typing import Any
 
 from mirror.cutover.findings import Finding, of_error, some
 from mirror.cutover.group_move_findings import active_group, not_committed, not_taken_back, stays_where_it_is, used_on_target
-from mirror.cutover.ownership import Mended, owning
+from mirror.cutover.owned_positions import place_groups
 from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
 from mirror.errors import MirrorError
 from mirror.errors.display import show
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
+from mirror.kafka.group_transaction import Wanted
 from mirror.kafka.groups import Groups
-from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.group_commit import Wanted, positions_on, unlike, write_positions
+from mirror.sync.groups.group_commit import positions_on, unlike
 from mirror.sync.groups.group_move import (
     GroupMove,
     GroupUndo,
     Positions,
     facts_of_move,
-    is_same,
     move_from_facts,
     plan_move,
     plan_undo,
@@ -96,38 +95,12 @@ class GroupPlacer:
         active = self._active([name for name, of_group in undo.items() if not of_group.is_nothing])
         idle = {name: of_group for name, of_group in undo.items() if name not in active}
         stays = [stays_where_it_is(name, of_group.foreign, self._target.alias) for name, of_group in idle.items() if of_group.foreign]
-        undone = {} if dry_run else self._write_undo(moves, idle)
+        undone = {} if dry_run else self._write_undo(moves, idle, there)
         lost = [not_taken_back(name, places, self._target.alias, self._wave) for name, places in undone.items()]
         back = {name: facts_of_move(replace(moves[name], is_taken_back=True)) for name in idle if name not in undone}
         if back and not dry_run:
             self._notes.keep_groups(back)
         return Placement((*active.values(), *stays, *lost), (*_undo_lines(idle, dry_run), *_held_lines(moves, there, held)))
-
-    def put_back(self, written: Wanted) -> Mended:
-        """Puts groups that were written to when another run had the wave already to where that one has them. What does not stand as it was
-        written is somebody's own. What that run had written too is named: members may have read on from there, and nobody knows how far."""
-        claims, there = self._notes.claims(), positions_on(self._groups, written)
-        wrong: dict[str, dict[TopicPartition, Committed | None]] = {}
-        again: dict[str, int] = {}
-        for name, positions in written.items():
-            noted = self._noted(name)
-            for tp, ours in positions.items():
-                wanted = claims.position(name, tp, noted.before.get(tp) if noted is not None else None)
-                if not is_same(there[name].get(tp), ours):
-                    continue
-                if is_same(ours, wanted):
-                    again[name] = again.get(name, 0) + 1
-                else:
-                    wrong.setdefault(name, {})[tp] = wanted
-        commit = {name: {tp: to for tp, to in positions.items() if to is not None} for name, positions in wrong.items()}
-        delete = {name: [tp for tp, to in positions.items() if to is None] for name, positions in wrong.items()}
-        refused = write_positions(self._groups, commit, delete)
-        done = tuple(f"{len(positions)} positions of {show(name)}" for name, positions in wrong.items() if name not in refused)
-        unmended = [f"positions of {show(name)}: {', '.join(why)}" for name, why in refused.items()]
-        unmended += [
-            f"{count} positions of {show(name)} are where the newer run put them, also if members read on" for name, count in again.items()
-        ]
-        return Mended(done, tuple(unmended))
 
     # ------------------------------------------------------------ inside
 
@@ -160,21 +133,22 @@ class GroupPlacer:
     def _commit(self, moves: Moves, there: Mapping[str, Positions]) -> Iterator[Finding]:
         """Commits what is due, and yields what does not stand there afterwards."""
         due = {name: of_group.due(there[name]) for name, of_group in moves.items()}
-        with owning(self._notes, lambda: self.put_back(due)):
-            refused = write_positions(self._groups, due, {})
+        refused = self._put(due, there)
         now = positions_on(self._groups, moves)
         wrong = dict(unlike({name: of_group.after for name, of_group in moves.items()}, now))
         for name in sorted({*refused, *wrong}):
             yield not_committed(name, refused.get(name) or wrong[name], self._target.alias)
 
-    def _write_undo(self, moves: Moves, undo: Mapping[str, GroupUndo]) -> dict[str, list[str]]:
+    def _write_undo(self, moves: Moves, undo: Mapping[str, GroupUndo], there: Mapping[str, Positions]) -> dict[str, list[str]]:
         """Commits and deletes, and gives what does not stand afterwards as it should, by group."""
-        commit = {name: of_group.commit for name, of_group in undo.items()}
-        delete = {name: of_group.delete for name, of_group in undo.items()}
         wanted = {name: {tp: moves[name].before[tp] for tp in (*of.commit, *of.delete)} for name, of in undo.items()}
-        with owning(self._notes, lambda: self.put_back(wanted)):
-            refused = write_positions(self._groups, commit, delete)
+        refused = self._put(wanted, there)
         return dict(unlike(wanted, positions_on(self._groups, undo))) | refused
+
+    def _put(self, wanted: Wanted, there: Mapping[str, Positions]) -> dict[str, list[str]]:
+        """Puts groups there, as long as they stand where they stood."""
+        expected = {name: {tp: there[name][tp].offset if tp in there[name] else None for tp in of} for name, of in wanted.items()}
+        return place_groups(self._notes, self._target, self._groups, wanted, expected)
 
     def _active(self, names: list[str]) -> dict[str, Finding]:
         """A stop for each of these groups that has members on the target, or of which nobody knows."""

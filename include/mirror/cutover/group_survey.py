@@ -164,11 +164,5 @@ def _undescribed(group: Group) -> tuple[GroupMember, ...]:
 
 
 def _rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[LackingRight, ...]:
-    lacking = []
-    for name, group in sorted(namesakes.items()):
-        if not group.may_commit:
-            lacking.append(LackingRight(flow.target, "READ", f"the group {show(name)}", "committing its positions there"))
-        if not group.may_delete:
-            purpose = "taking back a position where there was none"
-            lacking.append(LackingRight(flow.target, "DELETE", f"the group {show(name)}", purpose, is_optional=True))
-    return tuple(lacking)
+    lacking = (name for name, group in sorted(namesakes.items()) if not group.may_commit)
+    return tuple(LackingRight(flow.target, "READ", f"the group {show(name)}", "committing its positions there") for name in lacking)

@@ -1,7 +1,8 @@
 """What a run of a wave changes outside the control topic it changes only while the wave is its own.
 
-Kafka knows no condition on an ACL or on a position of a group. So the run looks whose the wave is directly before it changes them and
-directly after. If another run has it by then, a roll back perhaps, what was changed is put to where the newer run has it.
+Kafka knows no condition on an ACL. So the run looks whose the wave is directly before it changes some and directly after. If another run
+has it by then, a roll back perhaps, what was changed is put to where the newer run has it. For positions of groups there is a better way:
+`owned_positions`.
 """
 
 from collections.abc import Callable, Iterator

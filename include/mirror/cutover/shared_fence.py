@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def claimed_beside(flow: "Flow") -> frozenset[Acl]:
     """The ACLs on which waves of the other flows from this source stand. Raises what their targets answer, and ControlUnreadable."""
-    return frozenset(acl for stored in _stored_beside(flow) for acl in stored.claims(()).acls)
+    return frozenset(acl for stored in _stored_beside(flow) for acl in stored.claimed_acls())
 
 
 def noted_beside(flow: "Flow") -> frozenset[Acl]:

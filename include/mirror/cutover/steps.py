@@ -1,15 +1,17 @@
 """The steps of a cutover, in their order, and what each of them answers. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mirror.cutover.findings import STOP, Finding
 
 if TYPE_CHECKING:
-    from mirror.cutover.stored_waves import Claims
     from mirror.decisions.in_force import Decisions
+    from mirror.errors import MirrorError
     from mirror.formats.control import Decision
+    from mirror.kafka.model import Acl, Committed
+    from mirror.offsets.partition import TopicPartition
 
 PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
 AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
@@ -141,6 +143,21 @@ REREAD, KNOWN_MS = "reread", "known_ms"
 knows; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
 
 
+class PositionsTransaction(Protocol):
+    """Positions of groups on the target that all change, or none does. Once another run took the wave, none does."""
+
+    def add(
+        self, wanted: "Mapping[str, Mapping[TopicPartition, Committed | None]]", refused: "MutableMapping[str, MirrorError]"
+    ) -> "Mapping[str, Mapping[TopicPartition, str]]":
+        """Takes where groups shall stand (None: nowhere). Gives what is refused of places, in Kafka's words; `refused` takes groups."""
+
+    def commit(self) -> None:
+        """Changes them."""
+
+    def abort(self) -> None:
+        """Leaves them as they are."""
+
+
 class WaveNotes(Protocol):
     """What the control topic keeps of a wave.
 
@@ -154,8 +171,11 @@ class WaveNotes(Protocol):
     def check(self) -> None:
         """Raises WaveRunElsewhere once another run has the wave. Directly before and after each change that is not made by these notes."""
 
-    def claims(self) -> "Claims":
-        """What all waves stand on by now, whosever this one is."""
+    def begin(self) -> "PositionsTransaction":
+        """Begins a transaction that ends without effect once another run takes the wave. Raises WaveRunElsewhere if one has it by then."""
+
+    def claimed_acls(self) -> "frozenset[Acl]":
+        """The ACLs on which waves stand by now, whosever this one is."""
 
     def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
         """Writes decisions to the control topic: those that the callable makes of all that stand there. Raises DecidedMeanwhile."""

@@ -1,7 +1,7 @@
-"""What the control topic has of the waves of a flow, and what each of them holds: topics, positions of groups, ACLs. Pure."""
+"""What the control topic has of the waves of a flow, and what each of them holds: topics and ACLs. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from mirror.cutover.fence_acls import acls_of
 from mirror.cutover.steps import FAILOVER, FENCE, OPEN
@@ -10,28 +10,7 @@ from mirror.cutover.wave_notebook import Groups
 from mirror.cutover.wave_record import OPENED, TAKING_BACK, UNDER_WAY, WaveRecord
 from mirror.decisions.in_force import Decisions
 from mirror.formats.control import CLOSED
-from mirror.kafka.model import Acl, Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.group_move import GroupMove, Positions, move_from_facts
-
-
-@dataclass(frozen=True)
-class Claims:
-    """What waves stand on that are under way or open: positions of groups on the target, and ACLs of write fences on the source."""
-
-    positions: Mapping[str, Positions] = field(default_factory=dict)
-    acls: frozenset[Acl] = frozenset()
-    taken_back: Sequence[tuple[str, GroupMove]] = ()
-    """The groups that roll backs took back, those of the newest wave first."""
-
-    def position(self, group: str, tp: TopicPartition, before: Committed | None) -> Committed | None:
-        """Where a group is to stand: where some wave has it, else where it was `before`, unless a wave that is taken back put it there."""
-        if tp in self.positions.get(group, {}):
-            return self.positions[group][tp]
-        for name, move in self.taken_back:
-            if name == group and before is not None and before.offset in move.ours(tp):
-                before = move.before[tp]
-        return before
+from mirror.kafka.model import Acl
 
 
 @dataclass(frozen=True)
@@ -69,30 +48,13 @@ class StoredWaves:
         failovers = [record for record in self._live() if record.mode == FAILOVER and record.state == OPENED and record.name != name]
         return moved | {topic: record.name for record in failovers for topic in sorted(_held(record, topics))}
 
-    def claims(self, topics: Collection[str]) -> Claims:
-        """What all waves stand on. Of two that noted a position the newer one counts. A planned wave claims no position once a failover
-        took some of these topics from it; its fence stands until it is rolled back."""
-        live = self._live()
-        lost = frozenset[str]().union(*(_held(record, topics) for record in live if record.mode == FAILOVER))
-        standing = [record for record in live if record.mode == FAILOVER or not lost & _held(record, topics)]
-        positions: dict[str, dict[TopicPartition, Committed]] = {}
-        for record in standing:
-            for group, move in self._moves(record):
-                if not move.is_taken_back:
-                    positions.setdefault(group, {}).update(move.after)
-        acls = (acl for record in live if FENCE in record.steps for acl in acls_of(record.steps[FENCE].facts))
-        moves = [moved for record in reversed(self._by_age(self.waves.values())) for moved in self._moves(record)]
-        return Claims(positions, frozenset(acls), [(group, move) for group, move in moves if move.is_taken_back])
+    def claimed_acls(self) -> frozenset[Acl]:
+        """The ACLs of write fences on which waves stand that are under way or open."""
+        return frozenset(acl for record in self._live() if FENCE in record.steps for acl in acls_of(record.steps[FENCE].facts))
 
     def _live(self) -> list[WaveRecord]:
         waves = self.waves.values()
         return self._by_age(wave for wave in waves if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
-
-    def _moves(self, record: WaveRecord) -> Iterator[tuple[str, GroupMove]]:
-        for group, note in self.groups.get(record.name, {}).items():
-            move = move_from_facts(note.facts) if note.attempt == record.attempt else None
-            if move is not None:
-                yield group, move
 
     @staticmethod
     def _by_age(waves: Iterable[WaveRecord]) -> list[WaveRecord]:

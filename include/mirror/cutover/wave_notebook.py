@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mirror.cutover.steps import WAITING, StepOutcome
+from mirror.cutover.steps import WAITING, PositionsTransaction, StepOutcome
 from mirror.cutover.wave_record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
 
 if TYPE_CHECKING:
-    from mirror.cutover.stored_waves import Claims
     from mirror.decisions.in_force import Decisions
     from mirror.formats.control import Decision
+    from mirror.kafka.model import Acl
 
 Groups = Mapping[str, GroupNote]
 
@@ -61,7 +61,11 @@ class WaveNotebook(ABC):
         """As in WaveNotes."""
 
     @abstractmethod
-    def claims(self) -> "Claims":
+    def begin(self) -> PositionsTransaction:
+        """As in WaveNotes."""
+
+    @abstractmethod
+    def claimed_acls(self) -> "frozenset[Acl]":
         """As in WaveNotes."""
 
     @abstractmethod

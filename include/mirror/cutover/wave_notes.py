@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from mirror.cutover.stored_waves import Claims, StoredWaves
+from mirror.cutover.steps import PositionsTransaction
+from mirror.cutover.stored_waves import StoredWaves
 from mirror.cutover.wave_notebook import Groups, WaveNotebook
 from mirror.cutover.wave_record import GroupNote, WaveRecord, decode_group, decode_wave, encode_group, encode_wave
 from mirror.decisions.in_force import Decisions, moment_after
@@ -19,6 +20,7 @@ from mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
 from mirror.formats.control import WAVE, WAVE_GROUP, Decision
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.control import Control
+from mirror.kafka.model import Acl
 from mirror.sync.flow_clusters import control_of
 
 if TYPE_CHECKING:
@@ -119,7 +121,6 @@ class ControlNotebook(WaveNotebook):
         """`before` is the record as it is `stored` in the control topic; `record`, which is written at once with what `also` makes,
         replaces it. `topics`: those of the wave, by name."""
         super().__init__(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
-        self._topics = topics
         self._store = store
         self._who = who
         store.save(before, record, {}, who, also)
@@ -135,9 +136,15 @@ class ControlNotebook(WaveNotebook):
         """As in WaveNotes."""
         self._store.check(self._written)
 
-    def claims(self) -> Claims:
+    def begin(self) -> PositionsTransaction:
+        """As in WaveNotes. The look comes second: who took the wave before it shows, and who takes it later ends the transaction."""
+        transaction = self._store.control.begin()
+        self.check()
+        return transaction
+
+    def claimed_acls(self) -> frozenset[Acl]:
         """As in WaveNotes."""
-        return self._store.read().claims(self._topics)
+        return self._store.read().claimed_acls()
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
         """As in WaveNotes."""
@@ -150,9 +157,13 @@ class DryNotebook(WaveNotebook):
     def check(self) -> None:
         """As in WaveNotes."""
 
-    def claims(self) -> Claims:
+    def begin(self) -> PositionsTransaction:
         """As in WaveNotes."""
-        return Claims()
+        raise NotImplementedError("a dry run commits nothing")
+
+    def claimed_acls(self) -> frozenset[Acl]:
+        """As in WaveNotes."""
+        return frozenset()
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
         """As in WaveNotes."""

@@ -13,6 +13,7 @@ from mirror.kafka import create_topics
 from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter
+from mirror.kafka.group_transaction import GroupTransaction
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
 from mirror.kafka.stored_records import stored_records
@@ -86,6 +87,11 @@ class Control:
                 topic=self.topic,
                 next="Look at the target's brokers; it counts once they have ended the transaction.",
             )
+
+    def begin(self) -> GroupTransaction:
+        """Begins a transaction that ends without effect once anybody writes decisions behind what was read, by `write_next`: it has their
+        transactional id."""
+        return GroupTransaction(self._target, self._transactional_id)
 
     def note(self, notes: Sequence[Decision]) -> None:
         """Writes what the mirror notes for itself, acknowledged by all replicas, wherever the topic ends by now: several may at a time.

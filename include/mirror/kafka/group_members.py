@@ -33,12 +33,10 @@ _TOPIC_ID_BYTES = 16
 
 @dataclass(frozen=True)
 class GroupDescription:
-    """The members of a group, and whether we may commit for it (READ) and delete what it committed (DELETE), as far as its coordinator
-    tells; with Kafka's word for its state."""
+    """The members of a group, and whether we may commit for it (READ), as far as its coordinator tells; with Kafka's word for its state."""
 
     members: tuple[GroupMember, ...] = ()
     may_commit: bool = True
-    may_delete: bool = True
     state: str = ""
 
     @property
@@ -78,8 +76,7 @@ def _described(code: int, group: Any, tells: bool) -> tuple[int, GroupDescriptio
 
 
 def _description(state: str, members: Iterable[GroupMember], operations: set[int] | None) -> GroupDescription:
-    may_commit, may_delete = (not operations or OPERATIONS[operation] in operations for operation in ("READ", "DELETE"))
-    return GroupDescription(tuple(members), may_commit, may_delete, state)
+    return GroupDescription(tuple(members), not operations or OPERATIONS["READ"] in operations, state)
 
 
 # ------------------------------------------------------------ groups of the consumer protocol

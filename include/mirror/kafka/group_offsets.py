@@ -1,7 +1,6 @@
 """What groups committed, committing for groups without members, and deleting what they committed: the messages, and what they mean."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import kafka.errors as errors
@@ -44,7 +43,7 @@ def send_fetch(
         for name in names:
             topics = None if partitions is None else _numbers(partitions[name], of_topic)
             request = OffsetFetchRequest(version=version, group_id=name, topics=topics, require_stable=is_stable)
-            _send(connection, request, take, partial(_of_one, name, _fetched))
+            send_of_one(connection, request, take, name, _fetched)
     else:
         of_group = OffsetFetchRequest.OffsetFetchRequestGroup
         groups = [
@@ -62,18 +61,23 @@ def send_commit(
     version = connection.version(OffsetCommitRequest.API_KEY, _COMMIT_NEWEST, _COMMIT_OLDEST)
     of_topic = OffsetCommitRequest.OffsetCommitRequestTopic
     for name in names:
-        by_topic: dict[str, list[Any]] = {}
-        for (topic, partition), committed in sorted(offsets[name].items()):
-            row = of_topic.OffsetCommitRequestPartition(
-                partition_index=partition,
-                committed_offset=committed.offset,
-                committed_leader_epoch=-1 if committed.leader_epoch is None else committed.leader_epoch,
-                committed_metadata=committed.metadata,
-            )
-            by_topic.setdefault(topic, []).append(row)
-        topics = [of_topic(name=topic, partitions=rows) for topic, rows in by_topic.items()]
+        topics = topics_of(offsets[name], of_topic, of_topic.OffsetCommitRequestPartition)
         request = OffsetCommitRequest(version=version, group_id=name, member_id="", topics=topics)
-        _send(connection, request, take, partial(_of_one, name, changed))
+        send_of_one(connection, request, take, name, changed)
+
+
+def topics_of(offsets: Mapping[TopicPartition, Committed], of_topic: Any, of_partition: Any) -> list[Any]:
+    """Positions by topic, in the classes of a request."""
+    by_topic: dict[str, list[Any]] = {}
+    for (topic, partition), committed in sorted(offsets.items()):
+        row = of_partition(
+            partition_index=partition,
+            committed_offset=committed.offset,
+            committed_leader_epoch=-1 if committed.leader_epoch is None else committed.leader_epoch,
+            committed_metadata=committed.metadata,
+        )
+        by_topic.setdefault(topic, []).append(row)
+    return [of_topic(name=topic, partitions=rows) for topic, rows in by_topic.items()]
 
 
 def send_delete(
@@ -88,7 +92,7 @@ def send_delete(
             by_topic.setdefault(topic, []).append(of_topic.OffsetDeleteRequestPartition(partition_index=partition))
         topics = [of_topic(name=topic, partitions=rows) for topic, rows in by_topic.items()]
         request = OffsetDeleteRequest(version=version, group_id=name, topics=topics)
-        _send(connection, request, take, partial(_of_one, name, deleted))
+        send_of_one(connection, request, take, name, deleted)
 
 
 def fetched(answer: Any) -> dict[str, tuple[int, Offsets]]:
@@ -96,15 +100,20 @@ def fetched(answer: Any) -> dict[str, tuple[int, Offsets]]:
     return {str(group.group_id): _fetched(group) for group in answer.groups}
 
 
-def changed(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
-    """An error code that concerns the group as a whole, and Kafka's word for each partition that was refused."""
+def send_of_one(connection: BrokerConnection, request: Any, take: Take, name: str, read: Callable[[Any], tuple[int, Any]]) -> None:
+    """Sends a request about one group; its answer does not name the group."""
+    _send(connection, request, take, lambda answer: {name: read(answer)})
+
+
+def changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[TopicPartition, str]]:
+    """An error code that concerns the group as a whole, as those in `whole` do, and Kafka's word for each partition that was refused."""
     codes = {
         TopicPartition(str(topic.name), int(row.partition_index)): int(row.error_code)
         for topic in answer.topics
         for row in topic.partitions
     }
-    whole = next((code for code in codes.values() if code in COORDINATOR_MOVES or code in DENIED), 0)
-    return whole, {tp: name_of(code) for tp, code in codes.items() if code}
+    of_group = next((code for code in codes.values() if code in COORDINATOR_MOVES or code in DENIED or code in whole), 0)
+    return of_group, {tp: name_of(code) for tp, code in codes.items() if code}
 
 
 def deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
@@ -117,10 +126,6 @@ def deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
 
 def _send(connection: BrokerConnection, request: Any, take: Take, read: Callable[[Any], Mapping[str, tuple[int, Any]]]) -> None:
     connection.send(request, lambda answer: take(read_by(read, answer)))
-
-
-def _of_one(name: str, read: Callable[[Any], tuple[int, Any]], answer: Any) -> dict[str, tuple[int, Any]]:
-    return {name: read(answer)}
 
 
 def _numbers(partitions: Collection[TopicPartition], of_topic: Callable[..., Any]) -> list[Any]:

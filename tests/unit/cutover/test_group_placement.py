@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.cutover import group_placement
+from mirror.cutover import group_placement, owned_positions
 from mirror.cutover.group_placement import GROUPS, GroupAim, GroupPlacer
 from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS
 from mirror.errors import AuthorizationRefused
@@ -17,36 +17,52 @@ WANTED = {ZERO: Committed(5), ONE: Committed(7, "m")}
 
 
 class TargetGroups:
-    """The groups of the target in memory. `calls` counts what changes them; at call `killed_at` the run ends behind half of its work."""
+    """The groups of the target in memory. `calls` counts what changes them; at call `killed_at` the run ends."""
 
     def __init__(self):
         self.offsets = {"billing": dict(BEFORE)}
         self.calls = 0
         self.killed_at = None
         self.refusal = {}
+        self.refused = {}
+        """Kafka's word for partitions that it refuses."""
+        self.before_end = lambda: None
+        """Called before a transaction ends."""
 
     def committed(self, names, errors):
         errors |= {name: self.refusal[name] for name in names if name in self.refusal}
         return {name: dict(self.offsets.get(name, {})) for name in names if name not in self.refusal}
 
-    def commit(self, offsets, _errors):
-        for name, positions in offsets.items():
-            for tp, committed in positions.items():
-                self._count()
-                self.offsets.setdefault(name, {})[tp] = committed
-        return {name: {} for name in offsets}
-
-    def delete(self, partitions, _errors):
-        for name, of_group in partitions.items():
-            for tp in of_group:
-                self._count()
-                self.offsets[name].pop(tp, None)
-        return {name: {} for name in partitions}
-
-    def _count(self):
+    def count(self):
         self.calls += 1
         if self.calls == self.killed_at:
             raise Killed
+
+
+class Transaction:
+    """One of these groups: nothing of it is seen before it is committed."""
+
+    def __init__(self, groups):
+        self.groups = groups
+        self.wanted = {}
+
+    def add(self, wanted, _errors):
+        self.groups.count()
+        refused = {name: {tp: self.groups.refused[tp] for tp in wanted[name] if tp in self.groups.refused} for name in wanted}
+        self.wanted = {name: {tp: at for tp, at in positions.items() if tp not in refused[name]} for name, positions in wanted.items()}
+        self.groups.before_end()
+        return refused
+
+    def commit(self):
+        self.groups.count()
+        for name, positions in self.wanted.items():
+            there = self.groups.offsets.setdefault(name, {})
+            there.update(positions)
+            for tp in [tp for tp, at in positions.items() if at is None]:
+                del there[tp]
+
+    def abort(self):
+        self.wanted = {}
 
 
 class Target:
@@ -59,19 +75,22 @@ def groups():
 
 
 @pytest.fixture
-def notes():
-    return NotesInMemory()
+def notes(groups):
+    notes = NotesInMemory()
+    notes.begin = lambda: Transaction(groups)
+    return notes
 
 
 @pytest.fixture
 def members(monkeypatch):
     """The members that groups have on the target, by group."""
     there = {}
-    monkeypatch.setattr(
-        group_placement,
-        "describe_groups",
-        lambda _cluster, names, _refused: {name: GroupDescription(there.get(name, ())) for name in names},
-    )
+    for module in (group_placement, owned_positions):
+        monkeypatch.setattr(
+            module,
+            "describe_groups",
+            lambda _cluster, names, _refused: {name: GroupDescription(there.get(name, ())) for name in names},
+        )
     return there
 
 
@@ -166,20 +185,38 @@ def test_a_dry_roll_back_changes_nothing(placer, groups, notes):
     assert placer.take_back(False).lines == ("billing: 1 positions were put back, 1 were deleted, for there was none before.",)
 
 
-def test_positions_that_do_not_stand_there_afterwards_stop_the_wave(placer, groups, monkeypatch):
-    monkeypatch.setattr(groups, "commit", lambda offsets, _errors: {name: {ZERO: "UNKNOWN_MEMBER_ID"} for name in offsets})
+def test_positions_that_the_broker_refuses_stop_the_wave_and_the_others_stand(placer, groups):
+    groups.refused = {ZERO: "UNKNOWN_TOPIC_OR_PARTITION"}
     stopped = place(placer)
     assert codes(stopped) == ["group-not-moved"]
-    assert "east.orders-0 (UNKNOWN_MEMBER_ID)" in stopped.findings[0].message
-    monkeypatch.setattr(groups, "commit", lambda offsets, _errors: {name: {} for name in offsets})
-    assert "east.orders-0@nothing instead of 5" in place(placer).findings[0].message
+    assert "east.orders-0 (UNKNOWN_TOPIC_OR_PARTITION)" in stopped.findings[0].message
+    assert groups.offsets["billing"] == {ONE: WANTED[ONE]}
 
 
-def test_a_group_that_could_not_be_put_back_is_tried_again(placer, groups, monkeypatch):
+def come_in(groups, members):
+    members["billing"] = (GroupMember("app", "/h", "app-1"),)
+
+
+def move(groups, _members):
+    groups.offsets["billing"][ONE] = Committed(4)
+
+
+@pytest.mark.parametrize(("act", "said"), [(come_in, "it has 1 members"), (move, "moved meanwhile by somebody else: east.orders-1@4")])
+def test_a_group_that_somebody_uses_meanwhile_stays_as_it_is_and_the_others_move(placer, groups, members, act, said):
+    """Kafka takes positions in a transaction also for a group with members, so it is looked at before the end."""
+    groups.before_end = lambda: act(groups, members)
+    aims = {"billing": GroupAim(WANTED), "other": GroupAim({ZERO: Committed(1)})}
+    stopped = placer.place(aims, False)
+    assert codes(stopped) == ["group-not-moved"]
+    assert said in stopped.findings[0].message
+    assert (groups.offsets["other"], ZERO in groups.offsets["billing"]) == ({ZERO: Committed(1)}, False)
+
+
+def test_a_group_that_could_not_be_put_back_is_tried_again(placer, groups):
     place(placer)
-    with monkeypatch.context() as patch:
-        patch.setattr(groups, "delete", lambda partitions, _errors: {name: {ZERO: "GROUP_SUBSCRIBED_TO_TOPIC"} for name in partitions})
-        assert codes(placer.take_back(False)) == ["group-not-taken-back"]
+    groups.refused = {ZERO: "GROUP_AUTHORIZATION_FAILED"}
+    assert codes(placer.take_back(False)) == ["group-not-taken-back"]
+    groups.refused = {}
     assert (codes(placer.take_back(False)), groups.offsets["billing"]) == ([], BEFORE)
 
 

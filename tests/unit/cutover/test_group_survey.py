@@ -120,7 +120,7 @@ def test_members_of_both_sides_are_told_apart_and_a_right_to_commit_that_is_lack
     billing, _ = found.groups.groups
     assert (billing.members[0].host, billing.target_members[0].host) == ("/east", "/west")
     rights = [(right.cluster, right.operation, right.resource, right.is_optional) for right in found.rights]
-    assert rights == [("west", "READ", "the group billing", False), ("west", "DELETE", "the group billing", True)]
+    assert rights == [("west", "READ", "the group billing", False)]
 
 
 def test_patterns_choose_groups_and_what_they_leave_out_and_match_for_nothing_is_known(survey):

@@ -1,7 +1,7 @@
 """Two clusters in memory on which waves run with their real steps. A process may be killed, or stand still, at any call of a client.
 
-What Kafka promises holds here: the control topic is written behind what was read of it or not at all, and a lane that somebody fenced since
-cannot commit. ACLs and positions of groups are changed whatever stands there.
+What Kafka promises holds here: the control topic is written behind what was read of it or not at all, and neither a lane nor a transaction
+of positions that somebody fenced since can commit. ACLs are changed whatever stands there.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -18,6 +18,7 @@ from mirror.cutover import (
     ledger_marks,
     move_groups,
     open_wave,
+    owned_positions,
     run,
     shared_fence,
     wave_notes,
@@ -36,6 +37,7 @@ from mirror.formats.ledger import Writer
 from mirror.kafka.group_members import GroupDescription
 from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
+from mirror.kafka.transactions import Fenced
 from mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
@@ -195,6 +197,10 @@ class World:
             change(acl)
         return dict.fromkeys(acls)
 
+    def _describe_groups(self, _cluster, names, _refused):
+        self.call("list members")
+        return {name: GroupDescription(()) for name in names}
+
     def _topic_acls(self, *_):
         self.call("list ACLs")
         return frozenset(self.acls)
@@ -218,9 +224,8 @@ class World:
                 "_held_off": lambda *_: [],
             },
             shared_fence: {"flows_beside": self.beside, "Cluster": lambda *_: _entered(self.sides.target)},
-            group_placement: {
-                "describe_groups": lambda _cluster, names, _refused: {name: GroupDescription(()) for name in names},
-            },
+            group_placement: {"describe_groups": self._describe_groups},
+            owned_positions: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
             open_wave: {
                 **asked,
                 "opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
@@ -251,6 +256,8 @@ class MemoryFlow:
     def __init__(self, world, source, target):
         self.world, self.source, self.target, self.name = world, source, target, f"{source}->{target}"
         self.records, self.epochs, self.noted, self.log = {}, {}, {}, []
+        self.decider_epoch = 0
+        """The newest of the transactional id of those who write the control topic."""
         self.request_seconds = 1
 
     def value(self, name):
@@ -283,8 +290,12 @@ class MemoryControl:
             newest[decision.key] = decision
         return tuple(newest.values())
 
+    def begin(self):
+        return MemoryTransaction(self._flow)
+
     def write_next(self, decisions):
         self._flow.world.call("write to the control topic")
+        self._flow.decider_epoch += 1
         if len(self._flow.log) != self._read_end:
             raise DecidedMeanwhile(self.topic)
         self._flow.log += decisions
@@ -328,19 +339,36 @@ class MemoryGroups:
         self.world.call("list positions")
         return {name: dict(self.offsets) for name in names}
 
-    def commit(self, offsets, _errors):
-        if offsets:
-            self.world.call("commit positions")
-        for positions in offsets.values():
-            self.offsets.update(positions)
-        return {name: {} for name in offsets}
 
-    def delete(self, partitions, _errors):
-        if partitions:
-            self.world.call("delete positions")
-        for tp in (tp for of_group in partitions.values() for tp in of_group):
-            self.offsets.pop(tp, None)
-        return {name: {} for name in partitions}
+class MemoryTransaction:
+    """A transaction of positions under the transactional id of those who write a control topic."""
+
+    def __init__(self, flow):
+        self._flow, self._wanted = flow, {}
+        flow.world.call("begin a transaction")
+        flow.decider_epoch += 1
+        self._epoch = flow.decider_epoch
+
+    def add(self, wanted, _errors):
+        self._call("add positions to a transaction")
+        self._wanted = dict(wanted)
+        return {name: {} for name in wanted}
+
+    def commit(self):
+        self._call("commit positions")
+        for tp, committed in (each for positions in self._wanted.values() for each in positions.items()):
+            if committed is None:
+                self._flow.world.sides.target_groups.offsets.pop(tp, None)
+            else:
+                self._flow.world.sides.target_groups.offsets[tp] = committed
+
+    def abort(self):
+        """Nothing of it was seen."""
+
+    def _call(self, what):
+        self._flow.world.call(what)
+        if self._flow.decider_epoch != self._epoch:
+            raise Fenced
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,15 @@ from kafka.protocol.consumer import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
 
 from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 GROUP_ID_NOT_FOUND = 69
@@ -29,6 +36,10 @@ class GroupBroker(WireBroker):
         self.unstable = set()
         """Groups and partitions for which a transaction is open."""
         self.operations = {3, 8}
+        self.pending = {}
+        """The positions in transactions that are open, by transactional id."""
+        self.marker_fetches = 0
+        """How often positions of a transaction that is committed are asked for before its markers are there."""
         self.answers |= {
             ListGroupsRequest: self._list,
             DescribeGroupsRequest: self._describe,
@@ -36,11 +47,43 @@ class GroupBroker(WireBroker):
             OffsetFetchRequest: self._fetch_offsets,
             OffsetCommitRequest: self._commit,
             OffsetDeleteRequest: self._delete,
+            AddOffsetsToTxnRequest: self._add_offsets,
+            TxnOffsetCommitRequest: self._commit_in_transaction,
         }
 
     def code(self, *key):
         codes = self.codes.get(key if len(key) > 1 else key[0], [0])
         return codes.pop(0) if len(codes) > 1 else codes[0]
+
+    def _end(self, owner, committed):
+        super()._end(owner, committed)
+        name = next(name for name, each in self.owners.items() if each is owner)
+        for group, positions in self.pending.pop(name, {}).items():
+            if committed:
+                self.offsets.setdefault(group, {}).update(positions)
+
+    def _add_offsets(self, request):
+        owner = self.owners[request.transactional_id]
+        code = self.code("*") or (PRODUCER_FENCED if request.producer_epoch != owner.epoch else 0)
+        if not code:
+            self.pending.setdefault(request.transactional_id, {})[request.group_id] = {}
+        return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)
+
+    def _commit_in_transaction(self, request):
+        of_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+        owner, topics = self.owners[request.transactional_id], []
+        fenced = INVALID_PRODUCER_EPOCH if request.producer_epoch != owner.epoch else 0
+        whole = fenced or self.code(request.group_id)
+        for topic in request.topics:
+            rows = []
+            for row in topic.partitions:
+                code = whole or self.code(request.group_id, topic.name, row.partition_index)
+                if not code:
+                    position = (row.committed_offset, row.committed_metadata, row.committed_leader_epoch)
+                    self.pending[request.transactional_id][request.group_id][topic.name, row.partition_index] = position
+                rows.append(of_topic.TxnOffsetCommitResponsePartition(partition_index=row.partition_index, error_code=code))
+            topics.append(of_topic(name=topic.name, partitions=rows))
+        return TxnOffsetCommitResponse(throttle_time_ms=0, topics=topics)
 
     def _list(self, _request):
         rows = [(name, "classic", "consumer", members) for name, members in self.classic.items()]
@@ -103,6 +146,8 @@ class GroupBroker(WireBroker):
     def _fetched(self, name, topics, stable, of_topic, of_partition):
         code = self.code(name)
         there = self.offsets.get(name, {})
+        late = stable and self.marker_fetches > 0
+        self.marker_fetches -= late
         asked = list(there) if topics is None else [(topic.name, number) for topic in topics for number in topic.partition_indexes]
         rows = [
             of_topic(
@@ -113,7 +158,7 @@ class GroupBroker(WireBroker):
                         committed_offset=there.get((topic, number), (-1,))[0],
                         committed_leader_epoch=there[topic, number][2] if (topic, number) in there else -1,
                         metadata=there[topic, number][1] if (topic, number) in there else "",
-                        error_code=88 if stable and (name, topic, number) in self.unstable else 0,
+                        error_code=88 if late or (stable and (name, topic, number) in self.unstable) else 0,
                     )
                 ],
             )

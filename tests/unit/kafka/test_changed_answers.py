@@ -23,6 +23,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetCommitResponse, OffsetDeleteResponse, OffsetFetchResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+from kafka.protocol.producer import TxnOffsetCommitResponse
 
 from mirror.kafka import acls, group_members, group_offsets, groups, open_transactions, producers, question_pool, schema_answers
 from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
@@ -189,6 +190,7 @@ BY_SCHEMA = {
     "what groups committed": (OffsetFetchResponse[9], group_offsets.fetched),
     "what a group of 2.1 committed": (OffsetFetchResponse[5], group_offsets._fetched),
     "a commit": (OffsetCommitResponse[9], group_offsets.changed),
+    "positions in a transaction": (TxnOffsetCommitResponse[3], group_offsets.changed),
     "a deletion": (OffsetDeleteResponse[0], group_offsets.deleted),
 }
 """What kafka-python's schemas read, and what is made of it."""

@@ -29,17 +29,14 @@ def cluster(broker):
 
 @pytest.mark.parametrize("kind", ["classic", "modern"])
 @pytest.mark.parametrize(
-    ("operations", "may_commit", "may_delete"),
-    [({READ}, True, False), ({READ, DELETE}, True, True), ({DESCRIBE}, False, False), (None, True, True), (set(), True, True)],
+    ("operations", "may_commit"), [({READ}, True), ({READ, DELETE}, True), ({DESCRIBE}, False), (None, True), (set(), True)]
 )
-def test_members_are_named_and_whether_we_may_commit_and_delete_as_far_as_the_broker_tells(
-    broker, cluster, kind, operations, may_commit, may_delete
-):
+def test_members_are_named_and_whether_we_may_commit_as_far_as_the_broker_tells(broker, cluster, kind, operations, may_commit):
     getattr(broker, kind)["billing"] = ["app", "other"]
     broker.operations = operations
     host, member = ("/10.0.0.7", "9f") if kind == "classic" else ("/10.0.0.8", "1a")
     members = tuple(GroupMember(name, host, f"{name}-{member}") for name in ("app", "other"))
-    assert describe_groups(cluster, ["billing"], {}) == {"billing": GroupDescription(members, may_commit, may_delete, "Stable")}
+    assert describe_groups(cluster, ["billing"], {}) == {"billing": GroupDescription(members, may_commit, "Stable")}
 
 
 @pytest.mark.parametrize("versions", [KAFKA_2_8, KAFKA_2_1], ids=["2.8", "2.1"])
@@ -58,7 +55,7 @@ def test_older_brokers_know_groups_of_the_classic_protocol_alone(broker, cluster
 
 def test_of_a_group_that_does_not_exist_yet_it_is_said_what_we_may_do(broker, cluster):
     broker.operations = {READ}
-    assert describe_groups(cluster, ["new"], {}) == {"new": GroupDescription((), True, False, "Dead")}
+    assert describe_groups(cluster, ["new"], {}) == {"new": GroupDescription((), True, "Dead")}
     assert {request.API_VERSION for request in broker.of(DescribeGroupsRequest)} == {5}, "later ones say only that it is not there"
 
 

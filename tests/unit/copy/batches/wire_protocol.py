@@ -17,7 +17,14 @@ from kafka.protocol.consumer import (
     OffsetForLeaderEpochRequest,
 )
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
-from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+    TxnOffsetCommitRequest,
+)
 
 from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest
 
@@ -49,6 +56,8 @@ REQUESTS = {
         OffsetFetchRequest,
         OffsetCommitRequest,
         OffsetDeleteRequest,
+        AddOffsetsToTxnRequest,
+        TxnOffsetCommitRequest,
     )
 }
 KAFKA_4_3 = {
@@ -71,6 +80,8 @@ KAFKA_4_3 = {
     ConsumerGroupDescribeRequest: 0,
     OffsetFetchRequest: 10,
     OffsetCommitRequest: 10,
+    AddOffsetsToTxnRequest: 4,
+    TxnOffsetCommitRequest: 5,
     OffsetDeleteRequest: 0,
 }
 KAFKA_2_8 = {
@@ -89,6 +100,8 @@ KAFKA_2_8 = {
     ConsumerGroupDescribeRequest: -1,
     OffsetFetchRequest: 7,
     OffsetCommitRequest: 8,
+    AddOffsetsToTxnRequest: 3,
+    TxnOffsetCommitRequest: 3,
     OffsetDeleteRequest: 0,
 }
 KAFKA_2_4 = KAFKA_2_8 | {MetadataRequest: 9, FetchRequest: 11, ListOffsetsRequest: 5, OffsetForLeaderEpochRequest: 3}
