@@ -23,6 +23,7 @@ _TYPES = ("classic", "consumer")
 _PROTOCOLS = ("consumer", "")
 _IDLE = ("empty", "dead")
 _OFFSETS_TOPIC = "__consumer_offsets"
+_SIGN, _RANGE = 1 << 31, 1 << 32
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,12 @@ def may_be_unstable(cluster: Cluster, groups: Collection[str]) -> list[str]:
 
 
 def _java_hash(name: str) -> int:
-    """Java's hash code of a text without its sign, by which a group has its partition of the coordinators' log."""
+    """Java's hash code of a text without its sign (0 for the smallest number, which has no other sign), by which a group has its partition
+    of the coordinators' log."""
     code, units = 0, name.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    return code & 0x7FFFFFFF
+    return code if code < _SIGN else (_RANGE - code) % _SIGN
 
 
 def _list(pool: AskingPool) -> dict[str, Group]:

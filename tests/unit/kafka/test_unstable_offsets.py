@@ -7,8 +7,15 @@ import pytest
 from mirror.kafka.groups import _java_hash, may_be_unstable
 from mirror.kafka.model import LogOffsets, Partition, Topic
 
-HASHES = {"hello": 99162322, "polygenelubricants": 0, "a": 97, "\U0001f600": 1772899, "": 0}
-"""As Java has them, without the sign: that of the second is the smallest number there is."""
+HASHES = {
+    "hello": 99162322,
+    "polygenelubricants": 0,
+    "a": 97,
+    "\U0001f600": 1772899,
+    "": 0,
+    "The quick brown fox jumps over the lazy dog": 609428141,
+}
+"""As Java has them, without the sign: that of the second is the smallest number there is, and that of the last is negative."""
 
 
 @pytest.mark.parametrize(("name", "code"), HASHES.items())
