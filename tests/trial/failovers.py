@@ -200,9 +200,10 @@ class Failover:
     def _take_back_planned(self) -> None:
         """The planned wave, which goes on no more, and whose roll back takes nothing of what the failover stands on."""
         self.site.source_cluster.wait_ready()
-        again, taking_back = self.site.planned_mover(), self.site.planned_mover(rolls_back=True)
+        again = self.site.planned_mover()
         if again.run() != STOPPED or not any(line.startswith("FlowClosed") for line in again.lines):
             self.wrong.append(f"the planned wave was to be refused, for the flow is closed: {' | '.join(again.lines[-4:])}")
+        taking_back = self.site.planned_mover(rolls_back=True)  # a process that is made is under way
         if (code := taking_back.run()) != DONE:
             self.wrong.append(f"the roll back of the planned wave ended with {code}: {' | '.join(taking_back.lines[-4:])}")
 

@@ -18,7 +18,7 @@ from mirror.formats.compression import LARGEST_UNPACKED, compressed, decompresse
 from mirror.formats.record_batch import CODECS, HEADER_BYTES, AbortedTransactions, Attribute, RecordBatch, batches_in, unsent_batch
 from mirror.formats.varint import read_signed_varint, signed_varint
 
-WANTED_BYTES = 128 * 1024
+WANTED_BYTES = 256 * 1024
 """How large a batch becomes before it is packed: the target's broker takes the same time for a small one."""
 STRETCH_BYTES = WANTED_BYTES // 2
 """About how much is opened at a time."""
