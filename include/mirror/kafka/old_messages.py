@@ -5,6 +5,8 @@ whatever its producer liked.
 """
 
 import struct
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from kafka.record.legacy_records import LegacyRecordBatch
@@ -44,7 +46,9 @@ def first_message(data: memoryview, largest: int = LARGEST_UNPACKED, start: int 
     if offset < start:
         return [], data[size:]
     try:
-        return _batches(_records(_Message(bytes(data[:size]), data[_MAGIC_AT], largest))), data[size:]
+        records = _records(_Message(bytes(data[:size]), data[_MAGIC_AT], largest))
+        _check_offsets([record[0] for record in records], offset)
+        return _batches(records), data[size:]
     except ValueError as why:
         raise ClosedMessage(offset + 1, why) from why
 
@@ -56,6 +60,12 @@ def _records(message: "_Message") -> list[Record]:
         return [(old.offset, _timestamp(old.timestamp), b"\0", _rest(old.key, old.value)) for old in message]
     except (AssertionError, IndexError, OverflowError, struct.error) as failure:
         raise ValueError(f"a message cannot be read: {failure}") from failure
+
+
+def _check_offsets(offsets: Sequence[int], last: int) -> None:
+    """Raises ValueError unless they ascend up to the message's own, as brokers store them: others would move the reader past records."""
+    if any(later <= earlier for earlier, later in pairwise((-1, *offsets))) or max(offsets, default=last) > last:
+        raise ValueError("a message holds messages at other offsets than its own")
 
 
 class _Message(LegacyRecordBatch):  # type: ignore[misc]

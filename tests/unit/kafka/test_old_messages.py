@@ -11,7 +11,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from mirror.formats.batch_rewrite import read_records
 from mirror.kafka.batch_fetch import FetchedPartition
 from mirror.kafka.fetch_response import PartitionData
-from mirror.kafka.old_messages import first_message
+from mirror.kafka.old_messages import ClosedMessage, first_message
 from tests.unit.formats.test_record_batch import built, opened
 
 PLAIN, GZIP = 0, 1
@@ -86,6 +86,19 @@ def test_whatever_bytes_a_producer_wrote_are_read_or_refused(codec, data):
     except ValueError:
         return
     assert sum(batch.record_count for batch in batches) <= 3
+
+
+@pytest.mark.parametrize("inner", [(0, 1, -(1 << 63)), (0, 7, 2), (0, 0, 2)], ids=["beyond every log", "behind the last", "twice"])
+def test_packed_messages_at_offsets_that_are_not_their_own_are_refused(inner):
+    packer = zlib.compressobj(wbits=31)
+    plain = bytearray(written(1, PLAIN, 0, [(5, b"k", b"v")] * 3))
+    size = len(plain) // 3
+    for place, offset in enumerate(inner):
+        struct.pack_into(">q", plain, place * size, offset)
+    packed = packer.compress(bytes(plain)) + packer.flush()
+    body = struct.pack(">bbqii", 1, GZIP, 5, -1, len(packed)) + packed
+    with pytest.raises(ClosedMessage, match="at other offsets than its own"):
+        first_message(memoryview(struct.pack(">qiI", 2, len(body) + 4, zlib.crc32(body)) + body))
 
 
 def test_what_is_not_intact_is_refused():
