@@ -142,7 +142,7 @@ class BatchShare:
 
 @dataclass(frozen=True)
 class RewriteReason:
-    """Why so many batches were rewritten, and one of their partitions."""
+    """Why batches were rewritten, how many, and one of their partitions."""
 
     reason: str
     batches: int

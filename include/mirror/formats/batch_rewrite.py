@@ -30,7 +30,7 @@ _HALF = _SHORT >> 1
 _NUMBERS = _ENCODED[::2]
 """The numbers of these that are not negative, by themselves."""
 _HEADS = tuple(number + b"\0" for number in _NUMBERS)
-"""How a record of so many bytes begins, whose attributes are none."""
+"""How a record without attributes begins, by its length in bytes."""
 _NULL = signed_varint(-1)
 _OLDEST, _NEWEST = -(1 << 63), (1 << 63) - 1
 _FARTHEST = 1 << 62

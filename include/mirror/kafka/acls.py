@@ -38,6 +38,7 @@ def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: ResourceP
     step = "reading ACLs"
 
     def question(pool: AskingPool) -> frozenset[PatternAcl] | None:
+        """Asks any broker; None where the cluster has no authorizer."""
         connection = pool.some()
         request = DescribeAclsRequest(
             version=connection.version(DescribeAclsRequest.API_KEY, _NEWEST, _OLDEST),

@@ -266,6 +266,7 @@ def _hand_over_confirmed(
     """Adds to an answer what a broker of version 12 says by itself."""
 
     def confirmed(data: PartitionData) -> PartitionData:
+        """Marks a partition whose log does not hold the record in front of the position."""
         tp = TopicPartition(data.topic, data.partition)
         if data.error_code or tp not in questions:
             return data

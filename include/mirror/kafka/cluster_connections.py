@@ -124,6 +124,7 @@ class ClusterConnections:
         we may do with them too. A topic with an error that passes is asked for again."""
 
         def question(pool: AskingPool) -> list[DescribedTopic]:
+            """Raises kafka-python's error for a topic whose error passes."""
             described = self._metadata(pool, names, operations).topics
             for topic in described:
                 if topic.error_code not in UNKNOWN_TOPIC and is_retriable(topic.error_code):
@@ -138,6 +139,7 @@ class ClusterConnections:
         """What we may do with the cluster, by Kafka's numbers of operations; None: the brokers do not tell."""
 
         def question(pool: AskingPool) -> set[int] | None:
+            """Asks for the metadata of no topic, with our rights."""
             connection = pool.some()
             version = connection.version(MetadataRequest.API_KEY, _RIGHTS_NEWEST)
             if version < _RIGHTS_OLDEST:
@@ -372,6 +374,7 @@ def _configs(
     version = connection.version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)
 
     def read(answer: Any) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
+        """Raises ValueError for an answer about other topics, and kafka-python's error for a refusal that passes."""
         configs, codes = {}, {}
         for result in answer.results:
             if result.error_code:

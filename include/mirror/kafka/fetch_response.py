@@ -56,7 +56,7 @@ def fetch_response(body: memoryview, version: int = FLEXIBLE, names: Mapping[byt
 
 
 class _Encoding(NamedTuple):
-    """How a version says how much follows: of the bytes of a text, of elements (each of at least so many bytes), of the bytes of batches;
+    """How a version says how much follows: of the bytes of a text, of elements (with the least size of each), of the bytes of batches;
     and what reads its tagged fields. Each gives where the next field begins too."""
 
     text: Callable[[memoryview, int], tuple[int, int]]

@@ -170,7 +170,7 @@ class _Answer:
         return str(self._body[start : self._at], "utf-8")
 
     def skip(self, size: int) -> None:
-        """Goes on behind so many bytes."""
+        """Passes over `size` bytes."""
         self._at += size
 
     def tags(self) -> None:

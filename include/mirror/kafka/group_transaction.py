@@ -1,8 +1,8 @@
-"""Positions of groups that are committed in a transaction, under the transactional id of whoever writes decisions.
+"""Commits positions of groups in a transaction, under the transactional id that writes decisions to the control topic.
 
 Kafka takes a plain commit for a group without members whatever happened meanwhile. Of a transaction its coordinator takes nothing once
-another writer with the same transactional id has begun, and none of it is seen before it ends well (KIP-98). What the broker does not look
-at here is whether a group has members: whoever commits looks before the end.
+another writer with the same transactional id has begun, and none of it is seen before it ends well (KIP-98). The broker does
+not look whether a group has members: the caller looks before it ends the transaction.
 
     begin ── another writer begins ──► every request of ours is refused: Fenced
       └─ add positions ─ look at the groups ─ commit: all of them at once, or none
@@ -99,6 +99,7 @@ class GroupTransaction:
         """What the coordinator of the transactional id answers; it is asked again while it moves or still ends the transaction before."""
 
         def question(pool: AskingPool) -> Any:
+            """Raises Fenced, and kafka-python's error for a code that passes."""
             coordinator = pool.coordinators([self._id], OF_TRANSACTIONS)[self._id]
             answer = None
             code = coordinator.error_code

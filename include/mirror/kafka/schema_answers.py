@@ -31,6 +31,7 @@ def read_by_schema(answer: Any, version: int, frame: memoryview) -> Any:
     """An answer of this class. Raises KafkaProtocolError, in time and memory that grow no faster than the bytes."""
 
     def decode(body: memoryview) -> Any:
+        """Reads header and body; one thread at a time until kafka-python has built the class's reader."""
         _check_numbers(body)
         head = io.BytesIO(body[:_LARGEST_HEADER])
         answer.parse_header(head, version=version)

@@ -70,20 +70,24 @@ class GroupBroker(WireBroker):
         return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)
 
     def _commit_in_transaction(self, request):
+        fenced = INVALID_PRODUCER_EPOCH if request.producer_epoch != self.owners[request.transactional_id].epoch else 0
         of_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
-        owner, topics = self.owners[request.transactional_id], []
-        fenced = INVALID_PRODUCER_EPOCH if request.producer_epoch != owner.epoch else 0
-        whole = fenced or self.code(request.group_id)
+        topics = self._keep(request, fenced, self.pending[request.transactional_id], of_topic, of_topic.TxnOffsetCommitResponsePartition)
+        return TxnOffsetCommitResponse(throttle_time_ms=0, topics=topics)
+
+    def _keep(self, request, refused, positions, of_topic, of_partition):
+        """Takes what a request commits into `positions`, unless that is refused, and gives the topics of the answer."""
+        topics, whole = [], refused or self.code(request.group_id)
         for topic in request.topics:
             rows = []
             for row in topic.partitions:
                 code = whole or self.code(request.group_id, topic.name, row.partition_index)
                 if not code:
                     position = (row.committed_offset, row.committed_metadata, row.committed_leader_epoch)
-                    self.pending[request.transactional_id][request.group_id][topic.name, row.partition_index] = position
-                rows.append(of_topic.TxnOffsetCommitResponsePartition(partition_index=row.partition_index, error_code=code))
+                    positions.setdefault(request.group_id, {})[topic.name, row.partition_index] = position
+                rows.append(of_partition(partition_index=row.partition_index, error_code=code))
             topics.append(of_topic(name=topic.name, partitions=rows))
-        return TxnOffsetCommitResponse(throttle_time_ms=0, topics=topics)
+        return topics
 
     def _list(self, _request):
         rows = [(name, "classic", "consumer", members) for name, members in self.classic.items()]
@@ -168,16 +172,7 @@ class GroupBroker(WireBroker):
 
     def _commit(self, request):
         of_topic = OffsetCommitResponse.OffsetCommitResponseTopic
-        topics, whole = [], self.code(request.group_id)
-        for topic in request.topics:
-            rows = []
-            for row in topic.partitions:
-                code = whole or self.code(request.group_id, topic.name, row.partition_index)
-                if not code:
-                    position = (row.committed_offset, row.committed_metadata, row.committed_leader_epoch)
-                    self.offsets.setdefault(request.group_id, {})[topic.name, row.partition_index] = position
-                rows.append(of_topic.OffsetCommitResponsePartition(partition_index=row.partition_index, error_code=code))
-            topics.append(of_topic(name=topic.name, partitions=rows))
+        topics = self._keep(request, 0, self.offsets, of_topic, of_topic.OffsetCommitResponsePartition)
         return OffsetCommitResponse(throttle_time_ms=0, topics=topics)
 
     def _delete(self, request):

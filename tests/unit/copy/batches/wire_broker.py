@@ -56,6 +56,7 @@ from tests.unit.copy.batches.wire_protocol import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
+    read_exactly,
 )
 
 
@@ -132,8 +133,8 @@ class WireBroker:
     def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError, struct.error), connection:
             while True:
-                (size,) = struct.unpack(">i", self._bytes(connection, 4))
-                frame = self._bytes(connection, size)
+                (size,) = struct.unpack(">i", read_exactly(connection, 4))
+                frame = read_exactly(connection, size)
                 key, version, number = struct.unpack_from(">hhi", frame)
                 request = REQUESTS[key].decode(frame, version=version, header=True)
                 assert version <= self.versions[type(request)] or isinstance(request, ApiVersionsRequest)
@@ -150,16 +151,6 @@ class WireBroker:
                 answer.with_header(correlation_id=number)
                 connection.sendall(answer.encode(framed=True, header=True))
         self._open.discard(connection)
-
-    @staticmethod
-    def _bytes(connection: socket.socket, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            part = connection.recv(size - len(found))
-            if not part:
-                raise OSError
-            found += part
-        return found
 
     def _refused(self, request: object, tp: TopicPartition | None = None) -> int:
         codes = self.refusals[type(request), tp]

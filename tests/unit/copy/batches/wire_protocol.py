@@ -1,5 +1,7 @@
 """What the tests' broker speaks: its requests, their versions in two releases of Kafka, error codes."""
 
+import socket
+
 from kafka.protocol.admin import (
     DescribeAclsRequest,
     DescribeGroupsRequest,
@@ -128,3 +130,14 @@ KAFKA_2_1 = {
     OffsetDeleteRequest: -1,
 }
 """The highest version of each request."""
+
+
+def read_exactly(connection: socket.socket, size: int) -> bytes:
+    """Reads `size` bytes. Raises OSError if the connection ends in front of that."""
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise OSError
+        data += part
+    return data
