@@ -24,9 +24,11 @@ BACKLOGS = (
     Backlog("100 B lz4, 64 KB batches", 100, 6_000_000, "lz4", batch_bytes=LARGE_BATCH_BYTES),
     Backlog("1 KB zstd, 64 KB batches", 1024, 1_500_000, "zstd", batch_bytes=LARGE_BATCH_BYTES),
     Backlog("1 KB lz4, 64 KB batches", 1024, 1_500_000, "lz4", batch_bytes=LARGE_BATCH_BYTES),
+    Backlog("1 KB lz4, 5 KB batches", 1024, 600_000, "lz4", batch_bytes=5 * 1024),
     Backlog("1 KB", 1024, 1_000_000),
     Backlog("100 B", 100, 3_000_000),
-    Backlog("1 KB, batches of one record", 1024, 200_000, batch_bytes=1),
+    Backlog("1 KB, batches of one record", 1024, 300_000, batch_bytes=1),
+    Backlog("100 B, batches of one record", 100, 600_000, batch_bytes=1),
 )
 RUNS = 5
 _QUICK_SHARE = 10

@@ -99,7 +99,7 @@ def test_a_mirror_that_is_wrong_is_counted_and_the_series_goes_on(make_site: Cal
     assert [outcome.good for outcome in outcomes] == [False, True]
     assert len(sites) == 2, "a bad flow is left alone"
     results = tmp_path / "RESULTS.md"
-    append(outcomes, 1, 60, results)
+    append(outcomes, {"valid": 1, "invalid": 0, "records": 1}, 1, 60, results)
     row = next(line for line in results.read_text().splitlines() if line.startswith("| **all**"))
     assert [cell.strip() for cell in row.strip("| ").split("|")][5:9] == ["0", "0", "7", "0"]
 

@@ -21,10 +21,11 @@ from tests.faults.runner.connect import CONNECT
 from tests.faults.runner.data import DATA
 from tests.faults.runner.decisions import DECISIONS
 from tests.faults.runner.network import NETWORK
-from tests.faults.runner.results import RESULTS, Outcome, append, table
+from tests.faults.runner.results import RESULTS, Outcome, append, disk_text, table
 from tests.faults.runner.series import order, play
 from tests.faults.runner.site import PARTITIONS, SETTINGS, Site
 from tests.integration.conftest import Mirroring
+from tests.integration.stored_batches import count_batches
 
 ALL = (*COMPUTE, *CONNECT, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
 FAULTS = {fault.key: fault for fault in ALL}
@@ -77,6 +78,7 @@ def main() -> int:
     spark_server = SparkServer(directory / "spark")
     started = time.monotonic()
     outcomes: list[Outcome] = []
+    is_good = False
     faults = [FAULTS[key] for key in options.only] if options.only else list(FAULTS.values())
     drawn = order(faults, options.rounds, options.seed)
     print(f"seed {options.seed}, {options.rounds} rounds of {options.records} records; logs in {directory}", flush=True)
@@ -95,11 +97,14 @@ def main() -> int:
         target.stop()
         source.stop()
         if outcomes:
-            print(f"\n{table(outcomes)}")
-            append(outcomes, options.seed, time.monotonic() - started, options.results)
-        if len(outcomes) == options.rounds and all(outcome.good for outcome in outcomes):
-            shutil.rmtree(directory, ignore_errors=True)
-    return 0 if all(outcome.good for outcome in outcomes) else 1
+            print(f"\n{table(outcomes)}", flush=True)
+            on_disk = count_batches((directory / "west").glob("data-*/*-[0-9]*/*.log"))
+            print(disk_text(on_disk))
+            append(outcomes, on_disk, options.seed, time.monotonic() - started, options.results)
+            is_good = all(outcome.good for outcome in outcomes) and not on_disk["invalid"]
+            if len(outcomes) == options.rounds and is_good:
+                shutil.rmtree(directory, ignore_errors=True)
+    return 0 if is_good else 1
 
 
 def _options() -> argparse.Namespace:

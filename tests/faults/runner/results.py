@@ -1,6 +1,6 @@
 """What came of the rounds, and the table of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,12 +75,18 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def append(outcomes: Sequence[Outcome], seed: int, seconds: float, results: Path = RESULTS) -> None:
-    """Adds the table, under today's date, to the file of all results."""
+def disk_text(batches: Mapping[str, int]) -> str:
+    """Says what Kafka's own tool found on the target's disks."""
+    found = f"{batches['valid']:,} valid and {batches['invalid']:,} invalid batches with {batches['records']:,} records, all opened"
+    return f"DumpLogSegments on the target's disks: {found}."
+
+
+def append(outcomes: Sequence[Outcome], on_disk: Mapping[str, int], seed: int, seconds: float, results: Path = RESULTS) -> None:
+    """Adds the table, under today's date, to the file of all results; below it what stands on the target's disks."""
     title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {len(outcomes)} rounds in {seconds / 60:.0f} minutes"
     bad = [f"- {outcome}" for outcome in outcomes if not outcome.good]
     with results.open("a", encoding="utf-8") as file:
-        file.write("\n".join(["", title, "", table(outcomes), *(["", *bad] if bad else []), ""]))
+        file.write("\n".join(["", title, "", table(outcomes), "", disk_text(on_disk), *(["", *bad] if bad else []), ""]))
 
 
 def _row(fault: str, outcomes: Iterable[Outcome]) -> list[str]:
