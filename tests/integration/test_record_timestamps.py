@@ -94,7 +94,7 @@ def test_refused_records_among_many_good_ones_cost_no_good_one(tolerant, topic, 
     print(f"{20_000 / (time.monotonic() - began):,.0f} records a second, {len(refusals)} refusals")
     assert (judged.state, judged.skipped, judged.records) == ("done", 200, 19_800)
     assert keys(tolerant, topic) == [b"k%d" % n for n in range(20_000) if n % 100]
-    assert len(refusals) < 120, "one attempt for each of the source's 97 batches, of which the broker names the records, and few more"
+    assert len(refusals) <= 10, "one attempt for each large batch, of which the broker names the records"
 
 
 def test_the_only_refused_record_of_a_batch_costs_no_neighbour_though_the_client_gives_its_error_to_all(tolerant, topic, refusals):

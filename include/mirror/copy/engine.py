@@ -52,6 +52,8 @@ class PartitionAssignment:
     """Whether a record that the target refused, or that cannot be carried, is passed over (errors.tolerance=all)."""
     refused: Mapping[int, RefusedRecord] = field(default_factory=dict)
     """What the target refused in this run's earlier attempts, by source offset."""
+    joined_to: int = 0
+    """Up to here every batch is opened, and the records go in batches as large as the target takes: it names all that it refuses of one."""
 
 
 @dataclass(frozen=True)

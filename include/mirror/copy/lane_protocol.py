@@ -186,6 +186,7 @@ class Attempt:
         limits, refused = self._view.limits(remote), self._state.bisection.named.get(tp, {})
         return PartitionAssignment(
             *(tp, remote, record.watermark, end, record.leader_epoch, limits, most, self._task.skip_refused, refused),
+            joined_to=self._state.bisection.joined_to.get(tp, 0),
         )
 
     def _apply(self, progress: Sequence[PartitionProgress]) -> None:

@@ -14,6 +14,8 @@ from mirror.offsets.partition import TopicPartition
 
 _UNLIMITED_FROM = 1024
 _FIRST_TRANSACTION = 4 * 1024 * 1024
+_JOINED_OFFSETS = 100_000
+"""How far after a record that was refused by name batches are joined: that costs about as much as one more attempt."""
 SMALLEST_TRANSACTION = 64 * 1024
 """About the smallest transaction that is worth its commit, in bytes."""
 
@@ -51,7 +53,8 @@ class BatchBisection:
     """The limits of partitions of which a batch was refused; kept over the attempts of one run.
 
     Brokers name the records of a batch that they refuse for their timestamps or keys (KIP-467). Those are passed over, or the partition is
-    stuck at the first of them, in the next attempt, which commits what lies up to the last of them.
+    stuck at the first of them, in the next attempt, which commits what lies up to the last of them. Where some are refused there are often
+    more, so what follows them goes in large batches for a while: each refusal costs an attempt, however many records it names.
 
     Nobody is named for a batch that is too large, and not every broker names anybody. Then what precedes the batch is copied first, next
     one record alone, then two, four … while that goes well; a single record that is refused is the poison.
@@ -61,6 +64,8 @@ class BatchBisection:
     records: dict[TopicPartition, int] = field(default_factory=dict)
     named: dict[TopicPartition, dict[int, RefusedRecord]] = field(default_factory=dict)
     """What brokers refused by name and is not committed yet, by source offset."""
+    joined_to: dict[TopicPartition, int] = field(default_factory=dict)
+    """Up to which offset a partition's records go in large batches."""
     _pauses: dict[TopicPartition, int] = field(default_factory=dict)
 
     def refused(self, refusal: BatchRefused) -> PoisonRecord | None:
@@ -105,6 +110,7 @@ class BatchBisection:
             return False
         named.update(new)
         self._pauses[tp] = max(new) + 1
+        self.joined_to[tp] = self._pauses[tp] + _JOINED_OFFSETS
         self.records.pop(tp, None)
         self.stops.pop(tp, None)
         return True

@@ -121,9 +121,9 @@ def test_other_partitions_keep_their_pace():
 # ---------------------------------------------------------------- brokers that name the records they refuse, and others
 
 
-def passed_over(names, batch_size, refused, count, slowly=False):
+def passed_over(names, batch_size, refused, count, slowly=False, large=None):
     """Plays a copy with errors.tolerance=all, to a broker that names what it refuses or not. Gives the offsets that were passed over, and
-    how many attempts ended with a refusal."""
+    how many attempts ended with a refusal. `large`: how many records a batch has where the target refused some nearby."""
     bisection, watermark, skipped, refusals = BatchBisection(records={TP: 1} if slowly else {}), 0, set(), 0
     while watermark < count:
         assert refusals <= 20 * len(refused) + 5
@@ -131,7 +131,8 @@ def passed_over(names, batch_size, refused, count, slowly=False):
         known = bisection.named.get(TP, {})
         left = [offset for offset in range(watermark, end) if offset not in known][: bisection.records.get(TP, count)]
         end = end if len(left) < bisection.records.get(TP, count) else left[-1] + 1
-        batches = [left[first : first + batch_size] for first in range(0, len(left), batch_size)]
+        size = large if large and watermark < bisection.joined_to.get(TP, 0) else batch_size
+        batches = [left[first : first + size] for first in range(0, len(left), size)]
         failed = next((batch for batch in batches if refused & set(batch)), None)
         if failed is None:
             skipped |= {offset for offset in range(watermark, end) if offset in known}
@@ -161,6 +162,21 @@ def test_a_partition_full_of_refused_records_costs_an_attempt_for_each_batch_of_
     skipped, refusals = passed_over(True, 1000, refused, 10_000, slowly)
     assert skipped == refused
     assert refusals <= 10 + 5
+
+
+def test_refused_records_here_and_there_cost_an_attempt_for_each_large_batch():
+    refused = set(range(0, 20_000, 100))
+    skipped, refusals = passed_over(True, 200, refused, 20_000, large=3_000)
+    assert skipped == refused
+    assert refusals == 1 + 7, "the first one of a batch of the source's"
+
+
+def test_far_from_refused_records_batches_go_as_they_come():
+    bisection = BatchBisection()
+    bisection.refused(BatchRefused(TP, 0, 40, 100, "why", [RefusedRecord(50, 1, True, "its timestamp")]))
+    assert 50 < bisection.joined_to[TP] < 1_000_000
+    bisection.refused(BatchRefused(TP, 51, 60, 100, "too large"))
+    assert bisection.joined_to[TP] < 1_000_000
 
 
 def test_a_record_that_is_named_is_noted_though_it_is_alone_in_its_batch():

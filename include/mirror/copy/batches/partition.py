@@ -16,6 +16,9 @@ from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from mirror.offsets.partition import TopicPartition
 
+_LARGE_BYTES = 1024 * 1024
+"""How large batches become where the target refused records: the fewer there are, the more of those one refusal names."""
+
 
 class InFlightBatches:
     """The share of one partition in the open transaction.
@@ -32,7 +35,8 @@ class InFlightBatches:
         self.next_offset = work.start
         """Where the source goes on behind all that was taken, dropped batches and markers included."""
         self.leader_epoch: int | None = None
-        self._growing = BatchBuilder(work.limits.max_message_bytes)
+        most = work.limits.max_message_bytes
+        self._growing = BatchBuilder(most, _LARGE_BYTES) if work.start < work.joined_to else BatchBuilder(most)
         self.waiting: deque[OutgoingBatch] = deque()
         self.sent: deque[OutgoingBatch] = deque()
         self.not_before = 0.0

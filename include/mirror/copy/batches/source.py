@@ -256,6 +256,8 @@ def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
         return f"a batch is larger than the remote topic's max.message.bytes={work.limits.max_message_bytes}"
     if work.max_records is not None or any(batch.base_offset <= offset < batch.next_offset for offset in work.refused):
         return "the target refused a record of it"
+    if batch.base_offset < work.joined_to:
+        return "the target refused a record near it"
     if codec_for(batch, work) != batch.codec:
         return f"the remote topic's compression.type is {work.limits.compression}, and a batch is {batch.codec}"
     return ""

@@ -23,7 +23,7 @@ from mirror.errors import (
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
-from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE
+from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 
 CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
@@ -81,6 +81,17 @@ def test_with_errors_tolerance_all_a_refused_record_alone_is_passed_over(engine,
     assert (moved.next_offset, moved.records, moved.runs) == (9, 8, (Run(0, 0, 4), Run(5, 4, 4)))
     assert moved.skipped == (Skipped(4, 5, "RecordRefused: too large"),)
     assert values(west.log(*REMOTE)) == values(east.log(*ORDERS))[:4] + values(east.log(*ORDERS))[5:]
+
+
+def test_near_a_refused_record_batches_are_as_large_as_the_target_takes(engine, east, west, work):
+    log = east.log(*ORDERS)
+    for _ in range(10):
+        log.append(batch_of([b"v" * 50_000] * 5))
+    (moved,) = engine.copy([replace(work(0, 50), joined_to=40)], LIMITS)
+    assert moved.runs == (Run(0, 0, 50),)
+    assert moved.rewritten == {"the target refused a record near it": 8}
+    assert [len(each) // 50_000 for each in west.log(*REMOTE).batches] == [20, 20, 5, 5]
+    assert values(west.log(*REMOTE)) == values(log)
 
 
 def test_another_record_at_the_offset_of_a_refused_one_is_copied(engine, east, work):
