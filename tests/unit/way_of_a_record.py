@@ -143,7 +143,7 @@ class MemoryCluster:
         WAY.met()
         return f"{self.alias}-id"
 
-    def epoch_ends(self, epochs: Mapping[Any, int], seconds: float) -> dict[Any, int]:
+    def shared_ends(self, positions: Iterable[Any], seconds: float) -> dict[Any, int]:
         WAY.met()
         return {}
 

@@ -5,7 +5,7 @@ that; on the source, and where `open` only looks at the target, nothing does but
 So no step of a wave believes one server.
 
 Equal ends are not the same log either: behind an unclean election other records may stand at the same offsets. Where the leader epoch is
-another one than was noted, the log is asked where that epoch ended (KIP-320).
+another one than was noted, the log is asked up to where it is the noted one (KIP-320).
 
     noted, epoch 4    ──────────────┼── gone ──┤ the end that was noted
     the log now       ── epoch 4 ───┼─ epoch 6 ┤ the same end, and other records in front of it
@@ -21,7 +21,7 @@ from mirror.cutover.wave_ends import Records, SourceLog
 from mirror.errors import MirrorError, SourceTruncated
 from mirror.errors.next_step import of_the_flow
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import LogOffsets
+from mirror.kafka.model import LogOffsets, LogPosition
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import unconfirmed
 
@@ -74,17 +74,16 @@ def look_at(side: str, alias: str, cluster: Cluster, topics: Collection[str]) ->
 
 
 def departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
-    """The partitions whose log is another one in front of a mark: where the mark's leader epoch ends now. Raises SourceUnreadable if a
-    leader does not say."""
-    newer: dict[TopicPartition, int] = {}
-    for tp, (epoch, _) in marks.items():
+    """The partitions whose log is another one in front of a mark: where the two part. Raises SourceUnreadable if a leader does not say."""
+    older: set[LogPosition] = set()
+    for tp, (epoch, offset) in marks.items():
         log = logs[tp].log if tp in logs else None
         if epoch is not None and log is not None and log.leader_epoch is not None and log.leader_epoch > epoch:
-            newer[tp] = epoch
-    ends = move.sides.source.epoch_ends(newer, _EPOCH_SECONDS) if newer else {}
-    for tp in sorted(newer.keys() - ends.keys()):
-        raise unconfirmed(tp, marks[tp][1], newer[tp])
-    return {tp: end for tp, end in ends.items() if end < marks[tp][1]}
+            older.add(LogPosition(tp, epoch, offset))
+    ends = move.sides.source.shared_ends(older, _EPOCH_SECONDS) if older else {}
+    for tp, epoch, offset in sorted(older - ends.keys()):
+        raise unconfirmed(tp, offset, epoch)
+    return {position.partition: end for position, end in ends.items() if end < position.offset}
 
 
 def copied_from_another_log(move: Move, logs: Logs, records: Records) -> Iterator[Finding]:

@@ -25,8 +25,8 @@ from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
 from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC
-from mirror.kafka.model import ConfigEntry, End, LogOffsets, NewTopic, Topic
-from mirror.kafka.offset_questions import OffsetQuestion
+from mirror.kafka.model import ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
+from mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 from mirror.policy.topic_names import unusable
@@ -308,18 +308,40 @@ class Cluster:
                 offsets[tp] = LogOffsets(ends[0].offset, ends[-2 if committed else -1].offset, ends[-1].offset, ends[-1].leader_epoch)
         return offsets
 
-    def epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, int]:
-        """Where a leader epoch ends in the log of each partition as it is now (KIP-101, KIP-320). A replica that becomes leader without
-        every record goes on with records of its own in a newer epoch, so there the log may depart from what was read of it before:
+    def shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
+        """Up to where the log of each position's partition is still the one in which the position was taken (KIP-101, KIP-320). A replica
+        that becomes leader without every record goes on with records of its own in a newer epoch:
 
-            read in epoch 4    ──────────────┼── gone ──┤
-            the log now        ── epoch 4 ───┼──── epoch 5 ──────
-                                             └─ the end of epoch 4
+            read in epoch 4    ── epoch 3 ──┬── epoch 4 ──┤ position
+            the log now        ── epoch 3 ──┴──── epoch 5 ───────
+                                            └─ the end of epoch 3, and of what both share
 
-        0 where the leader knows nothing of the epoch. Absent is a partition whose leader gave no answer for so many seconds: whether its
-        log was cut off, nobody can tell.
+        A leader tells where the newest epoch ends that is not newer. If that is another one and ends after the position, as after two such
+        elections, the logs part inside that epoch: what both share for certain ends where it begins. 0 where the leader knows nothing of
+        the epoch. Absent is a position whose leader gave no answer to a question for so many seconds: nobody can tell.
         """
-        ends: dict[TopicPartition, int] = {}
+        epochs_to_ask = {position: position.leader_epoch for position in positions}
+        ends: dict[LogPosition, int] = {}
+        while epochs_to_ask:
+            epochs = {
+                position.partition: epoch for position, epoch in sorted(epochs_to_ask.items(), reverse=True)
+            }  # a request takes one of each
+            answers = self._epoch_ends(epochs, seconds)
+            for position, epoch in list(epochs_to_ask.items()):
+                answer = answers.get(position.partition)
+                if answer is None:
+                    del epochs_to_ask[position]
+                elif epoch == epochs[position.partition]:
+                    epochs_to_ask[position] = min(answer.leader_epoch, epoch) - 1
+                    is_shared = answer.leader_epoch == position.leader_epoch or answer.offset < position.offset
+                    if is_shared or epochs_to_ask[position] < 0:
+                        ends[position] = max(0, answer.offset) if is_shared else 0
+                        del epochs_to_ask[position]
+        return ends
+
+    def _epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, EpochEnd]:
+        """What the leaders say that answer within so many seconds."""
+        ends: dict[TopicPartition, EpochEnd] = {}
 
         def unanswered() -> set[TopicPartition]:
             ends.update(self.connections.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))

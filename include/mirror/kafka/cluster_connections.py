@@ -26,7 +26,7 @@ from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_r
 from mirror.kafka.log_fetch import AnotherLog, committed_records, fetch_to_ends
 from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.model import ConfigEntry, End
-from mirror.kafka.offset_questions import LEADER_MOVES, OffsetQuestion, ask_epoch_ends, ask_leaders
+from mirror.kafka.offset_questions import LEADER_MOVES, EpochEnd, OffsetQuestion, ask_epoch_ends, ask_leaders
 from mirror.kafka.question_pool import AskingPool, open_pool
 from mirror.offsets.partition import TopicPartition
 
@@ -170,8 +170,8 @@ class ClusterConnections:
             raise self.errors.translated(lost, "listing offsets", self._opened().last)
         return listed
 
-    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where a leader epoch ends in the log of each partition, of those whose leaders answer; see `Cluster.epoch_ends`."""
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
+        """What the leader of each partition says of this leader epoch; absent are those whose leaders do not answer."""
         if epochs:
             with suppress(MirrorError):
                 return self.ask("asking for the ends of leader epochs", lambda pool: self._epoch_ends(pool, epochs))
@@ -270,12 +270,12 @@ class ClusterConnections:
         described = self._described.get(tp.topic)
         return described is not None and described.error_code not in UNKNOWN_TOPIC and tp.partition in described.leaders
 
-    def _epoch_ends(self, pool: AskingPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def _epoch_ends(self, pool: AskingPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
         ends = ask_epoch_ends(pool, self._by_node(pool, epochs), epochs)
         for tp, end in ends.items():
             if end.error_code:
                 self._described.pop(tp.topic, None)  # another broker leads by now
-        return {tp: max(0, end.offset) for tp, end in ends.items() if not end.error_code}
+        return {tp: end for tp, end in ends.items() if not end.error_code}
 
     def _records(self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
         fetched = self._fetched(pool, ranges, {})

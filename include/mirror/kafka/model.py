@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mirror.errors.display import show, visible
+from mirror.offsets.partition import TopicPartition
 
 
 class Partition(NamedTuple):
@@ -31,6 +32,14 @@ class End:
 
     offset: int
     leader_epoch: int | None
+
+
+class LogPosition(NamedTuple):
+    """A position in a partition, after a record of this leader epoch."""
+
+    partition: TopicPartition
+    leader_epoch: int
+    offset: int
 
 
 class LogOffsets(NamedTuple):

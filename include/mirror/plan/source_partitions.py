@@ -12,7 +12,7 @@ from mirror.config.catalogue.per_topic import StartPosition
 from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import LogOffsets, Topic
+from mirror.kafka.model import LogOffsets, LogPosition, Topic
 from mirror.kafka.open_transactions import holders
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -114,17 +114,19 @@ def with_epoch_ends(
     records: Mapping[TopicPartition, LedgerRecord],
     seconds: float = _EPOCH_SECONDS,
 ) -> dict[TopicPartition, SourceOffsets]:
-    """The partitions, those with a new leader epoch since their last copy with the end of the old one. That alone tells of a truncated log
-    that has grown again. One whose leader does not answer within so many seconds is unconfirmed; the lane that copies it asks again."""
-    epochs = {
-        tp: epoch
+    """The partitions, those with a new leader epoch since their last copy with the end of what they still have of it. That alone tells of a
+    truncated log that has grown again. One whose leader does not answer within so many seconds is unconfirmed; the lane that copies it
+    asks again."""
+    copied = [
+        LogPosition(tp, epoch, records[tp].watermark)
         for tp, partition in partitions.items()
         if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
-    }
-    ends = source.epoch_ends(epochs, seconds)
+    ]
+    ends = {position.partition: end for position, end in source.shared_ends(copied, seconds).items()}
+    unanswered = {position.partition for position in copied} - ends.keys()
     outdated = _contradicted(source, partitions, records)
     return {
-        tp: replace(partition, epoch_end=ends.get(tp), is_unconfirmed=tp in epochs and tp not in ends, is_contradicted=tp in outdated)
+        tp: replace(partition, epoch_end=ends.get(tp), is_unconfirmed=tp in unanswered, is_contradicted=tp in outdated)
         for tp, partition in partitions.items()
     }
 

@@ -24,9 +24,9 @@ class Target:
     def __init__(self):
         self.asked = []
 
-    def epoch_ends(self, epochs, seconds):
-        self.asked.append(dict(epochs))
-        return {tp: ENDS[tp, epoch] for tp, epoch in epochs.items() if (tp, epoch) in ENDS}
+    def shared_ends(self, positions, seconds):
+        self.asked.append(sorted(positions))
+        return {position: ENDS[position[:2]] for position in positions if position[:2] in ENDS}
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def target():
     return Target()
 
 
-def test_each_older_leader_epoch_is_asked_for_once(target):
+def test_each_position_of_an_older_leader_epoch_is_asked_about(target):
     checkpoints = dict(
         [
             stored("a", BILLS, 200, SeenLog("bills-id", 4)),
@@ -46,7 +46,9 @@ def test_each_older_leader_epoch_is_asked_for_once(target):
     )
     shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
     assert shared.ends == {("a", BILLS): 120, ("b", BILLS): 100, ("c", BILLS): 290, ("d", BILLS): 490, ("a", PARCELS): 350}
-    assert target.asked == [{BILLS: 4, PARCELS: 4}, {BILLS: 5}], "nobody asks for the epoch that is in force"
+    assert target.asked == [[(BILLS, 4, 100), (BILLS, 4, 200), (BILLS, 5, 290), (PARCELS, 4, 350)]], (
+        "nobody asks for the epoch that is in force"
+    )
 
 
 def test_what_is_of_another_topic_or_not_noted_or_not_answered_is_not_known(target):
@@ -61,4 +63,4 @@ def test_what_is_of_another_topic_or_not_noted_or_not_answered_is_not_known(targ
     )
     shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
     assert (shared.ends, shared.silent) == ({}, (PARCELS,))
-    assert target.asked == [{PARCELS: 3}]
+    assert target.asked == [[(PARCELS, 3, 200)]]

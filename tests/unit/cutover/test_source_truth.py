@@ -45,8 +45,8 @@ class Source:
     def __init__(self, **servers):
         self.servers = servers
 
-    def epoch_ends(self, epochs, _seconds):
-        return dict.fromkeys(epochs, 1_000)
+    def shared_ends(self, positions, _seconds):
+        return dict.fromkeys(positions, 1_000)
 
     def ask_each_server(self, ask):
         told = {name: ask(server) for name, server in self.servers.items() if isinstance(server, Server)}
@@ -63,10 +63,10 @@ def ended(monkeypatch):
     """Where leader epochs end, by partition; None of a leader that does not say. One that is not here has all records."""
     ends = {}
 
-    def told(_source, epochs, _seconds):
-        return {tp: end for tp in epochs if (end := ends.get(tp, 1_000)) is not None}
+    def told(_source, positions, _seconds):
+        return {position: end for position in positions if (end := ends.get(position.partition, 1_000)) is not None}
 
-    monkeypatch.setattr(Source, "epoch_ends", told)
+    monkeypatch.setattr(Source, "shared_ends", told)
     return ends
 
 

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.errors import SourceUnreadable
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import LogOffsets
+from mirror.kafka.record_builder import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets, next_range
 from mirror.plan.source_partitions import confirmed, with_epoch_ends
+from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.ledger_records import ledger_record
 
 STOCK = TopicPartition("stock", 0)
@@ -21,15 +24,15 @@ class Source:
     """Tells this end, or nothing."""
 
     def __init__(self, end):
-        self.end, self.asked = end, {}
+        self.end, self.asked = end, []
 
     def ask_each_server(self, ask):
         """One server tells nothing, and the other one the same as before."""
         return {}, {}
 
-    def epoch_ends(self, epochs, _seconds):
-        self.asked = dict(epochs)
-        return {} if self.end is None else dict.fromkeys(epochs, self.end)
+    def shared_ends(self, positions, _seconds):
+        self.asked = list(positions)
+        return {} if self.end is None else dict.fromkeys(positions, self.end)
 
 
 epochs = st.none() | st.integers(0, 3)
@@ -40,7 +43,7 @@ def test_a_leader_is_asked_about_each_older_epoch_and_one_that_is_silent_leaves_
     source, records = Source(end), {STOCK: ledger_record(watermark=50, leader_epoch=copied)}
     (found,) = with_epoch_ends(source, {STOCK: SourceOffsets(STOCK, "id", 0, 60, 60, leader_epoch=now)}, records).values()
     is_older = copied is not None and now is not None and copied < now
-    assert source.asked == ({STOCK: copied} if is_older else {})
+    assert source.asked == ([(STOCK, copied, 50)] if is_older else [])
     assert (found.epoch_end, found.is_unconfirmed) == (end if is_older else None, is_older and end is None)
     if found.is_unconfirmed:
         with pytest.raises(SourceUnreadable, match="stock-0@50"):
@@ -55,8 +58,8 @@ class Servers:
     def __init__(self, *told):
         self.told = told
 
-    def epoch_ends(self, epochs, _seconds):
-        return dict.fromkeys(epochs, 100)
+    def shared_ends(self, positions, _seconds):
+        return dict.fromkeys(positions, 100)
 
     def ask_each_server(self, ask):
         return {number: ask(Servers(one)) for number, one in enumerate(self.told)}, {}
@@ -90,3 +93,22 @@ def test_a_broker_that_is_cut_off_from_its_cluster_makes_no_log_another_one_whil
 )
 def test_what_the_newest_leader_tells_or_all_of_them_is_believed(told, code):
     assert Servers(*told).plan(COPIED)[0].code == code
+
+
+def test_a_log_that_two_elections_took_back_to_another_branch_is_truncated_though_that_branch_is_longer():
+    """It was copied up to 50 in epoch 4, of which the leader of epoch 5 has nothing: its own epoch 3 goes up to 70."""
+    broker, record = WireBroker(), ledger_record(watermark=50, leader_epoch=4)
+    try:
+        log = broker.log(*STOCK)
+        log.epoch, log.starts = 3, {0: 0, 3: 30}
+        for number in range(70):
+            (batch,) = keyed_batches([(b"key", b"%d" % number)], 1000)
+            log.append(bytes(batch.data))
+        log.elect(kept=70, epochs=2)
+        with Cluster("east", broker.settings, 5.0) as source:
+            offsets = SourceOffsets(STOCK, record.source_topic_id, 0, log.end, log.end, leader_epoch=log.epoch)
+            (found,) = with_epoch_ends(source, {STOCK: offsets}, {STOCK: record}).values()
+    finally:
+        broker.close()
+    error = next_range(found, record, False, datetime.now(UTC), timedelta(minutes=1))
+    assert (getattr(error, "code", "none"), found.epoch_end) == ("SourceTruncated", 30)

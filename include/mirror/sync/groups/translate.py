@@ -7,10 +7,9 @@ from functools import cached_property
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.epoch_ends import ask_epoch_ends
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.mm2_topics import read_offset_syncs, read_stored
-from mirror.kafka.model import Committed
+from mirror.kafka.model import Committed, LogPosition
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.sync.groups.context import GroupContext
 from mirror.sync.groups.exact_offsets import EarlyOffset, count_early
@@ -76,7 +75,7 @@ def translate_groups(
     """
     takes = context.selection.topic_filter.should_replicate
     topics = {topic: takes(topic) for topic in {tp.topic for offset in offsets.values() for tp in offset}}
-    wanted = {(tp, committed.leader_epoch) for of_group in offsets.values() for tp, committed in of_group.items() if topics[tp.topic]}
+    wanted = [(tp, committed) for of_group in offsets.values() for tp, committed in of_group.items() if topics[tp.topic]]
     sides = _Sides(context, source, target, {tp for tp, _ in wanted})
     sides.ask_older_epochs(wanted)
     translated = tuple(
@@ -137,10 +136,10 @@ class _Sides:
         self._leaderless = {tp for tp in existing if tp not in self._ends and tp.topic not in unlisted}
         self.errors += [*self._unusable.values(), *hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
 
-    def ask_older_epochs(self, wanted: Iterable[tuple[TopicPartition, int | None]]) -> None:
-        """Asks the source where these leader epochs of commits end, as far as they are older than the leader's."""
-        older = [(tp, epoch) for tp, epoch in wanted if epoch is not None and self._is_older(tp, epoch)]
-        self._epoch_ends = ask_epoch_ends(self._source, older, _EPOCH_SECONDS)
+    def ask_older_epochs(self, wanted: Iterable[tuple[TopicPartition, Committed]]) -> None:
+        """Asks the source up to where its logs are those of these commits, as far as their leader epochs are older than the leader's."""
+        older = {_position(tp, committed) for tp, committed in wanted if self._is_older(tp, committed.leader_epoch)}
+        self._shared_ends = self._source.shared_ends(older, _EPOCH_SECONDS)
 
     @property
     def moved(self) -> frozenset[TopicPartition]:
@@ -226,7 +225,7 @@ class _Sides:
         return SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch, self._shared_end(tp, committed))
 
     def _shared_end(self, tp: TopicPartition, committed: Committed) -> int | None:
-        return None if committed.leader_epoch is None else self._epoch_ends.get((tp, committed.leader_epoch))
+        return self._shared_ends.get(_position(tp, committed))
 
     def _is_unconfirmed(self, tp: TopicPartition, committed: Committed) -> bool:
         """Whether the log may be another one than that of which the offset was committed, and its leader does not say."""
@@ -261,6 +260,10 @@ class _Sides:
             store.sync(record)
         store.read_to_end()
         return store
+
+
+def _position(tp: TopicPartition, committed: Committed) -> LogPosition:
+    return LogPosition(tp, -1 if committed.leader_epoch is None else committed.leader_epoch, committed.offset)
 
 
 def _without_leader(tp: TopicPartition) -> SourceUnreadable:

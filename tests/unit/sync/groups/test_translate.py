@@ -35,6 +35,9 @@ class Topics:
     def ends(self, partitions, errors=None):
         return {tp: End(100, 3) for tp in partitions if tp in self._led}
 
+    def shared_ends(self, positions, seconds):
+        return {}
+
 
 @pytest.fixture
 def context(tmp_path):
@@ -68,11 +71,11 @@ def test_what_was_committed_of_a_lost_branch_is_read_up_to_where_the_log_departs
     source = Topics(led=ORDERS, orders=3)
     asked = []
 
-    def epoch_ends(epochs, _seconds):
-        asked.append(epochs)
-        return {tp: 40 for tp in epochs if tp != ORDERS[2]}
+    def shared_ends(positions, _seconds):
+        asked.append(sorted(positions))
+        return {position: 40 for position in positions if position.partition != ORDERS[2]}
 
-    monkeypatch.setattr(source, "epoch_ends", epoch_ends, raising=False)
+    monkeypatch.setattr(source, "shared_ends", shared_ends)
     record = ledger_record(watermark=90, target_next=90, covered=((0, 90),), offset_map=OffsetMap((Run(0, 0, 90),)), start=0)
     record = replace(record, source_topic_id="id of orders", target_topic_id="id of east_orders")
     monkeypatch.setattr(_Sides, "_read", lambda self, *_: _LedgerView(dict.fromkeys(ORDERS, record)))
@@ -83,7 +86,7 @@ def test_what_was_committed_of_a_lost_branch_is_read_up_to_where_the_log_departs
     assert (lost.translated.target, lost.committed.offset, lost.read_until) == (40, 70, 40)
     assert (whole.translated.target, found["b", ORDERS[0]].translated.target) == (70, 30)
     assert (silent.translated.kind, silent.translated.reason.startswith("its leader does not say")) == (NONE, True)
-    assert asked == [{ORDERS[0]: 1, ORDERS[2]: 1}, {ORDERS[0]: 2}]
+    assert asked == [[(ORDERS[0], 1, 30), (ORDERS[0], 2, 70), (ORDERS[2], 1, 70)]]
 
 
 THERE, NEW, LOST = (TopicPartition("east.orders", number) for number in range(3))
