@@ -16,6 +16,7 @@ from mirror.audit.range import AuditRange
 from mirror.audit.reader import ReadListener
 from mirror.errors import DeadlineExceeded, MirrorError
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for, has_moved
+from mirror.kafka.broker_connection import OF_SOURCE
 from mirror.kafka.broker_pool import BrokerPool, Leader, receive
 from mirror.kafka.connection_errors import name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
@@ -36,7 +37,7 @@ class BatchFetcher:
     """The batches of one cluster's partitions. Its methods raise errors of ours."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
-        self.pool = BrokerPool(alias, settings, seconds)
+        self.pool = BrokerPool(alias, settings, seconds, OF_SOURCE, carries_batches=True)
         self.refused: dict[TopicPartition, str] = {}
         """Why nothing more can be had of a partition."""
         self.heard_at = time.monotonic()

@@ -32,7 +32,7 @@ def equal_by_batches(
         return {}
     try:
         reading = PairedReading(context, able, on_read)
-    except (LookupError, ValueError, OSError) as failure:
+    except (MirrorError, LookupError, ValueError) as failure:
         log.info("%s: every record is read, for batches cannot be fetched with this login: %s", context.flow, failure)
         return {}
     pairings = reading.run()

@@ -64,13 +64,13 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     if facts != notes.of_step(FENCE):
         notes.keep(FENCE, facts)
     # Looked at behind the note: from now on the other flow keeps them.
-    there = topic_acls(source, _admin(move)) or frozenset() if change.shared else frozenset()
+    there = topic_acls(source) or frozenset() if change.shared else frozenset()
     create = (*change.create, *(acl for acl in change.shared if acl not in there))
     changed = (*create, *change.remove)
     if not changed:
         return facts
-    with owning(notes, lambda: settle_acls(source, _admin(move), changed, _claimed(move, notes))):
-        change_acls(source, _admin(move), create, change.remove)
+    with owning(notes, lambda: settle_acls(source, changed, _claimed(move, notes))):
+        change_acls(source, create, change.remove)
     return {**facts, "acls": acl_facts(acl for acl in change.ours if acl not in change.remove)}
 
 
@@ -82,10 +82,10 @@ def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
         return (), ()
     claimed = claimed_beside(move.flow)
     removed = tuple(acl for acl in acls if acl not in claimed)
-    with owning(notes, lambda: settle_acls(source, _admin(move), acls, _claimed(move, notes))):
-        change_acls(source, _admin(move), remove=removed)
+    with owning(notes, lambda: settle_acls(source, acls, _claimed(move, notes))):
+        change_acls(source, remove=removed)
         claimed |= claimed_beside(move.flow)  # one that was noted while they were removed stands again
-        change_acls(source, _admin(move), create=tuple(acl for acl in removed if acl in claimed))
+        change_acls(source, create=tuple(acl for acl in removed if acl in claimed))
     return tuple(acl for acl in removed if acl not in claimed), tuple(acl for acl in acls if acl in claimed)
 
 
@@ -94,9 +94,9 @@ def _claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
     return notes.claimed_acls() | claimed_beside(move.flow)
 
 
-def change_acls(cluster: Cluster, settings: Mapping[str, Any], create: Acls = (), remove: Acls = ()) -> None:
+def change_acls(cluster: Cluster, create: Acls = (), remove: Acls = ()) -> None:
     """Creates and removes, and waits until a broker shows it: the answer comes from the controller, which brokers follow. Raises what the
-    cluster answers to one of them. `settings`: of an admin client."""
+    cluster answers to one of them."""
     for outcomes in (create_acls(cluster, create), delete_acls(cluster, remove)):
         for error in outcomes.values():
             if error is not None:
@@ -104,19 +104,19 @@ def change_acls(cluster: Cluster, settings: Mapping[str, Any], create: Acls = ()
 
     def is_shown() -> bool:
         """Whether a broker does."""
-        there = topic_acls(cluster, settings) or frozenset()
+        there = topic_acls(cluster) or frozenset()
         return there.issuperset(create) and there.isdisjoint(remove)
 
     if create or remove:
         until(is_shown, _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
-def settle_acls(cluster: Cluster, settings: Mapping[str, Any], changed: Acls, claimed: Collection[Acl]) -> Mended:
+def settle_acls(cluster: Cluster, changed: Acls, claimed: Collection[Acl]) -> Mended:
     """Of ACLs that a run changed whose wave is another's by now, creates those that some wave stands on, and removes the others, whether
     a broker shows them or not: it follows the controller. Raises what the cluster answers."""
     create = tuple(acl for acl in changed if acl in claimed)
     remove = tuple(acl for acl in changed if acl not in claimed)
-    change_acls(cluster, settings, create, remove)
+    change_acls(cluster, create, remove)
     return Mended(tuple(f"{acl.topic}: {acl} {done}" for acls, done in ((create, "created"), (remove, "removed")) for acl in acls))
 
 
@@ -165,14 +165,9 @@ def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
     """The source's ACLs of topics, or why they cannot be changed."""
     source = move.sides.source
     try:
-        there = pattern_acls(source, _admin(move))
+        there = pattern_acls(source)
     except AuthorizationRefused:
         return no_right(source.alias, _RIGHT)
     if there is None:
         return no_authorizer(source.alias)
     return there if _RIGHT in source.operations() else no_right(source.alias, _RIGHT)
-
-
-def _admin(move: Move) -> Mapping[str, Any]:
-    settings: Mapping[str, Any] = move.flow.client("source", "admin")
-    return settings

@@ -15,16 +15,16 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Acl
 
 if TYPE_CHECKING:
-    from mirror.config import Flow
+    pass
 
 CODE = "fence-of-earlier-wave"
 _WRITES = ("WRITE", "ALL")
 
 
-def survey_denials(flow: "Flow", target: Cluster, topics: Collection[str]) -> tuple[Finding, ...]:
+def survey_denials(target: Cluster, topics: Collection[str]) -> tuple[Finding, ...]:
     """What the target's ACLs deny producers of these topics. Raises what the target answers, but that the mirror may not see them."""
     try:
-        there = topic_acls(target, flow.client("target", "admin")) or frozenset()
+        there = topic_acls(target) or frozenset()
     except AuthorizationRefused:
         said = (
             f"Cluster '{target.alias}' does not let the mirror DESCRIBE the cluster, so nobody knows whether ACLs refuse producers there."

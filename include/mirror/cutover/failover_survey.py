@@ -160,7 +160,7 @@ class _TargetSurvey:
 
     def _denials(self, topics: Collection[str]) -> Iterable[Finding]:
         try:
-            return survey_denials(self._flow, self._target, topics)
+            return survey_denials(self._target, topics)
         except MirrorError as error:
             return (of_error(error.report(), WARNING),)
 

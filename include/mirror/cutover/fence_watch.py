@@ -46,8 +46,7 @@ class EndsWatcher:
         """
         quiet = options.quiet_seconds
         pause = min(max(quiet / _LOOKS_A_PERIOD, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-        settings = self.flow.client("source", "admin")
-        earlier = active_producers(self.source, settings, self.partitions, self.refused)
+        earlier = active_producers(self.source, self.partitions, self.refused)
         ends, say = EndWatch(self.source, self.partitions), _Saying(options.progress)
         period = first_look(self.partitions, self._offsets(), time.monotonic())
         deadline = period.begun + (max(options.timeout, quiet) if waits else quiet)

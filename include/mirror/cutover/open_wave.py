@@ -144,7 +144,7 @@ class _Opening:
         """What has to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
         flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
         opposite = self.way_back.opposite if self.way_back is not None else opposite_flow(flow, topics)
-        fence = survey_opposite_fence(flow, opposite, topics, sides.source, sides.target)
+        fence = survey_opposite_fence(opposite, topics, sides.source, sides.target)
         self.findings += fence.findings
         return fence.acls
 
@@ -269,7 +269,7 @@ class _Opening:
         """Lets producers write on the target, from which an earlier wave kept them."""
         flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
         opposite = opposite_flow(flow, topics) if earlier else None
-        return take_back_opposite_fence(flow, opposite, self.notes, sides.source, sides.target, earlier)
+        return take_back_opposite_fence(opposite, self.notes, sides.source, sides.target, earlier)
 
     def _decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""

@@ -23,7 +23,7 @@ from mirror.kafka.acls import topic_acls
 from mirror.kafka.cluster import Cluster
 
 if TYPE_CHECKING:
-    from mirror.config import Flow
+    pass
 
 _LIST = "kafka-acls.sh --bootstrap-server <target> --list --topic"
 
@@ -36,16 +36,14 @@ class OppositeFence:
     findings: tuple[Finding, ...] = ()
 
 
-def survey_opposite_fence(
-    flow: "Flow", opposite: OppositeFlow | None, topics: Collection[str], source: Cluster, target: Cluster
-) -> OppositeFence:
+def survey_opposite_fence(opposite: OppositeFlow | None, topics: Collection[str], source: Cluster, target: Cluster) -> OppositeFence:
     """What earlier waves of the opposite flow left on the wave's topics. Changes nothing. Raises ControlUnreadable, and what the clusters
     answer to anything but a question for ACLs."""
     noted = fence_acls(WaveStore(opposite.flow, source).read().waves.values(), topics) if opposite is not None else ()
     if not noted:
         return OppositeFence()
     try:
-        there = topic_acls(target, flow.client("target", "admin")) or frozenset()
+        there = topic_acls(target) or frozenset()
     except AuthorizationRefused:
         return OppositeFence(findings=(_unseen(target.alias, noted),))
     standing = tuple(acl for acl in noted if acl in there)
@@ -63,20 +61,20 @@ def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
 
 
 def take_back_opposite_fence(
-    flow: "Flow", opposite: OppositeFlow | None, notes: WaveNotes, source: Cluster, target: Cluster, acls: Acls
+    opposite: OppositeFlow | None, notes: WaveNotes, source: Cluster, target: Cluster, acls: Acls
 ) -> tuple[str, ...]:
     """Removes them, and waits until a broker shows it; gives a line each. Raises what the target answers: then it is simply run again."""
     if not acls or opposite is None:
         return ()
-    opposite_flow, settings = opposite.flow, flow.client("target", "admin")
+    opposite_flow = opposite.flow
 
     def put_back() -> Mended:
         """By now a wave of the opposite flow may be under way, and have a fence of its own."""
         waves = [wave for wave in WaveStore(opposite_flow, source).read().waves.values() if wave.state == UNDER_WAY]
-        return settle_acls(target, settings, acls, _noted(waves))
+        return settle_acls(target, acls, _noted(waves))
 
     with owning(notes, put_back):
-        change_acls(target, settings, remove=acls)
+        change_acls(target, remove=acls)
     return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
 
 

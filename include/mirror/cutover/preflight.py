@@ -113,7 +113,7 @@ class _Survey:
             self.findings += config_findings(topic, config_filter, is_synced)
 
     def _acls(self, chosen: WaveTopics) -> None:
-        acls, lacking = survey_acls(self.flow, chosen.names, self.context.selection, self.sides.source, self.sides.target)
+        acls, lacking = survey_acls(chosen.names, self.context.selection, self.sides.source, self.sides.target)
         self.findings += right_findings(lacking)
         if acls is not None:
             is_synced = bool(self.flow.value("sync.topic.acls.enabled"))
@@ -122,7 +122,7 @@ class _Survey:
     def _earlier_fence(self, chosen: WaveTopics) -> None:
         opposite = opposite_flow(self.flow, chosen.names)
         self.findings += age_findings(opposite, self.flow, self.sides.source)
-        fence = survey_opposite_fence(self.flow, opposite, chosen.names, self.sides.source, self.sides.target)
+        fence = survey_opposite_fence(opposite, chosen.names, self.sides.source, self.sides.target)
         self.findings += fence.findings
         self.findings += [
             information(

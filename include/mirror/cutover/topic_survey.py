@@ -47,13 +47,13 @@ def survey_topics(
 
 
 def survey_acls(
-    flow: "Flow", topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
+    topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
 ) -> tuple[AclSides | None, tuple[LackingRight, ...]]:
     """The ACLs of both clusters; None, and the right that is lacking, where one of them does not show its ACLs."""
     sides: list[frozenset[PatternAcl] | None] = []
-    for cluster, side in ((source, "source"), (target, "target")):
+    for cluster in (source, target):
         try:
-            sides.append(pattern_acls(cluster, flow.client("source" if side == "source" else "target", "admin")))
+            sides.append(pattern_acls(cluster))
         except AuthorizationRefused:
             lacking = LackingRight(cluster.alias, "DESCRIBE", "the cluster", "comparing the ACLs of both sides", is_optional=True)
             return None, (lacking,)

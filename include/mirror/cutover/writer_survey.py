@@ -37,11 +37,10 @@ def survey_writers(
     flow: "Flow", source: Cluster, partitions: Collection[TopicPartition], watch: EndWatch, refused: dict[str, MirrorError]
 ) -> Writers:
     """Who writes now. A topic that the source refuses to tell of is in `refused`; what it is too old to tell is in `untold`."""
-    settings = flow.client("source", "admin")
-    producers = active_producers(source, settings, partitions, refused)
+    producers = active_producers(source, partitions, refused)
     starts = _oldest_transactions(producers)
     longest = int(flow.value("mirror.open.transaction.max.seconds"))
-    transactions = holders(source, settings, starts, longest) if starts else {}
+    transactions = holders(source, starts, longest) if starts else {}
     untold = [tp for tp in partitions if tp not in producers and tp.topic not in refused]
     logs = source.log_offsets(untold, refused) if untold else {}
     growth, seconds = watch.growth()

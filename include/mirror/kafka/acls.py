@@ -4,7 +4,7 @@ They are asked for over our own connections: librdkafka's client gives an empty 
 that we may not see its ACLs. It changes them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import kafka.errors as errors
@@ -12,32 +12,30 @@ from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, Ac
 from kafka.protocol.admin import DescribeAclsRequest
 
 from mirror.errors import MirrorError
+from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import Acl, PatternAcl
-from mirror.kafka.question_pool import AskingPool, asking
 
 _OLDEST, _NEWEST = 1, 3
 
 
-def topic_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[Acl] | None:
-    """All bindings of single topics, those of the name `*` included; None where the cluster has no authorizer.
-
-    `settings` are librdkafka's, of an admin client of that cluster. Raises AuthorizationRefused without the right to DESCRIBE the cluster.
-    """
-    acls = _described(cluster, settings, ResourcePatternType.LITERAL)
+def topic_acls(cluster: Cluster) -> frozenset[Acl] | None:
+    """All bindings of single topics, those of the name `*` included; None where the cluster has no authorizer. Raises AuthorizationRefused
+    without the right to DESCRIBE the cluster."""
+    acls = _described(cluster, ResourcePatternType.LITERAL)
     return None if acls is None else frozenset(binding.acl for binding in acls)
 
 
-def pattern_acls(cluster: Cluster, settings: Mapping[str, Any]) -> frozenset[PatternAcl] | None:
-    """All bindings of topics, by whichever pattern. `settings`, None and errors as in `topic_acls`."""
-    return _described(cluster, settings, ResourcePatternType.ANY)
+def pattern_acls(cluster: Cluster) -> frozenset[PatternAcl] | None:
+    """All bindings of topics, by whichever pattern. None and errors as in `topic_acls`."""
+    return _described(cluster, ResourcePatternType.ANY)
 
 
-def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: ResourcePatternType) -> frozenset[PatternAcl] | None:
+def _described(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[PatternAcl] | None:
     step = "reading ACLs"
 
-    def question(pool: AskingPool) -> frozenset[PatternAcl] | None:
+    def question(pool: BrokerPool) -> frozenset[PatternAcl] | None:
         """Asks any broker; None where the cluster has no authorizer."""
         connection = pool.some()
         request = DescribeAclsRequest(
@@ -58,8 +56,7 @@ def _described(cluster: Cluster, settings: Mapping[str, Any], pattern: ResourceP
         raise_for(code)
         return frozenset(acls)
 
-    with asking(cluster.alias, settings, cluster.timeout) as pool:
-        return pool.ask(step, question)
+    return cluster.connections.ask(step, question)
 
 
 def _bindings(answer: Any) -> tuple[int, list[PatternAcl]]:

@@ -1,7 +1,11 @@
-"""Connections to the brokers of one cluster: who leads a partition, who coordinates a transactional id, and what they answer next.
+"""Connections to the brokers of one cluster, and one policy of patience, of bootstrap servers and of errors for all that is asked.
 
-Opening is patient: while a partition has no leader, or one that does not answer yet, it asks again until its time is up. What is open is
-not mended: the first broken connection is an error, and whoever holds the pool closes it.
+A question is a function of a `BrokerPool`. It is asked again, within the pool's time, while Kafka calls what it gets an error that passes,
+and where a broker does not answer or hangs up, over new connections that begin at the next bootstrap server. Each time an answer may take
+twice as long: one server that hangs must not use up the time that the others need.
+
+In a pool that carries batches only opening (`some`, `leaders`, `coordinator`) goes on over new connections. With a broken connection goes
+what was under way on it, which only the owner of the pool knows. There the first one is an error, and the owner closes the pool.
 """
 
 import select
@@ -15,7 +19,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from mirror.errors import MirrorError
 from mirror.kafka.bootstrap_servers import servers
-from mirror.kafka.broker_connection import OF_SOURCE, OF_TARGET, BrokerConnection
+from mirror.kafka.broker_connection import BrokerConnection, Needs
 from mirror.kafka.cluster_answers import (
     METADATA,
     METADATA_NEWEST,
@@ -25,16 +29,23 @@ from mirror.kafka.cluster_answers import (
     metadata,
     older_metadata,
 )
-from mirror.kafka.connection_errors import ConnectionErrors, raise_for, refuses_us
+from mirror.kafka.connection_errors import ConnectionErrors, is_without_login, raise_for, refuses_us
 from mirror.kafka.idle_connections import IDLE, login_of
 from mirror.kafka.kafka_python import python_settings
+from mirror.kafka.schema_answers import read_by
 from mirror.offsets.partition import TopicPartition
 
-_FIND_COORDINATOR = 4
 _SEVERAL_COORDINATORS = 4
-"""From this version on (Kafka 3.0) a request asks for several."""
-_OF_GROUPS, _OF_TRANSACTIONS = 0, 1
+"""From this version of FindCoordinator on (Kafka 3.0) a request asks for several."""
+OF_GROUPS, OF_TRANSACTIONS = 0, 1
+"""What a coordinator is asked for."""
+_FIRST_SECONDS = 3.0
+"""How long an answer may take when it is asked for first."""
 _PAUSE_SECONDS = 0.1
+SOON_SECONDS = 0.01
+"""How long the markers of a transaction take to be written, about."""
+_REFUSALS = 2
+"""How many refusals of our login are believed; one alone might be a broker that is just starting."""
 _IDLE_SECONDS = 0.005
 _GATHERING_SECONDS, _MUCH_GATHERING_SECONDS = 0.001, 0.004
 """For so long answers gather before they are looked at: to be woken for each costs more than reading it. The second one holds where much is
@@ -53,22 +64,32 @@ class Leader(NamedTuple):
     topic_id: str = ""
 
 
-class BrokerPool:
-    """The connections of one user of a cluster, which carry batches. Every method raises errors of ours."""
+class Coordinator(NamedTuple):
+    """Who coordinates a group or a transactional id, if `error_code` is 0."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, *, writes: bool = False) -> None:
-        """`settings` are librdkafka's; `seconds`: how long opening a connection, and any answer, may take; `writes`: whether batches are
-        written, and not read alone."""
+    error_code: int
+    node: int
+    address: tuple[str, int]
+
+
+class BrokerPool:
+    """The connections of one user of a cluster. Every method raises errors of ours; inside of a question, what the connections raise."""
+
+    def __init__(
+        self, alias: str, settings: Mapping[str, Any], seconds: float, needs: Needs | None = None, *, carries_batches: bool = False
+    ) -> None:
+        """`settings` are librdkafka's; `seconds`: how long a question may take in all, and any answer to what is sent beside; `needs`: what
+        every broker must take."""
         self.alias = alias
-        self.seconds = seconds
-        self._needs = OF_TARGET if writes else OF_SOURCE
-        self.patience: float | None = None
-        """For how many seconds opening is tried again; None: as long as an answer may take."""
+        self._needs = needs
+        self._carries_batches = carries_batches
+        self.seconds = self._answer_seconds = seconds
+        self._is_asking = False
         self._errors = ConnectionErrors(alias, settings, seconds)
-        self._settings = python_settings(settings)
-        self._login = login_of(settings)
         self.last: tuple[str, int] = ("", 0)
         """The broker that was tried last."""
+        self._settings = self.guarded("logging in", lambda: python_settings(settings))
+        self._login = login_of(settings)
         self._servers = [_address(server) for server in servers(settings)]
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
@@ -83,13 +104,17 @@ class BrokerPool:
         """Host and port of the brokers that are known, by node id."""
         return self._brokers
 
+    def ask(self, step: str, question: Callable[["BrokerPool"], Result]) -> Result:
+        """What the question gives. Raises errors of ours, in which `step` says what was asked."""
+        return self._ask(step, lambda: question(self), mends=not self._carries_batches)
+
     def some(self) -> BrokerConnection:
         """A connection to any broker."""
-        return next(iter(self._connections.values()), None) or self._patient("connecting", self._first)
+        return next(iter(self._connections.values()), None) or self._ask("connecting", self._first)
 
     def to(self, node: int) -> BrokerConnection:
-        """The connection to a broker whose node id was told by `leaders` or `coordinator`. A login that ends soon gets a new connection,
-        if nothing is under way on the old one."""
+        """The connection to a broker whose node id was told by `leaders`, `coordinators` or metadata. A login that ends soon gets a new
+        connection, if nothing is under way on the old one."""
         if node not in self._brokers:
             raise errors.LeaderNotAvailableError
         return self._open(self._brokers[node])
@@ -101,15 +126,38 @@ class BrokerPool:
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
         """Who leads each of the partitions, and is connected."""
         wanted = set(partitions)
-        return self._patient("finding the leaders of partitions", lambda: self._leaders(wanted)) if wanted else {}
+        return self._ask("finding the leaders of partitions", lambda: self._leaders(wanted)) if wanted else {}
 
     def coordinator(self, transactional_id: str) -> int:
         """The node id of the coordinator of a transactional id; it is connected."""
-        return self._patient("finding the coordinator of a transactional id", lambda: self._coordinator(transactional_id, _OF_TRANSACTIONS))
 
-    def group_coordinator(self, group: str) -> int:
-        """The node id of the coordinator of a group; it is connected."""
-        return self._patient("finding the coordinator of a group", lambda: self._coordinator(group, _OF_GROUPS))
+        def connected() -> int:
+            """Raises kafka-python's error for an error code."""
+            coordinator = self.coordinators([transactional_id], OF_TRANSACTIONS)[transactional_id]
+            raise_for(coordinator.error_code)
+            self.to(coordinator.node)
+            return coordinator.node
+
+        return self._ask("finding the coordinator of a transactional id", connected)
+
+    def coordinators(self, keys: Iterable[str], kind: int) -> dict[str, Coordinator]:
+        """Who coordinates each group or transactional id, as any broker says: a part of a question."""
+        connection, wanted = self.some(), list(keys)
+        version = connection.version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
+        coordinators: dict[str, Coordinator] = {}
+        if version >= _SEVERAL_COORDINATORS:
+            request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=wanted)
+            coordinators = connection.ask(request, _coordinators)
+        else:
+            for key in wanted:
+                request = FindCoordinatorRequest(version=version, key_type=kind, key=key)
+                connection.send(request, partial(_keep, coordinators, key))
+            while connection.in_flight:
+                connection.receive()
+        if coordinators.keys() != set(wanted):
+            raise errors.KafkaProtocolError("the answer names other coordinators than were asked for")
+        self.learn({one.node: one.address for one in coordinators.values() if not one.error_code})
+        return coordinators
 
     def guarded(self, step: str, call: Callable[[], Result]) -> Result:
         """What `call` gives. What a connection raises becomes an error of ours."""
@@ -153,18 +201,46 @@ class BrokerPool:
 
     # ------------------------------------------------------------ inside
 
-    def _patient(self, step: str, call: Callable[[], Result]) -> Result:
-        deadline = time.monotonic() + (self.seconds if self.patience is None else self.patience)
-        while True:
-            try:
-                return call()
-            except (OSError, errors.KafkaError) as failure:
-                lasting = refuses_us(failure) or (isinstance(failure, errors.KafkaError) and not failure.retriable)
-                if isinstance(failure, OSError):
-                    self._begin_elsewhere()
-                if lasting or time.monotonic() + _PAUSE_SECONDS >= deadline:
-                    raise self.translated(failure, step) from failure
-            time.sleep(_PAUSE_SECONDS)
+    def _ask(self, step: str, call: Callable[[], Result], *, mends: bool = True) -> Result:
+        """What the call gives; within a question it is a part of that. `mends`: whether it goes on over new connections."""
+        if self._is_asking:
+            return call()
+        deadline, refusals = time.monotonic() + self.seconds, 0
+        is_busy = any(connection.in_flight for connection in self.connections)
+        self._let_answers_take(self.seconds if is_busy else min(_FIRST_SECONDS, self.seconds))
+        self._is_asking = True
+        try:
+            while True:
+                try:
+                    return call()
+                except (OSError, errors.KafkaError) as failure:
+                    refusals += refuses_us(failure)
+                    pause = SOON_SECONDS if isinstance(failure, errors.ConcurrentTransactionsError) else _PAUSE_SECONDS
+                    is_late = time.monotonic() + pause >= deadline
+                    if is_late or not _passes(failure, refusals) or (isinstance(failure, OSError) and not mends):
+                        self.close()
+                        raise self._as_mirror_error(failure, step) from failure
+                    if isinstance(failure, OSError):
+                        self._begin_elsewhere()
+                        self._let_answers_take(max(pause, min(2 * self._answer_seconds, deadline - time.monotonic())))
+                time.sleep(pause)
+        except BaseException:
+            if not is_busy and any(connection.in_flight for connection in self.connections):
+                self.close()
+            raise
+        finally:
+            self._is_asking = False
+            self._let_answers_take(self.seconds)
+
+    def _let_answers_take(self, seconds: float) -> None:
+        self._answer_seconds = seconds
+        for connection in self.connections:
+            connection.seconds = seconds
+
+    def _as_mirror_error(self, failure: Exception, step: str) -> MirrorError:
+        if isinstance(failure, errors.KafkaError) and failure.retriable:
+            return self._errors.late(failure, step)
+        return self.translated(failure, step)
 
     def _begin_elsewhere(self) -> None:
         """Closes every connection; the next bootstrap server is the first to be asked."""
@@ -189,14 +265,11 @@ class BrokerPool:
         if there is not None:
             there.close()
         self.last = address
-        opened = IDLE.take(address, self._login, self.seconds) or BrokerConnection(address, self._settings, self.seconds)
+        opened = IDLE.take(address, self._login, self._answer_seconds) or BrokerConnection(address, self._settings, self._answer_seconds)
         self._connections[address] = opened
-        self._check(opened)
+        if self._needs is not None:
+            opened.check_release(self._needs)
         return opened
-
-    def _check(self, connection: BrokerConnection) -> None:
-        """Refuses a broker that is of no use here."""
-        connection.check_release(self._needs)
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
         answer = ask_metadata(self.some(), sorted({tp.topic for tp in wanted}))
@@ -215,22 +288,6 @@ class BrokerPool:
         for node in {leader.node for leader in leaders.values()}:
             self.to(node)
         return leaders
-
-    def _coordinator(self, key: str, kind: int) -> int:
-        connection = self.some()
-        version = connection.version(FindCoordinatorRequest.API_KEY, _FIND_COORDINATOR)
-        if version < _SEVERAL_COORDINATORS:
-            coordinator = connection.ask(FindCoordinatorRequest(version=version, key_type=kind, key=key))
-        else:
-            request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=[key])
-            coordinators: list[Any] = list(connection.ask(request).coordinators or ())
-            if len(coordinators) != 1:
-                raise errors.KafkaProtocolError(f"{len(coordinators)} coordinators of one transactional id or group")
-            (coordinator,) = coordinators
-        raise_for(coordinator.error_code)
-        self._brokers[coordinator.node_id] = (coordinator.host, coordinator.port)
-        self.to(coordinator.node_id)
-        return int(coordinator.node_id)
 
 
 def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None, operations: bool = False) -> Metadata:
@@ -285,3 +342,22 @@ def _ready(connections: Iterable[BrokerConnection], seconds: float) -> tuple[lis
 def _address(server: str) -> tuple[str, int]:
     host, _, port = server.rpartition("://")[2].rpartition(":")
     return (host.strip("[]"), int(port)) if host else (port, _FIRST_PORT)
+
+
+def _passes(failure: Exception, refusals: int) -> bool:
+    """Whether it may be otherwise when it is asked again; `refusals`: how often our login was refused."""
+    if refuses_us(failure):
+        return refusals < _REFUSALS and not is_without_login(failure)
+    return isinstance(failure, OSError) or bool(getattr(failure, "retriable", False))
+
+
+def _keep(coordinators: dict[str, Coordinator], key: str, answer: Any) -> None:
+    coordinators[key] = read_by(_coordinator, answer)
+
+
+def _coordinators(answer: Any) -> dict[str, Coordinator]:
+    return {str(one.key): _coordinator(one) for one in answer.coordinators}
+
+
+def _coordinator(answer: Any) -> Coordinator:
+    return Coordinator(int(answer.error_code), int(answer.node_id), (str(answer.host), int(answer.port)))

@@ -320,23 +320,23 @@ class Cluster:
         elections, the logs part inside that epoch: what both share for certain ends where it begins. 0 where the leader knows nothing of
         the epoch. Absent is a position whose leader gave no answer to a question for so many seconds: nobody can tell.
         """
-        epochs_to_ask = {position: position.leader_epoch for position in positions}
+        next_epochs = {position: position.leader_epoch for position in positions}
         ends: dict[LogPosition, int] = {}
-        while epochs_to_ask:
+        while next_epochs:
             epochs = {
-                position.partition: epoch for position, epoch in sorted(epochs_to_ask.items(), reverse=True)
+                position.partition: epoch for position, epoch in sorted(next_epochs.items(), reverse=True)
             }  # a request takes one of each
             answers = self._epoch_ends(epochs, seconds)
-            for position, epoch in list(epochs_to_ask.items()):
+            for position, epoch in list(next_epochs.items()):
                 answer = answers.get(position.partition)
                 if answer is None:
-                    del epochs_to_ask[position]
+                    del next_epochs[position]
                 elif epoch == epochs[position.partition]:
-                    epochs_to_ask[position] = min(answer.leader_epoch, epoch) - 1
+                    next_epochs[position] = min(answer.leader_epoch, epoch) - 1
                     is_shared = answer.leader_epoch == position.leader_epoch or answer.offset < position.offset
-                    if is_shared or epochs_to_ask[position] < 0:
+                    if is_shared or next_epochs[position] < 0:
                         ends[position] = max(0, answer.offset) if is_shared else 0
-                        del epochs_to_ask[position]
+                        del next_epochs[position]
         return ends
 
     def _epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, EpochEnd]:

@@ -1,4 +1,4 @@
-"""What a cluster says of itself and of its logs, over one connection a broker (`question_pool`).
+"""What a cluster says of itself and of its logs, over one connection a broker (`broker_pool`).
 
 A client of librdkafka is five threads and as many connections, and a Python object for every partition of each answer. A lane with ten
 records to copy would pay more for that than for the records.
@@ -20,14 +20,13 @@ from mirror.errors import MirrorError, StaleAnswer
 from mirror.formats.batch_records import StoredRecord
 from mirror.kafka.batch_fetch import FetchedPartition
 from mirror.kafka.broker_connection import OF_TARGET, Needs
-from mirror.kafka.broker_pool import Leader, ask_metadata
+from mirror.kafka.broker_pool import BrokerPool, Leader, ask_metadata
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
 from mirror.kafka.log_fetch import AnotherLog, committed_records, fetch_to_ends
 from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.model import ConfigEntry, End
 from mirror.kafka.offset_questions import LEADER_MOVES, EpochEnd, OffsetQuestion, ask_epoch_ends, ask_leaders
-from mirror.kafka.question_pool import AskingPool, open_pool
 from mirror.offsets.partition import TopicPartition
 
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
@@ -68,7 +67,7 @@ class ClusterConnections:
         self._settings = settings
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._pool: AskingPool | None = None
+        self._pool: BrokerPool | None = None
         self.errors = ConnectionErrors(alias, settings, seconds)
         self.last_cluster_id = ""
         """As the newest metadata have it; '': there were none."""
@@ -81,10 +80,10 @@ class ClusterConnections:
             if self._pool is not None:
                 self._pool.release()
 
-    def ask(self, step: str, question: Callable[[AskingPool], Result]) -> Result:
+    def ask(self, step: str, question: Callable[[BrokerPool], Result]) -> Result:
         """What the question gives, in turn with those of other threads."""
 
-        def once(pool: AskingPool) -> Result:
+        def once(pool: BrokerPool) -> Result:
             try:
                 return question(pool)
             except BaseException:
@@ -123,7 +122,7 @@ class ClusterConnections:
         """These topics, or all that we may describe, the brokers' internal ones too, each with its error code; with `operations` with what
         we may do with them too. A topic with an error that passes is asked for again."""
 
-        def question(pool: AskingPool) -> list[DescribedTopic]:
+        def question(pool: BrokerPool) -> list[DescribedTopic]:
             """Raises kafka-python's error for a topic whose error passes."""
             described = self._metadata(pool, names, operations).topics
             for topic in described:
@@ -138,7 +137,7 @@ class ClusterConnections:
     def operations(self) -> set[int] | None:
         """What we may do with the cluster, by Kafka's numbers of operations; None: the brokers do not tell."""
 
-        def question(pool: AskingPool) -> set[int] | None:
+        def question(pool: BrokerPool) -> set[int] | None:
             """Asks for the metadata of no topic, with our rights."""
             connection = pool.some()
             version = connection.version(MetadataRequest.API_KEY, _RIGHTS_NEWEST)
@@ -191,9 +190,9 @@ class ClusterConnections:
 
     # ------------------------------------------------------------ inside
 
-    def _opened(self) -> AskingPool:
+    def _opened(self) -> BrokerPool:
         if self._pool is None:
-            self._pool = open_pool(self.errors.alias, self._settings, self._seconds, self._needs)
+            self._pool = BrokerPool(self.errors.alias, self._settings, self._seconds, self._needs)
         return self._pool
 
     def _connect(self) -> None:
@@ -202,14 +201,14 @@ class ClusterConnections:
 
     # ------------------------------------------------------------ metadata
 
-    def _metadata(self, pool: AskingPool, names: Sequence[str] | None, operations: bool = False) -> Metadata:
+    def _metadata(self, pool: BrokerPool, names: Sequence[str] | None, operations: bool = False) -> Metadata:
         answer = ask_metadata(pool.some(), names, operations)
         pool.learn(answer.brokers)
         self.last_cluster_id = answer.cluster_id
         self._described.update({described.name: described for described in answer.topics})
         return answer
 
-    def _advertised_cluster_id(self, pool: AskingPool) -> str:
+    def _advertised_cluster_id(self, pool: BrokerPool) -> str:
         if not pool.brokers:
             self._metadata(pool, [])
         if not pool.brokers or pool.some().address in pool.brokers.values():
@@ -218,7 +217,7 @@ class ClusterConnections:
 
     # ------------------------------------------------------------ offsets and records
 
-    def _by_node(self, pool: AskingPool, wanted: Collection[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
+    def _by_node(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
         """The partitions with their leader epochs, by the node that leads them; without those that nobody leads."""
         by_node, unled = self._known_leaders(pool, wanted)
         if unled:
@@ -226,7 +225,7 @@ class ClusterConnections:
             by_node, _ = self._known_leaders(pool, wanted)
         return by_node
 
-    def _known_leaders(self, pool: AskingPool, wanted: Iterable[TopicPartition]) -> tuple[dict[int, dict[TopicPartition, int]], set[str]]:
+    def _known_leaders(self, pool: BrokerPool, wanted: Iterable[TopicPartition]) -> tuple[dict[int, dict[TopicPartition, int]], set[str]]:
         """As far as it is known, and the topics of the other partitions."""
         by_node: dict[int, dict[TopicPartition, int]] = {}
         unled: set[str] = set()
@@ -240,7 +239,7 @@ class ClusterConnections:
         return by_node, unled
 
     def _offsets(
-        self, pool: AskingPool, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion], into: Offsets
+        self, pool: BrokerPool, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion], into: Offsets
     ) -> tuple[list[TopicPartition], OSError | None]:
         """Puts what the leaders say into `into`; gives the partitions to ask for again, and why a leader could not be reached."""
         listed, lost = ask_leaders(pool, self._by_node(pool, wanted), questions)
@@ -270,19 +269,19 @@ class ClusterConnections:
         described = self._described.get(tp.topic)
         return described is not None and described.error_code not in UNKNOWN_TOPIC and tp.partition in described.leaders
 
-    def _epoch_ends(self, pool: AskingPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
+    def _epoch_ends(self, pool: BrokerPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
         ends = ask_epoch_ends(pool, self._by_node(pool, epochs), epochs)
         for tp, end in ends.items():
             if end.error_code:
                 self._described.pop(tp.topic, None)  # another broker leads by now
         return {tp: end for tp, end in ends.items() if not end.error_code}
 
-    def _records(self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
+    def _records(self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
         fetched = self._fetched(pool, ranges, {})
         return [record for tp, there in fetched.items() for record in committed_records(tp, there, *ranges[tp])]
 
     def _from_their_beginning(
-        self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]]
+        self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> dict[TopicPartition, tuple[int, int]]:
         """The ranges without what was deleted in front of them. Raises StaleAnswer for one that begins behind the end of its log."""
         bounds = Offsets([{}, {}], {})
@@ -293,7 +292,7 @@ class ClusterConnections:
                 raise StaleAnswer(tp, last[tp].offset, start)
         return {tp: (max(start, first[tp].offset) if tp in first else start, end) for tp, (start, end) in ranges.items()}
 
-    def _newest(self, pool: AskingPool, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
+    def _newest(self, pool: BrokerPool, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
         self._check_leaders(self._by_node(pool, ends), ends)
         logs = {tp: (self._described[tp.topic].id, tp.partition) for tp in ends}
         states = {tp: state for tp, end in ends.items() if (state := MEMORY.state(logs[tp], end)) is not None}
@@ -307,7 +306,7 @@ class ClusterConnections:
 
     def _newest_behind(
         self,
-        pool: AskingPool,
+        pool: BrokerPool,
         ends: Mapping[TopicPartition, int],
         logs: Mapping[TopicPartition, LogKey],
         states: Mapping[TopicPartition, LogState],
@@ -327,7 +326,7 @@ class ClusterConnections:
         return records
 
     def _fetched(
-        self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
+        self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, FetchedPartition]:
         """What is in the ranges, as far as it was not deleted. Where a leader epoch is given, of the record in front of a range, the leader
         is asked in any case whether it has that record; raises AnotherLog if it has not."""
@@ -343,7 +342,7 @@ class ClusterConnections:
             raise errors.OffsetNotAvailableError(str(why)) from why
 
     def _fetch(
-        self, pool: AskingPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
+        self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, FetchedPartition]:
         by_node = self._by_node(pool, ranges)
         self._check_leaders(by_node, ranges)
@@ -366,7 +365,7 @@ class ClusterConnections:
 
 
 def _configs(
-    pool: AskingPool, names: Sequence[str], entries: Collection[str] | None
+    pool: BrokerPool, names: Sequence[str], entries: Collection[str] | None
 ) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
     connection, keys = pool.some(), None if entries is None else sorted(entries)
     of_topic = DescribeConfigsRequest.DescribeConfigsResource

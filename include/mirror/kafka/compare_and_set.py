@@ -22,6 +22,7 @@ import kafka.errors as errors
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, UnexpectedOffset
 from mirror.formats.record_batch import RecordBatch
+from mirror.kafka.broker_connection import OF_TARGET
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import COORDINATOR_MOVES, name_of
@@ -128,7 +129,7 @@ class ConditionalWriter:
             transactions.close()
 
     def _begin(self) -> Transactions:
-        pool = BrokerPool(self._alias, self._settings, self._seconds)
+        pool = BrokerPool(self._alias, self._settings, self._seconds, OF_TARGET, carries_batches=True)
         try:
             return Transactions(pool, self._id, SHORT_MS, self._seconds)
         except BaseException:

@@ -11,9 +11,9 @@ import kafka.errors as errors
 from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.errors.display import show
 from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_pool import OF_GROUPS, BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import LOST_TRACK_NEXT, TOPIC_DENIED, is_retriable, raise_for
-from mirror.kafka.question_pool import OF_GROUPS, AskingPool
 
 AT_ONCE = 500
 """Groups in one request."""
@@ -61,7 +61,7 @@ class _Question:
         self._refused = refused
         self._operation = operation
 
-    def ask(self, pool: AskingPool) -> None:
+    def ask(self, pool: BrokerPool) -> None:
         """Asks for those that still wait. Raises kafka-python's error for a code that passes."""
         self.waiting = dict.fromkeys(self.waiting, _UNASKED)
         by_node: dict[int, list[str]] = {}
@@ -80,7 +80,7 @@ class _Question:
             raise_for(max(self.waiting.values()))
             raise errors.KafkaProtocolError("an answer leaves out groups that were asked for")
 
-    def _take(self, pool: AskingPool, said: Mapping[str, tuple[int, Any]]) -> None:
+    def _take(self, pool: BrokerPool, said: Mapping[str, tuple[int, Any]]) -> None:
         if not said.keys() <= self.waiting.keys():
             raise errors.KafkaProtocolError("an answer is about other groups")
         for name, (code, answer) in said.items():
@@ -93,7 +93,7 @@ class _Question:
             else:
                 self.answers[name] = answer
 
-    def _refusal(self, pool: AskingPool, name: str, code: int) -> MirrorError:
+    def _refusal(self, pool: BrokerPool, name: str, code: int) -> MirrorError:
         group = f"the group {show(name)}"
         what = f"topics that {group} committed" if code == TOPIC_DENIED else group
         refusal = pool.refused(code, f"{self._verb} {group}", operation=self._operation, what=what)

@@ -24,6 +24,7 @@ from kafka.protocol.producer import (
 
 from mirror.errors import KafkaFailure, MirrorError
 from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_pool import OF_TRANSACTIONS, BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import name_of, raise_for
 from mirror.kafka.group_coordinators import Errors, Take, ask_coordinators
@@ -31,7 +32,6 @@ from mirror.kafka.group_offsets import changed, send_of_one, topics_of
 from mirror.kafka.groups import Groups
 from mirror.kafka.model import Committed
 from mirror.kafka.polling import until
-from mirror.kafka.question_pool import OF_TRANSACTIONS, AskingPool
 from mirror.kafka.transactions import FENCED, Fenced
 from mirror.offsets.partition import TopicPartition
 
@@ -98,7 +98,7 @@ class GroupTransaction:
     def _ask(self, step: str, kind: Any, highest: int, **fields: Any) -> Any:
         """What the coordinator of the transactional id answers; it is asked again while it moves or still ends the transaction before."""
 
-        def question(pool: AskingPool) -> Any:
+        def question(pool: BrokerPool) -> Any:
             """Raises Fenced, and kafka-python's error for a code that passes."""
             coordinator = pool.coordinators([self._id], OF_TRANSACTIONS)[self._id]
             answer = None

@@ -8,14 +8,13 @@ from typing import Any
 from kafka.protocol.admin import ListGroupsRequest
 
 from mirror.errors import MirrorError
-from mirror.kafka.broker_pool import ask_metadata
+from mirror.kafka.broker_pool import BrokerPool, ask_metadata
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import DENIED, raise_for
 from mirror.kafka.group_coordinators import Errors, ask_coordinators
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.group_offsets import send_commit, send_delete, send_fetch, tells_unstable
 from mirror.kafka.model import Committed
-from mirror.kafka.question_pool import AskingPool
 from mirror.offsets.partition import TopicPartition
 
 _LIST_NEWEST = 5
@@ -128,7 +127,7 @@ def _java_hash(name: str) -> int:
     return code if code < _SIGN else (_RANGE - code) % _SIGN
 
 
-def _list(pool: AskingPool) -> dict[str, Group]:
+def _list(pool: BrokerPool) -> dict[str, Group]:
     """Every broker's own groups: those that it coordinates."""
     brokers = ask_metadata(pool.some(), []).brokers
     pool.learn(brokers)

@@ -8,9 +8,9 @@ from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
 from mirror.kafka import cluster_answers as answers
 from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster_answers import ListedOffset
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, refuses_us
-from mirror.kafka.question_pool import AskingPool
 from mirror.kafka.schema_answers import read_by
 from mirror.offsets.partition import TopicPartition
 
@@ -44,7 +44,7 @@ class OffsetQuestion(NamedTuple):
     committed: bool = False
 
 
-def ask_leaders(pool: AskingPool, by_node: ByNode, questions: Sequence[OffsetQuestion]) -> tuple[Listed, OSError | None]:
+def ask_leaders(pool: BrokerPool, by_node: ByNode, questions: Sequence[OffsetQuestion]) -> tuple[Listed, OSError | None]:
     """What each question brought, asked in this order, of all leaders at once; and why a leader could not be reached, if one could not: the
     others have answered all the same, and it may lead nothing any more."""
     listed: Listed = [{} for _ in questions]
@@ -97,7 +97,7 @@ class EpochEnd(NamedTuple):
     offset: int
 
 
-def ask_epoch_ends(pool: AskingPool, by_node: ByNode, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
+def ask_epoch_ends(pool: BrokerPool, by_node: ByNode, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
     """What the leader of each partition says of this epoch."""
     ends: dict[TopicPartition, EpochEnd] = {}
     for node, leaders in by_node.items():

@@ -9,6 +9,7 @@ might begin in the future, and one of just now yesterday.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import kafka.errors as errors
@@ -16,12 +17,11 @@ from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRe
 
 from mirror.errors import MirrorError
 from mirror.errors.source import TELL_NO_PRODUCERS
-from mirror.kafka.broker_pool import ask_metadata
+from mirror.kafka.broker_pool import OF_TRANSACTIONS, BrokerPool, ask_metadata
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import ActiveProducer
 from mirror.kafka.producers import ask_producers
-from mirror.kafka.question_pool import OF_TRANSACTIONS, AskingPool, asking
 from mirror.offsets.partition import TopicPartition
 
 _BY_DURATION = 1
@@ -64,29 +64,25 @@ class _Description(NamedTuple):
     partitions: frozenset[TopicPartition]
 
 
-def holders(
-    cluster: Cluster, settings: Mapping[str, Any], last_stable: Mapping[TopicPartition, int], longest: int
-) -> dict[TopicPartition, OpenTransaction]:
+def holders(cluster: Cluster, last_stable: Mapping[TopicPartition, int], longest: int) -> dict[TopicPartition, OpenTransaction]:
     """The transaction that begins at each partition's last stable offset; none where that has ended meanwhile. `longest`: after how many
     seconds a transaction has been open for too long.
 
-    What Kafka does not tell us (rights, old brokers, no answer) raises nothing: it stands in `why`. `settings` are librdkafka's, of an
-    admin client of that cluster.
+    What Kafka does not tell us (rights, old brokers, no answer) raises nothing: it stands in `why`.
     """
     transactions: dict[TopicPartition, OpenTransaction] = {}
     try:
-        with asking(cluster.alias, settings, cluster.timeout) as pool:
-            for tp, offset in last_stable.items():
-                step = f"asking whose transaction holds {tp}"
-                holder = pool.ask(step, lambda pool, tp=tp, offset=offset: _holder(pool, tp, offset, longest))  # type: ignore[misc]
-                if holder is not None:
-                    transactions[tp] = holder
+        for tp, offset in last_stable.items():
+            question = partial(_holder, tp=tp, offset=offset, longest=longest)
+            holder = cluster.connections.ask(f"asking whose transaction holds {tp}", question)
+            if holder is not None:
+                transactions[tp] = holder
     except MirrorError as failure:
         return dict.fromkeys(last_stable, OpenTransaction(why=type(failure).__name__))
     return transactions
 
 
-def _holder(pool: AskingPool, tp: TopicPartition, offset: int, longest: int) -> OpenTransaction | None:
+def _holder(pool: BrokerPool, tp: TopicPartition, offset: int, longest: int) -> OpenTransaction | None:
     try:
         producer = _producer(pool, tp, offset)
     except errors.BrokerResponseError as failure:
@@ -114,7 +110,7 @@ def _holder(pool: AskingPool, tp: TopicPartition, offset: int, longest: int) -> 
     return open_for if open_for is None or open_for.seconds is None else _bounded(open_for, open_for.seconds, longest, is_long)
 
 
-def _listed(pool: AskingPool, producer_id: int, seconds: int | None = None) -> list[str]:
+def _listed(pool: BrokerPool, producer_id: int, seconds: int | None = None) -> list[str]:
     """The transactional ids under which the producer has a transaction, on any broker; with `seconds`, one that has been open for longer.
     Raises UnsupportedVersionError."""
     pool.learn(ask_metadata(pool.some(), []).brokers)
@@ -134,7 +130,7 @@ def _names(answer: Any) -> tuple[int, list[str]]:
     return int(answer.error_code), [str(row.transactional_id) for row in answer.transaction_states or ()]
 
 
-def _described(pool: AskingPool, node: int, name: str) -> _Description:
+def _described(pool: BrokerPool, node: int, name: str) -> _Description:
     connection = pool.to(node)
     version = connection.version(DescribeTransactionsRequest.API_KEY, 0)
     answered: dict[str, _Description] = connection.ask(DescribeTransactionsRequest(version=version, transactional_ids=[name]), _read)
@@ -156,7 +152,7 @@ def _read(answer: Any) -> dict[str, _Description]:
     }
 
 
-def _is_long(pool: AskingPool, producer_id: int, longest: int) -> bool | None:
+def _is_long(pool: BrokerPool, producer_id: int, longest: int) -> bool | None:
     """Whether the producer's transaction has been open for longer than that, by its coordinator's clock; None if no broker can say so."""
     try:
         return bool(_listed(pool, producer_id, longest))
@@ -172,7 +168,7 @@ def _bounded(transaction: OpenTransaction, seconds: float, longest: int, is_long
 
 
 def _held_for(
-    pool: AskingPool, tp: TopicPartition, offset: int, transaction: OpenTransaction, description: _Description
+    pool: BrokerPool, tp: TopicPartition, offset: int, transaction: OpenTransaction, description: _Description
 ) -> OpenTransaction | None:
     """What the coordinator says, once it is certain that it speaks of the transaction that the partition has."""
     if description.state in _OVER or tp not in description.partitions:
@@ -184,7 +180,7 @@ def _held_for(
     return replace(transaction, seconds=max(time.time() - description.start_ms / 1000, 0.0))
 
 
-def _producer(pool: AskingPool, tp: TopicPartition, offset: int) -> ActiveProducer | None:
+def _producer(pool: BrokerPool, tp: TopicPartition, offset: int) -> ActiveProducer | None:
     """The producer with a transaction that begins at this offset of the partition; None if there is none."""
     return next((producer for producer in ask_producers(pool, [tp])[tp] if producer.transaction_start == offset), None)
 

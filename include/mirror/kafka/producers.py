@@ -4,7 +4,8 @@ A producer that is neither idempotent nor transactional has no id, so Kafka reme
 what they lead is left out of the answer.
 """
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, MutableMapping
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -12,10 +13,10 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeProducersRequest
 
 from mirror.errors import MirrorError
+from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import raise_for
 from mirror.kafka.model import ActiveProducer
-from mirror.kafka.question_pool import AskingPool, asking
 from mirror.offsets.partition import TopicPartition
 
 
@@ -27,28 +28,21 @@ class _Answered(NamedTuple):
 
 
 def active_producers(
-    cluster: Cluster, settings: Mapping[str, Any], partitions: Iterable[TopicPartition], refused: MutableMapping[str, MirrorError]
+    cluster: Cluster, partitions: Iterable[TopicPartition], refused: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-    """The producers of each partition whose leader tells. A topic that fails is in `refused`, with all its partitions.
-
-    `settings` are librdkafka's, of an admin client of that cluster. Raises what concerns the cluster as a whole.
-    """
-    wanted = sorted(partitions)
+    """The producers of each partition whose leader tells. A topic that fails is in `refused`, with all its partitions. Raises what concerns
+    the cluster as a whole."""
     producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
-    if not wanted:
-        return producers
-    with asking(cluster.alias, settings, cluster.timeout) as pool:
-        for topic, of_topic in groupby(wanted, key=lambda tp: tp.topic):
-            there, step = list(of_topic), f"asking for the producers of {topic}"
-            of_partitions, code = pool.ask(step, lambda pool, there=there: _of_topic(pool, there))  # type: ignore[misc]
-            if code:
-                refused[topic] = pool.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
-            else:
-                producers |= of_partitions
+    for topic, of_topic in groupby(sorted(partitions), key=lambda tp: tp.topic):
+        step = f"asking for the producers of {topic}"
+        of_partitions, code = cluster.connections.ask(step, partial(_of_topic, partitions=list(of_topic)))
+        if code:
+            refused[topic] = cluster.connections.errors.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
+        producers |= of_partitions
     return producers
 
 
-def _of_topic(pool: AskingPool, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], int]:
+def _of_topic(pool: BrokerPool, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], int]:
     """The producers of one topic's partitions, and the error code that it has instead."""
     try:
         return ask_producers(pool, partitions), 0
@@ -58,7 +52,7 @@ def _of_topic(pool: AskingPool, partitions: Collection[TopicPartition]) -> tuple
         return {}, int(failure.errno)
 
 
-def ask_producers(pool: AskingPool, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+def ask_producers(pool: BrokerPool, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
     """The producers of partitions. Raises kafka-python's error for an error code."""
     by_node: dict[int, list[TopicPartition]] = {}
     for tp, leader in pool.leaders(partitions).items():

@@ -23,7 +23,7 @@ import kafka.errors as errors
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
 
 from mirror.errors import AuthorizationRefused, MirrorError, TransactionTimeoutRefused
-from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.offsets.partition import TopicPartition
 
@@ -221,7 +221,7 @@ def fence(alias: str, settings: Mapping[str, Any], transactional_ids: Iterable[s
     `settings` are those of a producer of the cluster `alias`; `seconds` bounds each id. An id that nobody used before does no harm. Raises
     AuthorizationRefused and what the brokers say.
     """
-    pool = BrokerPool(alias, settings, seconds)
+    pool = BrokerPool(alias, settings, seconds, OF_TARGET, carries_batches=True)
     try:
         for transactional_id in transactional_ids:
             Transactions(pool, transactional_id, SHORT_MS, seconds)

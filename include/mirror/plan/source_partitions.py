@@ -204,9 +204,7 @@ def open_transactions(
     if not held:
         return {}
     longest = flow.value("mirror.open.transaction.max.seconds")
-    holders_by_partition = holders(
-        source, flow.client("source", "admin"), {tp: partition.readable_end for tp, partition in held.items()}, longest
-    )
+    holders_by_partition = holders(source, {tp: partition.readable_end for tp, partition in held.items()}, longest)
     untold = {tp: held[tp] for tp, holder in holders_by_partition.items() if holder.seconds is None and not holder.is_over}
     ages = _ages_by_timestamp(flow, untold, errors) if untold else {}
     blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}

@@ -141,8 +141,8 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     Raises what concerns a whole cluster: AuthorizationRefused without the right to DESCRIBE the source's cluster or to ALTER the target's.
     """
     selection = current_selection(flow, target)
-    read_acls = partial(topic_acls, target, flow.client("target", "admin"))
-    source_acls = pattern_acls(source, flow.client("source", "admin"))
+    read_acls = partial(topic_acls, target)
+    source_acls = pattern_acls(source)
     if source_acls is None:
         return TopicAclsResult(skipped=f"the source '{source.alias}' has no authorizer, so its topics have no ACLs")
     there, notice = _of_target(target, read_acls)

@@ -35,6 +35,5 @@ def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, 
     monkeypatch.setattr(opposite_fence, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
     monkeypatch.setattr(opposite_fence, "topic_acls", lambda *_: frozenset((deny,)))
     monkeypatch.setattr(opposite_fence, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
-    flow = SimpleNamespace(client=lambda *_: {})
-    fence = survey_opposite_fence(flow, OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
+    fence = survey_opposite_fence(OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
     assert (len(fence.acls), [finding.code for finding in fence.findings]) == (acls, codes)

@@ -51,16 +51,16 @@ def test_a_topic_stands_beside_its_remote_topic_and_one_without_is_left_to_the_s
 def test_acls_that_remote_topics_lack_are_those_of_the_waves_topics(flow, monkeypatch):
     read, write, other = (Acl(*row) for row in (_row("orders", "READ"), _row("orders", "WRITE"), _row("payments", "READ")))
     acls = {"east": _literal(read, write, other), "west": frozenset()}
-    monkeypatch.setattr(topic_survey, "pattern_acls", lambda cluster, _settings: acls[cluster.alias])
-    found, lacking = survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))
+    monkeypatch.setattr(topic_survey, "pattern_acls", lambda cluster: acls[cluster.alias])
+    found, lacking = survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))
     assert found.missing == {Acl(*_row("east.orders", "READ")): "orders"}
     assert lacking == ()
     assert found.remotes == {"orders": "east.orders"}
     carried = Acl(*_row("east.orders", "READ"))
     acls["west"] = frozenset([PatternAcl(carried, PREFIXED)])
-    assert survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {carried: "orders"}
+    assert survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {carried: "orders"}
     acls["west"] = _literal(carried)
-    assert survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {}
+    assert survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))[0].missing == {}
 
 
 def _literal(*acls):
@@ -73,13 +73,13 @@ def _row(name, operation):
 
 @pytest.mark.parametrize("hidden", ["east", "west"])
 def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch, hidden):
-    def read(cluster, _settings):
+    def read(cluster):
         if cluster.alias == hidden:
             raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster")
         return frozenset()
 
     monkeypatch.setattr(topic_survey, "pattern_acls", read)
-    found, (lacking,) = survey_acls(flow, ["orders"], topic_selection(flow), Side("east"), Side("west"))
+    found, (lacking,) = survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))
     assert (found, lacking.cluster, lacking.operation, lacking.is_optional) == (None, hidden, "DESCRIBE", True)
 
 

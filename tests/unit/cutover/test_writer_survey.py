@@ -45,7 +45,7 @@ def test_growth_is_what_came_between_two_looks_where_both_saw_the_partition():
 def test_the_owner_of_the_oldest_open_transaction_of_each_partition_is_asked_for(flow, monkeypatch):
     questions = []
 
-    def holders(_source, _settings, starts, longest):
+    def holders(_source, starts, longest):
         questions.append((starts, longest))
         return {ORDERS: OpenTransaction(8, 0, "tx", 1, 3.0)}
 

@@ -1,19 +1,17 @@
 """The ACLs of topics as a broker tells them."""
 
-from types import SimpleNamespace
-
 import pytest
 from kafka.protocol.admin import DescribeAclsRequest, DescribeAclsResponse
 
 from mirror.errors import AuthorizationRefused, KafkaFailure
 from mirror.kafka.acls import pattern_acls, topic_acls
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Acl, PatternAcl
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 
 SECURITY_DISABLED, CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR = 54, 31, -1
 READ, ALLOW, LITERAL, TOPIC = 3, 3, 3, 2
-CLUSTER = SimpleNamespace(alias="east", timeout=2.0)
 
 
 @pytest.fixture
@@ -21,6 +19,12 @@ def broker():
     made = WireBroker()
     yield made
     made.close()
+
+
+@pytest.fixture
+def cluster(broker):
+    with Cluster("east", broker.settings, 2.0) as made:
+        yield made
 
 
 def telling(code=0, operation=READ):
@@ -31,20 +35,20 @@ def telling(code=0, operation=READ):
 
 
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_1])
-def test_bindings_are_told_in_kafkas_words(broker, versions):
+def test_bindings_are_told_in_kafkas_words(cluster, broker, versions):
     broker.versions.update(versions)
     broker.answers[DescribeAclsRequest] = telling()
     acl = Acl("orders", "User:a", "*", "READ", "ALLOW")
-    assert topic_acls(CLUSTER, broker.settings) == {acl}
-    assert pattern_acls(CLUSTER, broker.settings) == {PatternAcl(acl, "LITERAL")}
+    assert topic_acls(cluster) == {acl}
+    assert pattern_acls(cluster) == {PatternAcl(acl, "LITERAL")}
     of_single, of_any = broker.of(DescribeAclsRequest)
     assert [request.pattern_type_filter for request in (of_single, of_any)] == [LITERAL, 1]
     assert (of_any.resource_type_filter, of_any.resource_name_filter, of_any.operation, of_any.permission_type) == (TOPIC, None, 1, 1)
 
 
-def test_a_cluster_without_authorizer_has_none(broker):
+def test_a_cluster_without_authorizer_has_none(cluster, broker):
     broker.answers[DescribeAclsRequest] = telling(SECURITY_DISABLED)
-    assert topic_acls(CLUSTER, broker.settings) is None
+    assert topic_acls(cluster) is None
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,7 @@ def test_a_cluster_without_authorizer_has_none(broker):
         (lambda _request: DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message=None, resources=None), KafkaFailure),
     ],
 )
-def test_what_a_broker_refuses_or_nobody_understands_is_an_error_of_ours(broker, answer, kind):
+def test_what_a_broker_refuses_or_nobody_understands_is_an_error_of_ours(cluster, broker, answer, kind):
     broker.answers[DescribeAclsRequest] = answer
     with pytest.raises(kind, match=r"Cluster 'east'"):
-        topic_acls(CLUSTER, broker.settings)
+        topic_acls(cluster)

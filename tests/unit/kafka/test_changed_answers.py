@@ -25,7 +25,7 @@ from kafka.protocol.consumer import ListOffsetsResponse, OffsetCommitResponse, O
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import TxnOffsetCommitResponse
 
-from mirror.kafka import acls, group_members, group_offsets, groups, open_transactions, producers, question_pool, schema_answers
+from mirror.kafka import acls, broker_pool, group_members, group_offsets, groups, open_transactions, producers, schema_answers
 from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from mirror.kafka.fetch_response import fetch_response
 from mirror.kafka.produce_request import produced
@@ -178,8 +178,8 @@ BY_SCHEMA = {
     "producers": (DescribeProducersResponse[0], producers._read),
     "transactions": (ListTransactionsResponse[1], open_transactions._names),
     "a transaction": (DescribeTransactionsResponse[0], open_transactions._read),
-    "coordinators": (FindCoordinatorResponse[4], question_pool._coordinators),
-    "a coordinator of 2.1": (FindCoordinatorResponse[2], question_pool._coordinator),
+    "coordinators": (FindCoordinatorResponse[4], broker_pool._coordinators),
+    "a coordinator of 2.1": (FindCoordinatorResponse[2], broker_pool._coordinator),
     "metadata of 2.1": (MetadataResponse[7], older_metadata),
     "metadata of 2.4": (MetadataResponse[9], older_metadata),
     "offsets of 2.1": (ListOffsetsResponse[4], older_offsets),

@@ -6,12 +6,12 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TokenUnavailable
 from mirror.kafka import cluster_connections
+from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster_answers import EARLIEST, LATEST
 from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.model import End, Partition
 from mirror.kafka.offset_questions import OffsetQuestion, ask_leaders
-from mirror.kafka.question_pool import AskingPool
 from mirror.kafka.record_builder import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
@@ -136,7 +136,7 @@ def test_a_leader_that_is_gone_costs_its_own_partitions_alone(connections, broke
     try:
         other.log(*OTHER)
         leaders = {1: {ORDERS: 3}, 2: {OTHER: 0}}
-        pool = AskingPool("west", broker.settings, 5.0)
+        pool = BrokerPool("west", broker.settings, 5.0)
         pool.learn({1: ("127.0.0.1", broker.port), 2: ("127.0.0.1", other.port)})
         assert [len(answer) for answer in ask_leaders(pool, leaders, [END])[0]] == [2]
         other.hangs_up_on = ListOffsetsRequest

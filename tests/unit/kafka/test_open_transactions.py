@@ -1,7 +1,6 @@
 """What is made of Kafka's answers about the transaction that holds back a partition."""
 
 import time
-from types import SimpleNamespace
 
 import pytest
 from kafka.protocol.admin import (
@@ -14,6 +13,7 @@ from kafka.protocol.admin import (
 )
 
 from mirror.errors import BlockedByOpenTransaction
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.open_transactions import OpenTransaction, holders
 from mirror.offsets.partition import TopicPartition
@@ -82,7 +82,8 @@ def asked(broker):
     def ask(kafka):
         broker.versions[ListTransactionsRequest] = kafka.lists
         broker.answers.update(kafka.answers())
-        return holders(SimpleNamespace(alias="east", timeout=2.0), broker.settings, {ORDERS: 30}, LONGEST).get(ORDERS)
+        with Cluster("east", broker.settings, 2.0) as cluster:
+            return holders(cluster, {ORDERS: 30}, LONGEST).get(ORDERS)
 
     yield ask
     IDLE.close()
@@ -152,7 +153,5 @@ def test_a_coordinator_that_loads_is_waited_for(asked):
 
 
 def test_a_cluster_that_does_not_answer_is_no_error_of_its_own():
-    silent = SimpleNamespace(alias="east", timeout=0.1)
-    assert holders(silent, {"bootstrap.servers": "127.0.0.1:1"}, {ORDERS: 30}, LONGEST) == {
-        ORDERS: OpenTransaction(why="ClusterUnreachable")
-    }
+    silent = Cluster("east", {"bootstrap.servers": "127.0.0.1:1"}, 0.1)
+    assert holders(silent, {ORDERS: 30}, LONGEST) == {ORDERS: OpenTransaction(why="ClusterUnreachable")}

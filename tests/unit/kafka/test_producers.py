@@ -1,12 +1,11 @@
 """What is made of Kafka's answers about the producers of partitions."""
 
-from types import SimpleNamespace
-
 import pytest
 from kafka.protocol.admin import DescribeProducersRequest, DescribeProducersResponse
 from kafka.protocol.metadata import MetadataRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import ActiveProducer
 from mirror.kafka.producers import active_producers
 from mirror.offsets.partition import TopicPartition
@@ -15,7 +14,6 @@ from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 
 ORDERS, HIDDEN, ODD = (TopicPartition(name, 0) for name in ("orders", "hidden", "odd"))
 CODES = {"hidden": 29, "odd": 6}
-CLUSTER = SimpleNamespace(alias="east", timeout=0.5)
 
 
 def tell(request):
@@ -48,37 +46,43 @@ def broker():
     made.close()
 
 
-def test_producers_are_known_by_partition_and_a_topic_that_fails_is_told_apart(broker):
+@pytest.fixture
+def cluster(broker):
+    with Cluster("east", broker.settings, 0.5) as made:
+        yield made
+
+
+def test_producers_are_known_by_partition_and_a_topic_that_fails_is_told_apart(cluster, broker):
     refused = {}
-    found = active_producers(CLUSTER, broker.settings, [HIDDEN, ORDERS, ODD], refused)
+    found = active_producers(cluster, [HIDDEN, ORDERS, ODD], refused)
     assert found == {ORDERS: (ActiveProducer(7, 1, 1_000, 0), ActiveProducer(8, 0, None, None))}
     assert {name: type(error) for name, error in refused.items()} == {"hidden": AuthorizationRefused, "odd": KafkaFailure}
 
 
-def test_a_topic_that_is_gone_is_told_apart_too(broker):
+def test_a_topic_that_is_gone_is_told_apart_too(cluster, broker):
     refused = {}
-    assert active_producers(CLUSTER, broker.settings, [TopicPartition("gone", 0)], refused) == {}
+    assert active_producers(cluster, [TopicPartition("gone", 0)], refused) == {}
     assert refused["gone"].reason == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-def test_what_a_broker_leads_that_is_too_old_to_tell_is_left_out_and_no_error(broker):
+def test_what_a_broker_leads_that_is_too_old_to_tell_is_left_out_and_no_error(cluster, broker):
     broker.versions.update(KAFKA_2_1)
     refused = {}
-    assert active_producers(CLUSTER, broker.settings, [ORDERS], refused) == {}
+    assert active_producers(cluster, [ORDERS], refused) == {}
     assert refused == {}
 
 
-def test_an_answer_about_other_partitions_is_none(broker):
+def test_an_answer_about_other_partitions_is_none(cluster, broker):
     broker.answers[DescribeProducersRequest] = lambda _request: DescribeProducersResponse(throttle_time_ms=0, topics=[])
     with pytest.raises(KafkaFailure, match="other partitions"):
-        active_producers(CLUSTER, broker.settings, [ORDERS], {})
+        active_producers(cluster, [ORDERS], {})
 
 
 def test_a_cluster_that_cannot_be_asked_is_an_error():
     with pytest.raises(ClusterUnreachable):
-        active_producers(CLUSTER, {"bootstrap.servers": "127.0.0.1:1"}, [ORDERS], {})
+        active_producers(Cluster("east", {"bootstrap.servers": "127.0.0.1:1"}, 0.5), [ORDERS], {})
 
 
-def test_no_partitions_ask_nobody(broker):
-    assert active_producers(CLUSTER, broker.settings, [], {}) == {}
+def test_no_partitions_ask_nobody(cluster, broker):
+    assert active_producers(cluster, [], {}) == {}
     assert broker.of(MetadataRequest) == []

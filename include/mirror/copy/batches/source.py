@@ -17,6 +17,7 @@ from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_k
 from mirror.formats.compression import has_packer
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
+from mirror.kafka.broker_connection import OF_SOURCE
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.connection_errors import name_of
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
@@ -38,7 +39,7 @@ class BatchSource:
         settings = task.clients.source_consumer
         self.limits = FetchLimits.of(settings, task.fetch_bytes or _FETCH_BYTES, task.read_committed)
         """How much is fetched at a time."""
-        self.pool = BrokerPool(task.source, settings, task.request_seconds)
+        self.pool = BrokerPool(task.source, settings, task.request_seconds, OF_SOURCE, carries_batches=True)
         """The connections to the source."""
         self._largest = task.unpacked_max_bytes
         self._rewrites_all = task.engine == RECORDS

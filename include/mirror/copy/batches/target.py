@@ -20,7 +20,7 @@ from mirror.copy.model import LaneTask
 from mirror.errors import AuthorizationRefused, TransactionTooSlow
 from mirror.formats.record_batch import following
 from mirror.kafka import produce_request
-from mirror.kafka.broker_connection import BrokerConnection
+from mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from mirror.kafka.broker_pool import BrokerPool, Leader, receive
 from mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, produced
 from mirror.kafka.record_builder import keyed_batches
@@ -42,7 +42,7 @@ class BatchProducer:
         self._task = task
         self._max_batch_bytes = max_batch_bytes
         settings = {"client.id": task.producer_client_id, **task.clients.target_producer}
-        self.pool = BrokerPool(task.target, settings, task.request_seconds, writes=True)
+        self.pool = BrokerPool(task.target, settings, task.request_seconds, OF_TARGET, carries_batches=True)
         """The connections to the target."""
         self._leaders: dict[TopicPartition, Leader] = {}
         self._sequences: dict[TopicPartition, int] = {}
