@@ -11,6 +11,9 @@ from mirror.kafka.model import ConfigEntry
 from mirror.policy import ConfigPropertyFilter
 
 MIN_INSYNC = "min.insync.replicas"
+_LOG_FORMAT = "message.format.version"
+"""How the source's brokers store a log. Kafka 4 does not know it, and an older target would store the remote topic in a format that takes
+no transaction."""
 _STATIC = "STATIC_BROKER_CONFIG"
 _OVERRIDE = "DYNAMIC_TOPIC_CONFIG"
 
@@ -89,6 +92,8 @@ def _left_alone(name: str, source: Entries, config_filter: ConfigPropertyFilter)
         return "unknown to the source"
     if not config_filter.should_replicate(name):
         return "excluded"
+    if name == _LOG_FORMAT:
+        return "how the source's brokers store the log"
     if entry.source == _STATIC:
         return "from the source brokers' own files"
     return "cannot be set" if entry.read_only or entry.sensitive else ""

@@ -48,6 +48,14 @@ def test_a_new_topic_gets_defaults_of_the_source_on_request():
     assert configs == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": "delete"}
 
 
+def test_how_the_sources_brokers_store_a_log_is_not_carried():
+    """Kafka 4 does not know the config, and an older target would store the remote topic in a format that takes no transaction."""
+    source = entries(("message.format.version", "0.10.2", OWN), ("retention.ms", "1000", OWN))
+    for chosen in (FILTER, SOURCE_DEFAULTS):
+        assert configs_to_create(source, chosen) == {"retention.ms": "1000"}
+        assert configs_to_sync(source, chosen) == {"retention.ms": "1000"}
+
+
 def test_an_existing_topic_goes_back_to_the_targets_default_where_the_source_is_at_its_own():
     wanted = {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": None}
     assert configs_to_sync(ENTRIES, FILTER) == wanted
