@@ -6,10 +6,12 @@ source   ──────────── watermark ───── end  sou
                       these                                  copied records behind D are not its own any more
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mirror.cutover.findings import Finding, information, stop, transaction_commands, warning
+from mirror.errors.next_step import Part
+from mirror.errors.source import TRANSACTION_ENDS_LATE
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 
@@ -117,8 +119,9 @@ def _with(
     return PartitionComparison(tp, state, watermark, start, max(start, log.readable_end), *lost, open_until, log.topic_id)
 
 
-def comparison_findings(comparisons: Iterable[PartitionComparison]) -> Iterator[Finding]:
-    """A sentence for each partition that is not the same, and one for all that are."""
+def comparison_findings(comparisons: Iterable[PartitionComparison], untold: Container[TopicPartition] = ()) -> Iterator[Finding]:
+    """A sentence for each partition that is not the same, and one for all that are. `untold`: those whose leaders are too old to tell who
+    writes."""
     same = 0
     for compared in comparisons:
         topic = compared.source.topic
@@ -139,16 +142,22 @@ def comparison_findings(comparisons: Iterable[PartitionComparison]) -> Iterator[
             yield warning("only-on-source", said, "Export them with --export DIR before anything else is done there.", topic=topic)
         if compared.open_until is not None:
             said = f"{compared.source}: a transaction is open from offset {compared.only_end:,} on, to {compared.open_until:,} at least."
-            # Brokers that were killed have been seen to end a transaction for the coordinator before they knew the partition's leader: then
-            # nobody ever writes its marker, that of a commit either, though the producer was told that it is committed.
-            wait = (
-                "Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open behind that, its "
-                "marker was lost, and it may have been committed: export it first (--export DIR writes it to *.open.jsonl). Then "
-            )
-            commands = transaction_commands(compared.source, compared.only_end)
-            yield stop("open-transaction", said, wait, *commands, ". Then compare once more.", topic=topic)
+            yield stop("open-transaction", said, *_end_it(compared, compared.source not in untold), topic=topic)
     if same:
         yield information("same", f"{same} partitions end on the source where they were copied to.")
+
+
+def _end_it(compared: PartitionComparison, is_told: bool) -> tuple[Part, ...]:
+    """How the open transaction of a partition ends.
+
+    Brokers that were killed have been seen to end a transaction for the coordinator before they knew the partition's leader: then nobody
+    ever writes its marker, that of a commit either, though the producer was told that it is committed.
+    """
+    export = "its marker was lost, and it may have been committed: export it first (--export DIR writes it to *.open.jsonl)."
+    if not is_told:
+        return (f"Wait: {TRANSACTION_ENDS_LATE} Of one that hangs {export} Then compare once more.",)
+    wait = f"Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open behind that, {export} Then "
+    return wait, *transaction_commands(compared.source, compared.only_end), ". Then compare once more."
 
 
 def _lost(compared: PartitionComparison) -> str:

@@ -201,7 +201,8 @@ def _topics(group: WaveGroup) -> Iterator[Finding]:
 def unstable_group(group: WaveGroup) -> Finding:
     """A stop for a group for which an open transaction still commits offsets."""
     step = (
-        "Let its producer commit or abort it; it ends by itself after its transaction.timeout.ms. Who holds it: ",
+        "Let its producer commit or abort it; it ends by itself after its transaction.timeout.ms. Brokers of Kafka 3.0 or newer tell who "
+        "holds it: ",
         Command("kafka-transactions.sh --bootstrap-server <source> list"),
         ". Then run the wave again.",
     )

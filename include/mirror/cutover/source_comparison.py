@@ -20,6 +20,7 @@ from mirror.errors import ExportFailed, MirrorError, named_with
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.producers import active_producers
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.checks import check_clusters
@@ -58,7 +59,7 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     with named_with(flow.name), clusters(flow) as (source, target):
         look = _SourceLook(flow, source, target)
         comparisons = look.run(topics)
-        findings = [*look.findings, *comparison_findings(comparisons)]
+        findings = [*look.findings, *comparison_findings(comparisons, look.untold(comparisons))]
         exported = _export(flow, source, comparisons, export) if export is not None else {}
         exported_open = _export_open(flow, source, comparisons, export) if export is not None else {}
     result = audit(flow, source_offsets=shared) if with_audit and (shared := _shared(comparisons)) else None
@@ -94,6 +95,13 @@ class _SourceLook:
             tp: ReturnedLog(log.topic_id, log.log_start, log.readable_end, log.end, log.epoch_end) for tp, log in with_epochs.items()
         }
         return compare_partitions({tp: record for tp, record in records.items() if tp not in hidden}, returned)
+
+    def untold(self, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
+        """The partitions with an open transaction whose leaders are too old to tell who writes."""
+        refused = dict[str, MirrorError]()
+        wanted = {compared.source for compared in comparisons if compared.open_until is not None}
+        producers = active_producers(self._source, wanted, refused)
+        return {tp for tp in wanted if tp not in producers and tp.topic not in refused}
 
     def _ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         flow = self._flow

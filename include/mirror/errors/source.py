@@ -8,8 +8,9 @@ from mirror.errors.next_step import Command, Remedy, of_the_flow
 TELL_NO_PRODUCERS = "its brokers are older than Kafka 2.8"
 """Why a cluster does not tell who writes to a partition."""
 TRANSACTION_ENDS_LATE = (
-    "its coordinator aborts it after its transaction.timeout.ms. One that is open for longer hangs, and brokers older than Kafka 2.8 have "
-    "no tool that ends it."
+    "its coordinator aborts it after its transaction.timeout.ms. One that is open for longer hangs. Brokers older than Kafka 2.8 do not "
+    "name its producer: kafka-dump-log.sh shows its id and epochs in the leader's log, and with these kafka-transactions.sh of Kafka 3 "
+    "aborts it (--producer-id, --producer-epoch, --coordinator-epoch)."
 )
 """What becomes of a transaction of such brokers whose producer is gone."""
 

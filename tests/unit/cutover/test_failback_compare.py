@@ -56,6 +56,15 @@ def test_an_open_transaction_that_nobody_ends_is_named_with_the_command_that_abo
     assert "--start-offset 110" in str(finding)
 
 
+def test_of_a_source_that_does_not_tell_who_writes_no_command_is_named_that_it_does_not_know():
+    found = compared(log=replace(LOG, readable_end=110, end=115))
+    *_, finding = comparison_findings([found], untold={found.source})
+    assert finding.step.commands == ()
+    assert "--export DIR" in finding.step.text
+    assert "find-hanging" not in finding.step.text
+    assert "--producer-id" in finding.step.text
+
+
 def test_what_was_never_copied_is_the_sources_alone_and_what_is_gone_is_named():
     new = compared(record=None, log=replace(LOG, log_start=5))
     assert (new.state, new.only_start, new.only_end) == (NEW, 5, 100)

@@ -143,7 +143,8 @@ def test_brokers_that_tell_of_no_producers_are_too_old(asked, broker):
     found = asked(Kafka())
     assert (found.seconds, found.producer_id, found.why) == (None, None, "its brokers are older than Kafka 2.8")
     error = BlockedByOpenTransaction("orders", 0, 30, 40, 1000.0, str(found), found.why)
-    assert "kafka-transactions.sh" not in error.next
+    assert "find-hanging" not in error.next
+    assert "--start-offset" not in error.next
     assert "transaction.timeout.ms" in error.next
     assert "kafka-transactions.sh" in BlockedByOpenTransaction("orders", 0, 30, 40, 1000.0).next
 
