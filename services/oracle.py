@@ -22,6 +22,8 @@ from services.java import LIBS, ROOT, java_command
 
 SOURCES = Path(__file__).with_name("oracle")
 CLASSES = ROOT / ".run" / "oracle"
+UNTIL_FLUSHED_MS = 30_000
+"""`linger.ms` where all is flushed at the end: a machine that stands still makes no batches of its own."""
 
 
 class OracleError(RuntimeError):
@@ -160,8 +162,19 @@ class Oracle:
         return answer
 
     def produce_records(self, bootstrap: str, topic: str, records: Iterable[Record], *, codec: str = "none", **client: str) -> list[int]:
-        """Exactly these records; gives their offsets. `client`: further settings of the Java producer."""
-        rows = self.call("produce-records", bootstrap=bootstrap, topic=topic, codec=codec, client=client, records=_rows(records))
+        """Exactly these records; gives their offsets. `client`: further settings of the Java producer.
+
+        Those of one partition stand in one batch, if it is not larger than 64 KB.
+        """
+        rows = self.call(
+            "produce-records",
+            bootstrap=bootstrap,
+            topic=topic,
+            codec=codec,
+            client=client,
+            linger_ms=UNTIL_FLUSHED_MS,
+            records=_rows(records),
+        )
         return [row["offset"] for row in rows]
 
     def produce_raw(
@@ -184,6 +197,7 @@ class Oracle:
             topic=topic,
             transactional_id=transactional_id,
             transaction_timeout_ms=timeout_ms,
+            linger_ms=UNTIL_FLUSHED_MS,
             records=_rows(records),
         )
         return [row["offset"] for row in rows]

@@ -116,6 +116,19 @@ def test_what_no_client_writes_is_written_raw(oracle: Oracle, pair: ClusterPair)
     assert (record.key, record.value, record.timestamp, record.headers) == (None, b"", -1, (("\ufffd", b""),))
 
 
+def test_records_that_are_produced_together_stand_in_one_batch_however_long_it_takes_to_hand_them_over(
+    oracle: Oracle, pair: ClusterPair, services_directory: Path
+) -> None:
+    topic = pair.topic("together")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(b"", b"", timestamp=0)] * 6_000)
+    [log] = services_directory.glob(f"east/data-*/{topic}-0/*.log")
+    stored, batches = log.read_bytes(), 0
+    while stored:
+        stored, batches = stored[12 + int.from_bytes(stored[8:12]) :], batches + 1
+    assert batches == 1
+
+
 def test_killed_broker_comes_back_with_its_records(oracle: Oracle, make_cluster: Callable[..., KafkaCluster]) -> None:
     cluster = make_cluster("lone")
     oracle.create_topic(cluster.bootstrap, "kept")
