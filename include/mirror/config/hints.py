@@ -70,11 +70,16 @@ def _decided_by_the_policy(flow: Flow) -> Iterator[str]:
 
 def _spelled_out(flow: Flow, name: str) -> list[str]:
     """The members of a list that are written like names."""
+    return [member.replace("\\", "") for member in _members(flow, name) if _LITERAL.fullmatch(member)]
+
+
+def _members(flow: Flow, name: str) -> list[str]:
+    """The members of a list that the flow spells out. None of one that cannot be read: that is an error of the flow, and no hint."""
     setting = flow.connector.get(name)
     if setting is None or has_reference(setting.text):
         return []
     with suppress(ValueError):
-        return [member.replace("\\", "") for member in CATALOGUE[name].parse(setting.text) if _LITERAL.fullmatch(member)]
+        return [*CATALOGUE[name].parse(setting.text)]
     return []
 
 
@@ -83,36 +88,28 @@ def _odd_patterns(flow: Flow) -> Iterator[str]:
     from mirror.policy.possible_names import printable
 
     for name in _OF_ANY_TEXT:
-        setting = flow.connector.get(name)
-        if setting is None or has_reference(setting.text):
-            continue
-        try:
-            members = CATALOGUE[name].parse(setting.text)
-        except ValueError:
-            continue
-        odd = next((member for member in members if _ODD_IN_NAMES.search(member)), None)
+        odd = next((member for member in _members(flow, name) if _ODD_IN_NAMES.search(member)), None)
         if odd is not None:
             yield (
-                f"{setting.origin}: the quotes and control characters of '{printable(odd)}' belong to the name. Write a list without "
-                r"quotes, and \\ for one backslash."
+                f"{flow.connector[name].origin}: the quotes and control characters of '{printable(odd)}' belong to the name. Write a list "
+                r"without quotes, and \\ for one backslash."
             )
 
 
 def _lost_defaults(flow: Flow) -> Iterator[str]:
     """A list of configs that are not copied takes the place of the default one, and whoever wanted to add to it does not hear of that."""
     name = "config.properties.exclude"
-    setting, default = flow.connector.get(name), CATALOGUE[name].default
-    if setting is None or not setting.text.strip() or has_reference(setting.text):
+    members, default = _members(flow, name), CATALOGUE[name].default
+    if not members:
         return
     try:
-        members = CATALOGUE[name].parse(setting.text)
         excluded = compile_pattern("|".join(members))
-    except ValueError:
+    except ValueError:  # an error of the flow, and no hint
         return
     lost = [member for member in default if not excluded.matches(member)]
     if lost:
         yield (
-            f"{setting.origin} takes the place of the default list: {', '.join(lost)} "
+            f"{flow.connector[name].origin} takes the place of the default list: {', '.join(lost)} "
             f"{'are' if len(lost) > 1 else 'is'} copied to remote topics now, as in MirrorMaker 2. If you only meant to add to it, write "
             "them into the line too."
         )

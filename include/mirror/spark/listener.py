@@ -37,7 +37,7 @@ def _sockets() -> list[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int,
     for table in _TABLES:
         try:
             lines = table.read_text(encoding="ascii").splitlines()[1:]
-        except OSError:
+        except OSError:  # another system, or a kernel without IPv6: nobody knows
             continue
         for line in lines:
             columns = line.split()
