@@ -25,6 +25,8 @@ from tests.frozen_process import pytest_runtest_protocol  # noqa: F401 — a hoo
 from tests.session import STARTED, airflows, running
 from tests.waiting import PATIENCE
 
+pytest_plugins = ["tests.left_out"]
+
 # No test judges a time: a busy machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

@@ -11,7 +11,8 @@ from tests.trial.cutovers import KILL, STEPS, Fault
 from tests.trial.site import IDENTITY, REMOTE_NAMES
 
 
-@pytest.mark.parametrize("policy", [REMOTE_NAMES, pytest.param(IDENTITY, marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("policy", [REMOTE_NAMES, IDENTITY])
 def test_waves_forth_and_back_lose_nothing_and_repeat_nothing(policy: str, tmp_path: Path) -> None:
     with trial_site(tmp_path, policy) as site, own_cutovers(site) as waves:
         outcomes = list(play(waves, [[Fault(KILL, MOVE_GROUPS)], [Fault(KILL, OPEN)]], random.Random(1)))

@@ -19,6 +19,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Failovers]:
         yield rounds
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     "blow",
     [Blow(IDENTITY, 3, 0.3, True, OPEN, False, 60_000), Blow(REMOTE_NAMES, 3, 0.3, False, MOVE_GROUPS, True, planned=True)],

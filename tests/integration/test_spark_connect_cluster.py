@@ -130,7 +130,9 @@ def test_another_version_of_the_package_on_the_workers_gives_way_to_the_one_that
     assert_mirrored(pair, oracle)
 
 
-@pytest.mark.parametrize("module", ["pyarrow", "confluent_kafka", "kafka", "google_crc32c"])
+@pytest.mark.parametrize(
+    "module", ["pyarrow", *(pytest.param(name, marks=pytest.mark.release) for name in ("confluent_kafka", "kafka", "google_crc32c"))]
+)
 def test_a_package_that_workers_lack_is_named_with_their_host(run: Callable[..., dict], workers: Workers, module: str) -> None:
     packages = workers.have(f"without-{module}", (module,))
     error, *others = run("copy")["errors"]

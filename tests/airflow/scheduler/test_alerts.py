@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from mirror.__main__ import main
 from services.sinks import HttpSink
 from tests.airflow.scheduler.in_airflow import InAirflow, checked
@@ -11,6 +13,7 @@ RUNS = 3
 """How many red runs have missed their deadline, after they ended, when the alert is looked at; others are red by then."""
 
 
+@pytest.mark.release  # minutes, for deadlines of runs that are over pass; one alert of one run is in test_outages.py
 def test_a_gap_is_one_alert_over_all_its_red_runs_and_their_deadlines_and_its_end_is_one_message(
     gapped: InAirflow, hook: HttpSink, services_directory: Path
 ) -> None:

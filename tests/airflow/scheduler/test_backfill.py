@@ -115,6 +115,7 @@ def equal(filled: InAirflow, topic: str, into: str, start: dict[int, int] | None
     return int(filled.oracle.assert_mirrored(source, Side(filled.pair.target_bootstrap, into)).records)
 
 
+@pytest.mark.release
 @pytest.mark.timeout(1800)  # a dozen runs
 def test_scheduled_run_writes_no_history_so_that_days_may_be_asked_for_in_any_order_and_what_was_written_before_has_a_way_on(
     flow: Callable[[str], InAirflow],
