@@ -1,8 +1,10 @@
-"""Compares batches of both sides without opening them, and says which offsets have to be opened.
+"""Compares both sides batch by batch, and says which offsets must be read record by record.
 
     source   │ A (5 records) │ B (7) │ C (3) │ D (4) │ E (6) │
     target   │ A (5 records) │ x (4)   │ y (6) │ D (4) │ E (6) │ marker │
                the same bytes└── 10 records ───┘ the same bytes
+
+Batches that are the same stay closed:
 
 What is compared                                          what follows
 the number of records, and that no offset is missing      both batches hold the same places
@@ -12,14 +14,16 @@ every byte behind the header                              the same keys, values,
 the checksum of each                                      the bytes are those that were written
 
 Who wrote a batch, in which transaction, and at which offsets is no part of it. Batches are paired by the number of records in front of
-them. Between two places up to where both sides have equally many records, and where the batches are not the same, lies a segment that has
-to be opened. It proves nothing by itself, and what differs is never named here.
+them. Where they are not the same, because the copy joined or rewrote them, their records are compared at once (`opened_batches`). From the
+first that differs, or that cannot be opened, up to where batches are the same again lies a segment that must be read record by record. What
+differs is never named here.
 """
 
 from dataclasses import dataclass, replace
 
 from mirror.audit.copied_ranges import OffsetPair, pair_at_or_after
 from mirror.audit.locate import parts_of
+from mirror.audit.opened_batches import SOURCE, TARGET, OpenedBatches
 from mirror.audit.range import AuditRange
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.batch_fetch import FetchedPartition
@@ -116,13 +120,17 @@ class BatchComparison:
         self.is_done = False
         """Whether nothing more is needed: `equal_records` and `segments` say what came of it."""
         self.equal_records = 0
-        """How many records on each side stand in batches that are the same."""
+        """How many records on each side were compared and are equal."""
         self.jumps_to: OffsetPair | None = None
         """Where both sides have to be fetched from now on (`go_on`)."""
         self._segments: list[_Segment] = []
         self._equal = 0
         self._start: OffsetPair | None = None
+        """Where the records begin that are not known to be equal; None: all that was taken are."""
+        self._opened: OpenedBatches | None = None
+        """What was opened from `_start` on; None if nothing was, or if something differs."""
         self._surplus = 0
+        """How many more records of the source than of the target were taken from `_start` on."""
         self._closed_at = 0
 
     @property
@@ -134,7 +142,7 @@ class BatchComparison:
 
     @property
     def segments(self) -> list[AuditRange]:
-        """What has to be opened: both sides of each are compared with each other."""
+        """What must be read record by record: both sides of each are compared with each other."""
         return [
             replace(
                 self.stretch,
@@ -149,21 +157,15 @@ class BatchComparison:
     def pair(self) -> None:
         """Takes what is there of both sides. Raises NotComparable."""
         while not self.is_done and self.jumps_to is None:
-            ours, theirs = self.source.first(), self.target.first()
-            source_ended, target_ended = (first is None and side.has_ended for first, side in ((ours, self.source), (theirs, self.target)))
-            if source_ended or target_ended:
-                if source_ended and target_ended and self._start is None:
-                    self.is_done = True
-                elif (source_ended or ours) and (target_ended or theirs):
-                    self._open()
-                    self._close(OffsetPair(self.stretch.end, self.stretch.target_end))
-                    self.is_done = True
-                else:
-                    return
-            elif ours is None or theirs is None:
+            lacking = self._take_same() if not self._surplus else self._take_missing()
+            if lacking is None:
+                continue
+            if not all(side.has_ended for side in lacking):
                 return
-            else:
-                self._take(ours, theirs)
+            if len(lacking) == 1:
+                self._open()
+            self._close(OffsetPair(self.stretch.end, self.stretch.target_end))
+            self.is_done = True
 
     def go_on(self, source: FetchedPartition, target: FetchedPartition) -> None:
         """Both sides are fetched from `jumps_to` on."""
@@ -176,37 +178,72 @@ class BatchComparison:
 
     # ------------------------------------------------------------ inside
 
-    def _take(self, ours: tuple[RecordBatch, int], theirs: tuple[RecordBatch, int]) -> None:
-        (source, source_count), (target, target_count) = ours, theirs
-        if not self._surplus and _are_equal(ours, theirs):
-            self._close(OffsetPair(source.base_offset, target.base_offset))
-            self._equal += source_count
-            self.equal_records += source_count
+    def _take_same(self) -> list[BatchSide] | None:
+        """Takes the next batch of both sides, up to which both have equally many records; gives the sides that have none."""
+        ours, theirs = self.source.first(), self.target.first()
+        if ours is None or theirs is None:
+            return [side for side, first in ((self.source, ours), (self.target, theirs)) if first is None]
+        if _are_equal(ours, theirs):
+            self._close(OffsetPair(ours[0].base_offset, theirs[0].base_offset))
+            self._equal += ours[1]
+            self.equal_records += ours[1]
             self.source.take()
             self.target.take()
             self._closed_at = self.source.size + self.target.size
-            return
-        self._open()
-        takes_source, takes_target = self._surplus <= 0, self._surplus >= 0
-        if takes_source:
-            self._surplus += source_count
-            self.source.take()
-        if takes_target:
-            self._surplus -= target_count
-            self.target.take()
-        if self.source.size + self.target.size - self._closed_at > MOST_UNEQUAL_BYTES:
-            self._jump()
+        else:
+            self._open()
+            self._open_batch(SOURCE, *ours)
+            self._open_batch(TARGET, *theirs)
+            self._match()
+        return None
+
+    def _take_missing(self) -> list[BatchSide] | None:
+        """Takes batches of the side that has fewer records, until it has as many; gives the side if it has no batch."""
+        number, side, sign = (SOURCE, self.source, 1) if self._surplus < 0 else (TARGET, self.target, -1)
+        had = side.size
+        while self._surplus * sign < 0 and (first := side.first()) is not None:
+            self._open_batch(number, *first)
+        if side.size == had:
+            return [side]
+        self._match()
+        return None
 
     def _open(self) -> None:
         if self._start is None:
             self._start = OffsetPair(self.source.position, self.target.position)
+            self._opened = OpenedBatches(self._parts)
+
+    def _open_batch(self, number: int, batch: RecordBatch, count: int) -> None:
+        if self._opened is not None:
+            try:
+                self._opened.add(number, batch)
+            except ValueError:
+                self._opened = None  # reading record by record says what is wrong with it
+        self._surplus += count if number == SOURCE else -count
+        (self.source if number == SOURCE else self.target).take()
+
+    def _match(self) -> None:
+        """Goes on after the opened records that are equal."""
+        size = self.source.size + self.target.size
+        count = self._opened.match() if self._opened is not None else None
+        if self._opened is None or count is None:
+            self._opened = None
+            if size - self._closed_at > MOST_UNEQUAL_BYTES:
+                self._jump()
+            return
+        self._equal += count
+        self.equal_records += count
+        self._closed_at = size
+        firsts = self._opened.first_offset(SOURCE), self._opened.first_offset(TARGET)
+        at = (side.position if first is None else first for side, first in zip((self.source, self.target), firsts, strict=True))
+        self._start = OffsetPair(*at) if self._surplus else None
 
     def _close(self, end: OffsetPair) -> None:
         """Ends the segment that is open, if one is."""
         if self._start is None:
             return
         self._segments.append(_Segment(self._start, end, self._equal))
-        self._start, self._equal, self._surplus = None, 0, 0
+        self._start, self._opened, self._equal, self._surplus = None, None, 0, 0
         if len(self._segments) > MOST_SEGMENTS:
             at = min(range(1, len(self._segments)), key=lambda number: self._segments[number].equal)
             before, behind = self._segments[at - 1 : at + 1]
@@ -228,4 +265,4 @@ class BatchComparison:
 def _are_equal(ours: tuple[RecordBatch, int], theirs: tuple[RecordBatch, int]) -> bool:
     (source, source_count), (target, target_count) = ours, theirs
     is_whole = source_count == source.record_count and target_count == target.record_count
-    return is_whole and source.has_records_of(target) and source.is_intact and target.is_intact
+    return is_whole and source.has_records_of(target)

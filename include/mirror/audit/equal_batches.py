@@ -1,4 +1,4 @@
-"""Ranges whose copies are equal, told without opening the batches that are the same on both sides.
+"""Ranges whose copies are equal, told batch by batch: those that are the same on both sides are not opened.
 
 It finds no difference: a range that is not proven equal here is compared record by record from its beginning on, as if nobody had looked.
 """
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 def equal_by_batches(
     context: AuditContext, sides: tuple[Side, Side], stretches: Sequence[AuditRange], on_read: ReadListener, *, opens_all: bool = False
 ) -> dict[AuditRange, Outcome]:
-    """The outcomes of ranges that are equal and were compared by closed batches, at least in part (with `opens_all` also those of which
-    every batch had to be opened); they have no digests. No partition is in two of the ranges. Never raises an error of ours.
+    """The outcomes of ranges that are equal and were compared batch by batch, at least in part (with `opens_all` also those of which
+    every record was read); they have no digests. No partition is in two of the ranges. Never raises an error of ours.
 
     What `on_read` was told of other ranges it is told again as a negative number.
     """
@@ -42,7 +42,7 @@ def equal_by_batches(
     closed = sum(pairing.equal_records for pairing in paired if pairing.stretch in outcomes)
     records = sum(outcome.source_records for outcome in outcomes.values())
     log.info(
-        "%s: %d of %d ranges are equal; of their %d records %d stand in batches that are the same and were not opened.",
+        "%s: %d of %d ranges are equal; of their %d records %d were compared batch by batch.",
         *(context.flow, len(outcomes), len(stretches), records, closed),
     )
     return outcomes

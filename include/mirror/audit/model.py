@@ -123,9 +123,9 @@ class AuditFigures:
     """What came of comparing offsets of both sides.
 
     `source_records` and `target_records` are how many records they held and `source_digest` and `target_digest` what they come to
-    (hexadecimal; '' where no digest proves anything, as of compacted topics, and where equal batches were not opened). `tolerated` are
-    records of the target that are no copies and may stand there, `unpaired` records that only one side has any more and whose absence is
-    no difference (compaction). `notes` say in words what was compared in another way than record by record.
+    (hexadecimal; '' where no digest proves anything, as of compacted topics, and where both sides were compared batch by batch).
+    `tolerated` are records of the target that are no copies and may stand there, `unpaired` records that only one side has any more and
+    whose absence is no difference (compaction). `notes` say in words what was compared in another way than record by record.
     """
 
     source_records: int = 0

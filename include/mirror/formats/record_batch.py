@@ -112,7 +112,7 @@ class RecordBatch(NamedTuple):
     @property
     def is_intact(self) -> bool:
         """Whether its bytes are those of which the checksum was made."""
-        return self.intact_records() is not None
+        return _checksum(self.data[_CRC_FROM:]) == self.crc
 
     def intact_records(self) -> bytes | None:
         """The bytes behind the header; None if they are not those of which the checksum was made."""
@@ -125,9 +125,9 @@ class RecordBatch(NamedTuple):
         return self.attributes & _LOG_APPEND_TIME != 0
 
     def has_records_of(self, other: "RecordBatch") -> bool:
-        """Whether it holds the same records as another batch, as far as that can be told of closed batches: the same bytes behind the
-        header, to be read in the same way. Not where an offset is missing or the broker stamped the records. Both have to be intact."""
-        return (
+        """Whether it and another batch are intact and hold the same records, as far as that can be told of closed batches: the same bytes
+        after the header, to be read in the same way. Not where an offset is missing or the broker stamped the records."""
+        if not (
             self.length == other.length
             and self.record_count == other.record_count
             and self.last_offset_delta == other.last_offset_delta
@@ -135,9 +135,12 @@ class RecordBatch(NamedTuple):
             and self.max_timestamp == other.max_timestamp
             and not (self.attributes ^ other.attributes) & ~_TRANSACTIONAL
             and self.obstacle() is None
-            # Two views are compared byte by byte in Python; this is one call of the C library.
-            and bytes(self.data[_HEADER.size :]).startswith(other.data[_HEADER.size :])
-        )
+        ):
+            return False
+        ours, theirs = bytes(self.data[_CRC_FROM:]), bytes(other.data[_CRC_FROM:])
+        is_intact = (google_crc32c.value(ours), google_crc32c.value(theirs)) == (self.crc, other.crc)
+        # Two views are compared byte by byte in Python; this is one call of the C library.
+        return is_intact and ours.endswith(memoryview(theirs)[_COVERED.size :])
 
     def obstacle(self) -> str | None:
         """Why a producer could not send the batch as it is; None: it could."""

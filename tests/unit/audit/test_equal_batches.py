@@ -158,7 +158,12 @@ def test_batches_that_were_handed_on_as_they_are_are_never_opened(monkeypatch: p
     assert reading.pairings[0].segments == []
 
 
-def test_only_what_was_rewritten_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def damaged(batch: bytes) -> bytes:
+    """The batch under a checksum of other bytes: it cannot be opened where it was fetched."""
+    return batch[:17] + bytes((batch[17] ^ 1,)) + batch[18:]
+
+
+def test_what_was_joined_is_compared_where_it_was_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = handed_on(2)
     records = [Record(0, 1, 5, b"k", b"anew %d" % number, ()) for number in range(6)]
     source.append(built(records[:4]))
@@ -168,23 +173,51 @@ def test_only_what_was_rewritten_is_opened(monkeypatch: pytest.MonkeyPatch) -> N
     source.append(last)
     target.append(carried(last))
     _, closed, reading = outcomes(monkeypatch, whole(source, target), source, target, 1)
-    assert (closed.source_records, closed.difference, reading.pairings[0].equal_records) == (17, None, 11)
-    assert [(each.start, each.end, each.target_start, each.target_end) for each in reading.pairings[0].segments] == [(10, 16, 10, 17)]
+    assert (closed.source_records, closed.difference, reading.pairings[0].equal_records) == (17, None, 17)
+    assert reading.pairings[0].segments == []
 
 
-def test_a_range_that_begins_and_ends_inside_batches_opens_only_these(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_among_opened_records_begins_a_segment_right_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = handed_on(1)
+    records = [Record(0, 1, 5, b"k", b"anew %d" % number, ()) for number in range(6)]
+    source.append(built(records[:4]))
+    source.append(built(records[4:]))
+    target.append(built([*records[:3], records[3]._replace(value=b"other"), *records[4:]]))
+    same = built(records[:1])
+    source.append(same)
+    target.append(carried(same))
+    _, closed, reading = outcomes(monkeypatch, whole(source, target), source, target, 1)
+    assert closed.difference is not None
+    assert (closed.difference.source_offset, closed.difference.target_offset) == (8, 9), "the target has a marker in between"
+    assert [(each.start, each.end) for each in reading.pairings[0].segments] == [(5, 11)]
+    assert reading.pairings[0].equal_records == 6
+
+
+def test_where_only_the_target_stamps_records_their_times_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = MemoryLog(), MemoryLog()
+    records = [Record(0, 1, 5, b"k", b"%d" % number, ()) for number in range(4)]
+    source.append(built(records[:2]))
+    source.append(built(records[2:]))
+    target.append(built([each._replace(timestamp=9) for each in records]))
+    for timed, equal in ((False, 4), (True, 0)):
+        stretch = whole(source, target, timed=timed)
+        reading = MemoryReading(source, target, 1)(CONTEXT, [stretch], lambda _offsets: None)
+        assert reading.run()[0].equal_records == equal
+
+
+def test_a_range_that_begins_and_ends_inside_batches_opens_them(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = handed_on()
     stretch = replace(whole(source, target), start=2, target_start=2, end=28, target_end=28)
     _, closed, reading = outcomes(monkeypatch, stretch, source, target, 10)
-    assert (closed.source_records, closed.difference) == (26, None)
-    assert [(each.start, each.end) for each in reading.pairings[0].segments] == [(2, 5), (25, 28)]
+    assert (closed.source_records, closed.difference, reading.pairings[0].equal_records) == (26, None, 26)
+    assert reading.pairings[0].segments == []
 
 
 def test_segments_that_lie_near_each_other_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = MemoryLog(), MemoryLog()
-    for size in (1, 4, 2, 3):  # records in equal batches between those that were rewritten
+    for size in (1, 4, 2, 3):  # records in equal batches between those that cannot be opened
         anew = [Record(0, 1, 9, None, b"%d" % number, ()) for number in range(2)]
-        source.append(built(anew))
+        source.append(damaged(built(anew)))
         target.append(built(anew[:1]))
         target.append(built(anew[1:]))
         same = built([Record(0, 1, 9, None, b"same", ())] * size)
@@ -203,8 +236,8 @@ def test_where_much_is_unequal_pairing_goes_on_at_a_pair_of_the_offset_map(monke
         batch = built(records)
         first = source.append(batch)
         if number < 20:
-            target.append(built(records[:1]))
-            target.append(built(records[1:]))
+            target.append(damaged(built(records[:1])))
+            target.append(damaged(built(records[1:])))
         else:
             target.append(carried(batch))
         assert first == 2 * number
