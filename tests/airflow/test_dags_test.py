@@ -57,6 +57,7 @@ def kinds(pair: ClusterPair, dags: Callable[[], dict[str, Any]]) -> list[str]:
     return sorted(found, key=lambda what: what != "copy")
 
 
+@pytest.mark.release  # test_lineage.py gives the command a copy and an audit
 @pytest.mark.usefixtures("heartbeats_removed")
 def test_every_dag_is_run_by_airflow_dags_test(
     pair: ClusterPair,

@@ -1,15 +1,19 @@
-"""Two teams with a configuration each in one Airflow (`[core] multi_team`): each sees and touches its own flows alone."""
+"""Two teams with a configuration each in one Airflow (`[core] multi_team`): each sees and touches its own flows alone.
+
+A third team's configuration cannot be used at first: that is red by itself, in an Airflow whose DAGs come up paused, as they do by default.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mirror.config import load
 from mirror.config.pools import pools
 from services.airflow import AirflowServices
-from services.airflow_api import AirflowApiError
+from services.airflow_api import AirflowApi, AirflowApiError
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
@@ -18,6 +22,17 @@ from tests.waiting import eventually
 
 TEAMS = {"paris": "ann", "tokyo": "ben"}
 """Each team and its person."""
+NEW_TEAM = "oslo"
+NEW_COPY = "east-to-west.copy"
+GOOD = """
+clusters = east, west
+east.bootstrap.servers = 127.0.0.1:1
+west.bootstrap.servers = 127.0.0.1:1
+east->west.enabled = true
+"""
+"""What the new team's file says in the end."""
+# How soon Airflow notices that a DAG is gone: by default after minutes.
+IMPATIENT = {"AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "5", "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "5"}
 DAG_FILE = """\
 import os
 
@@ -45,13 +60,14 @@ def airflow(pairs: dict[str, ClusterPair], services_directory: Path) -> Iterator
     files = {team: services_directory / f"{team}.properties" for team in TEAMS}
     no_dag = ClusterPair("no-dag-from", "no-dag-to", next(iter(pairs.values())).source_bootstrap, "127.0.0.1:1", "none", services_directory)
     shown = [*files.values(), no_dag.properties(file="no-dag.properties")]
-    for team, file in files.items():
+    for team in (*TEAMS, NEW_TEAM):
         (services_directory / team).mkdir()
-        (services_directory / team / "mirror.py").write_text(DAG_FILE.format(config=str(file)))
+        (services_directory / team / "mirror.py").write_text(DAG_FILE.format(config=str(services_directory / f"{team}.properties")))
     users = {"admin": "admin"} | {person: f"op:{team}" for team, person in TEAMS.items()}
-    teams = {team: services_directory / team for team in TEAMS}
+    teams = {team: services_directory / team for team in (*TEAMS, NEW_TEAM)}
+    environment = {"MIRROR_CONFIG": ",".join(map(str, shown)), **IMPATIENT}
     with airflows(services_directory) as make:
-        running = make("teams", environment={"MIRROR_CONFIG": ",".join(map(str, shown))}, users=users, teams=teams)
+        running = make("teams", environment=environment, users=users, teams=teams)
         api = running.api()
         for team, file in files.items():
             (services_directory / f"{team}.json").write_text(json.dumps(pools(load([file]).flows, team)))
@@ -64,6 +80,34 @@ def airflow(pairs: dict[str, ClusterPair], services_directory: Path) -> Iterator
 def dag_of(pair: ClusterPair) -> str:
     """The copy DAG of a team's flow."""
     return f"{pair.source}-to-{pair.target}.copy"
+
+
+def alarm_of(file: Path) -> str:
+    """The DAG that is red while a file cannot be used."""
+    return "mirror.configuration." + str(file).strip("/").replace("/", "_")
+
+
+def let_airflow_look_again(dag_file: Path) -> None:
+    """Airflow looks at a file that changed at once."""
+    dag_file.write_text(dag_file.read_text() + "\n")
+
+
+def wait_until_red(api: AirflowApi, alarm: str, *words: str) -> None:
+    """Returns when a run that nobody triggered or unpaused has failed, and its task's log says why.
+
+    Not every red run says it: Airflow fails a task that it could not begin, as on a machine where the api-server does not answer in time,
+    and one whose DAG was mended meanwhile.
+    """
+
+    def says_why(run: Mapping[str, Any]) -> bool:
+        errors = api.errors(alarm, run["dag_run_id"], "configuration")
+        return all(word in errors for word in words)
+
+    def found() -> bool:
+        runs = api.runs(alarm) if alarm in api.dags() else []
+        return any(says_why(run) for run in runs if run["state"] == "failed" and run["run_type"] == "scheduled")
+
+    eventually(found, f"a red run of {alarm} that says {words}", 240, longest=2)
 
 
 def test_each_team_sees_and_runs_its_own_flow_by_its_own_file(
@@ -106,12 +150,36 @@ def test_the_status_page_shows_a_team_its_own_flow_and_takes_its_decisions_alone
 def test_a_file_that_breaks_is_the_alarm_of_its_team_alone(airflow: AirflowServices, services_directory: Path) -> None:
     tokyo, dag_file = services_directory / "tokyo.properties", services_directory / "tokyo" / "mirror.py"
     tokyo.write_text(tokyo.read_text().replace("clusters", "clutsers"))
-    alarm = "mirror.configuration." + str(tokyo).strip("/").replace("/", "_")
-    dag_file.write_text(dag_file.read_text() + "\n")  # Airflow looks at a file that changed at once
+    alarm, of_oslo = alarm_of(tokyo), alarm_of(services_directory / f"{NEW_TEAM}.properties")
+    let_airflow_look_again(dag_file)
     ann, ben, admin = airflow.api("ann"), airflow.api("ben"), airflow.api()
     eventually(lambda: alarm in ben.dags(), "the alarm")
     assert not [dag for dag in ann.dags() if dag.startswith("mirror.")]
+    assert of_oslo not in ben.dags()
     eventually(lambda: "tokyo.properties" in admin.text("/mirror/"), "the error on the page of somebody who sees all teams")
     assert "tokyo" not in ann.text("/mirror/")
     for api in (ann, ben, admin):
         api.close()
+
+
+def test_a_file_that_cannot_be_read_and_a_flow_that_is_wrong_are_red_by_themselves_and_again_when_they_come_back(
+    airflow: AirflowServices, services_directory: Path
+) -> None:
+    api, file = airflow.api(), services_directory / f"{NEW_TEAM}.properties"
+    alarm, dag_file = alarm_of(file), services_directory / NEW_TEAM / "mirror.py"
+    wait_until_red(api, alarm, str(file), "cannot be read")
+    details = api.call("GET", f"dags/{alarm}/details")
+    assert str(file) in details["doc_md"]
+    assert not details["is_paused"]
+
+    file.write_text(GOOD)
+    let_airflow_look_again(dag_file)
+    eventually(lambda: alarm not in api.dags(), "the end of the alarm", longest=2)
+    api.wait_for_dags([NEW_COPY])
+    assert api.dags()[NEW_COPY]["is_paused"], "nothing begins to copy by itself"
+
+    file.write_text(GOOD + "east->west.mirror.lanes = banana\n")
+    let_airflow_look_again(dag_file)
+    wait_until_red(api, alarm, str(file), "east->west", "mirror.lanes")
+    assert api.dags()[NEW_COPY]["is_paused"], "its own DAGs come up as Airflow says: mended, they would begin to copy by themselves"
+    api.close()

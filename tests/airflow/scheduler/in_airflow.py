@@ -68,7 +68,7 @@ class InAirflow:
             runs = self.ended_runs().items()
             return next((run for name, run in runs if name not in known and self.states(name)["copy"] == copy), None)
 
-        return eventually(found, f"a run whose copy is {copy}")
+        return eventually(found, f"a run whose copy is {copy}", longest=1)
 
     def states(self, run: str) -> dict[str, str | None]:
         return self.api.states(self.dag, run)

@@ -22,7 +22,7 @@ def test_a_gap_is_one_alert_over_all_its_red_runs_and_their_deadlines_and_its_en
     posted, topic = len(hook.posted), gapped.create_topic("orders")
     gapped.produce(topic, 300, seed=21)
     gapped.api.unpause(gapped.dag)
-    eventually(lambda: gapped.mirrored(topic) == 300 and gapped.ended_runs(), "the first copy", 600)
+    eventually(lambda: gapped.mirrored(topic) == 300 and gapped.ended_runs(), "the first copy", 600, longest=2)
 
     def decide(decision: str) -> None:
         of_topic = ["--flow", gapped.pair.flow, "--topic", topic, "--reason", "a test"]
@@ -30,7 +30,7 @@ def test_a_gap_is_one_alert_over_all_its_red_runs_and_their_deadlines_and_its_en
 
     decide("pause")
     before = len(gapped.ended_runs())
-    eventually(lambda: len(gapped.ended_runs()) >= before + 2, "a run that leaves the topic out", 600)
+    eventually(lambda: len(gapped.ended_runs()) >= before + 2, "a run that leaves the topic out", 600, longest=2)
     gapped.produce(topic, 300, seed=22)
     gapped.oracle.delete_records(gapped.pair.source_bootstrap, topic, {0: 150})
     gapped.api.unpause(freshness)
@@ -51,7 +51,7 @@ def test_a_gap_is_one_alert_over_all_its_red_runs_and_their_deadlines_and_its_en
         others = [(each["alert"]["key"], each["event"]) for each in bodies if "alert" in each]
         return [(key, what) for key, what in (*incidents, *others) if key.startswith(gapped.pair.flow)]
 
-    eventually(lambda: len(red()) >= RUNS, f"{RUNS} red runs", 600)
+    eventually(lambda: len(red()) >= RUNS, f"{RUNS} red runs", 600, longest=2)
     eventually(lambda: told_of(red()[:RUNS]), "their deadlines", 600, longest=2)
     key = f"{gapped.pair.flow}/SourceGap/{topic}"
     assert [each["key"] for each in checked(gapped.api, freshness)["open"]] == [key]

@@ -37,7 +37,7 @@ class Backfills:
         }
         since = datetime.now(UTC).isoformat()
         self._begun = self._api.call("POST", "backfills", json=asked)["id"]
-        runs: list[dict[str, Any]] = eventually(lambda: self._ended(since, days), f"the end of {days} runs", 400)
+        runs: list[dict[str, Any]] = eventually(lambda: self._ended(since, days), f"the end of {days} runs", 400, longest=2)
         return runs
 
     def copied(self, runs: list[dict[str, Any]], part: str) -> int:
@@ -76,7 +76,7 @@ def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_o
     filled.api.wait_for_dags([days.dag])
     filled.api.unpause(days.dag)
     of_yesterday = lambda: [run["state"] for run in filled.api.runs(days.dag)] == ["success"]  # noqa: E731
-    eventually(of_yesterday, "the run of yesterday by itself", 250)
+    eventually(of_yesterday, "the run of yesterday by itself", 250, longest=2)
 
     runs = days.backfill("none")
 
@@ -128,7 +128,9 @@ def test_scheduled_run_writes_no_history_so_that_days_may_be_asked_for_in_any_or
 
     api.unpause(days.dag)
 
-    [yesterday] = eventually(lambda: [run for run in api.runs(days.dag) if run["state"] in ("success", "failed")], "yesterday's run", 250)
+    [yesterday] = eventually(
+        lambda: [run for run in api.runs(days.dag) if run["state"] in ("success", "failed")], "yesterday's run", 250, longest=2
+    )
     assert (yesterday["run_type"], yesterday["state"]) == ("scheduled", "success")
     wanted = {"resolve": "success", "live": "success", "history": "skipped", "audit": "success", "summary": "success"}
     assert api.states(days.dag, yesterday["dag_run_id"]) == wanted
