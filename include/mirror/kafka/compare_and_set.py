@@ -18,26 +18,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import kafka.errors as errors
-
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, UnexpectedOffset
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, UnexpectedOffset
 from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.broker_connection import OF_TARGET
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.connection_errors import COORDINATOR_MOVES, name_of
+from mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, name_of, raise_for
 from mirror.kafka.offset_questions import LEADER_MOVES
 from mirror.kafka.polling import until
 from mirror.kafka.produce_request import KEY, Acknowledgement, Produced, ProduceRequests, produced
 from mirror.kafka.record_builder import keyed_batches
-from mirror.kafka.transactions import CONCURRENT, PRODUCE, SHORT_MS, SOON_SECONDS, Transactions
+from mirror.kafka.transactions import CONCURRENT, PRODUCE, SHORT_MS, Transactions
 from mirror.kafka.writer import Outgoing
 from mirror.offsets.partition import TopicPartition
 
 _MARKER_POLL_SECONDS = 0.01
 _PAUSE_SECONDS = 0.2
 _BATCH_BYTES = 512 * 1024
-_DENIED = errors.TopicAuthorizationFailedError.errno
 _COORDINATOR_MOVES = frozenset(map(name_of, COORDINATOR_MOVES))
 
 
@@ -129,12 +126,9 @@ class ConditionalWriter:
             transactions.close()
 
     def _begin(self) -> Transactions:
-        pool = BrokerPool(self._alias, self._settings, self._seconds, OF_TARGET, carries_batches=True)
-        try:
-            return Transactions(pool, self._id, SHORT_MS, self._seconds)
-        except BaseException:
-            pool.close()
-            raise
+        """No step takes longer than the transaction may be open."""
+        pool = BrokerPool(self._alias, self._settings, min(self._seconds, SHORT_MS / 1000), OF_TARGET, carries_batches=True)
+        return Transactions(pool, self._id, SHORT_MS)
 
     def _send(
         self, transactions: Transactions, batches: Iterable[RecordBatch], log: TopicPartition, step: str
@@ -144,7 +138,7 @@ class ConditionalWriter:
         sequence = 0
         for batch in batches:
             answer = self._acknowledged(transactions, batch, log, sequence, step)
-            if answer.error_code == _DENIED:
+            if answer.error_code == TOPIC_DENIED:
                 raise AuthorizationRefused(self._alias, "WRITE", f"topic {log.topic}", topic=log.topic)
             if answer.error_code:
                 raise transactions.translate(answer.error_code, step)
@@ -156,14 +150,15 @@ class ConditionalWriter:
     ) -> Acknowledgement:
         """What the leader says of a batch. It is asked again while another broker becomes leader, and while the markers of the last
         transaction are being written: it took nothing then."""
-        deadline = time.monotonic() + min(self._seconds, SHORT_MS / 1000)
-        while True:
-            node = transactions.pool.leaders([log])[log].node
-            answer = transactions.pool.guarded(step, partial(self._produce, transactions, node, batch, log, sequence))
-            passes = answer.error_code == CONCURRENT or answer.error_code in LEADER_MOVES
-            if not passes or time.monotonic() >= deadline:
-                return answer
-            time.sleep(SOON_SECONDS)
+
+        def question(pool: BrokerPool) -> Acknowledgement:
+            """Raises kafka-python's error for a code that passes."""
+            answer = self._produce(transactions, pool.leaders([log])[log].node, batch, log, sequence)
+            if answer.error_code == CONCURRENT or answer.error_code in LEADER_MOVES:
+                raise_for(answer.error_code)
+            return answer
+
+        return transactions.pool.ask(step, question)
 
     def _produce(self, transactions: Transactions, node: int, batch: RecordBatch, log: TopicPartition, sequence: int) -> Acknowledgement:
         connection = transactions.pool.to(node)
@@ -182,7 +177,7 @@ class ConditionalWriter:
     def _commit(self, transactions: Transactions, log: TopicPartition) -> None:
         try:
             transactions.commit()
-        except (ClusterUnreachable, KafkaFailure) as failure:
+        except (ClusterUnreachable, DeadlineExceeded, KafkaFailure) as failure:
             later = self._begin()  # whatever was open under the transactional id has ended when a later producer has begun
             later.close()
             raise CommitInDoubt(f"{log}: {failure}") from failure

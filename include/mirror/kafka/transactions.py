@@ -14,35 +14,30 @@ Whoever begins under a transactional id fences every earlier producer of it, and
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import kafka.errors as errors
-from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
+from kafka.protocol.producer import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
 
 from mirror.errors import AuthorizationRefused, MirrorError, TransactionTimeoutRefused
-from mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
-from mirror.kafka.broker_pool import BrokerPool
+from mirror.kafka.broker_connection import OF_TARGET
+from mirror.kafka.broker_pool import OF_TRANSACTIONS, BrokerPool
+from mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, is_retriable, raise_for
 from mirror.offsets.partition import TopicPartition
 
-_INIT_PRODUCER_ID, _ADD_PARTITIONS = 5, 3
+_INIT_PRODUCER_ID, _ADD_PARTITIONS, _ADD_OFFSETS = 5, 3, 3
 _END_TRANSACTION = {1: 4, 2: 5}
 PRODUCE = {1: 11, 2: 12}
 """The highest version of a produce request in each version of transactions: from 12 on it adds partitions by itself."""
 _FEATURE, _EPOCH_A_TRANSACTION = "transaction.version", 2
-SOON_SECONDS = 0.01
-"""How long the markers of a transaction take to be written, about."""
-_PAUSE_SECONDS = 0.5
 _CLOSE_SECONDS = 5.0
 SHORT_MS = 10_000
 """How long a transaction of a few records may be open: if its producer died, for as long readers do not see what follows it."""
 
 CONCURRENT: int = errors.ConcurrentTransactionsError.errno
-_MOVING = {
-    error.errno for error in (errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError, errors.NotCoordinatorError)
-}
 FENCED = {error.errno for error in (errors.InvalidProducerEpochError, errors.ProducerFencedError, errors.InvalidProducerIdMappingError)}
 
 
@@ -51,23 +46,34 @@ class Fenced(Exception):
 
 
 class Transactions:
-    """The transactions under a transactional id. Opening it fences every earlier producer and ends its open transaction."""
+    """The transactions under a transactional id. Opening it fences every earlier producer and ends its open transaction.
 
-    def __init__(self, pool: BrokerPool, transactional_id: str, timeout_ms: int, seconds: float) -> None:
-        """`timeout_ms`: after how many milliseconds the cluster aborts a transaction; `seconds`: how long a step may take."""
+    Its coordinator is asked again while it moves, and as long as the markers of the last transaction are being written.
+    """
+
+    def __init__(self, pool: BrokerPool, transactional_id: str, timeout_ms: int, newest: int = _EPOCH_A_TRANSACTION) -> None:
+        """`timeout_ms`: after how many milliseconds the cluster aborts a transaction; `newest`: the newest version of transactions to
+        speak. Closes the pool if it raises."""
         self.pool = pool
         self.id = transactional_id
         self.timeout_ms = timeout_ms
-        self._seconds = seconds
         self.is_open = False
         self._since: float | None = None
         self._is_over = False
         """Whether nothing is left to be aborted: its commit was asked for, or another producer began."""
         self._added: set[TopicPartition] = set()
-        self.version = 1
-        """Of transactions, in this cluster."""
-        self.producer = self._fenced()
-        """Producer id and epoch of the open transaction, or of the next."""
+        self._coordinator: int | None = None
+        try:
+            node = self._coordinator = pool.coordinator(transactional_id)
+            level = pool.guarded("connecting", lambda: pool.to(node)).features.get(_FEATURE, 0)
+            self.version = min(max(level, 1), newest)
+            """Of transactions, in this cluster."""
+            self.producer = (-1, -1)
+            """Producer id and epoch of the open transaction, or of the next."""
+            self._fence()
+        except BaseException:
+            pool.close()
+            raise
 
     def begin(self) -> None:
         """Begins a transaction; the target hears of it by `add` or by its first batch."""
@@ -75,22 +81,52 @@ class Transactions:
         self._added.clear()
 
     def add(self, partitions: Mapping[TopicPartition, str]) -> None:
-        """Makes partitions, batches of which are sent next, part of the transaction; each with the topic that an error names. As long as
-        the markers of the last transaction are being written, it asks again."""
-        if self._since is None:
-            self._since = time.monotonic()
+        """Makes partitions, batches of which are sent next, part of the transaction; each with the topic that an error names."""
+        self._note_start()
         new = partitions.keys() - self._added
         if self.version >= _EPOCH_A_TRANSACTION or not new:
             return
-        deadline = time.monotonic() + self._seconds
-        while (refused := self._adding(new)) is not None and refused[1] == CONCURRENT and time.monotonic() < deadline:
-            time.sleep(SOON_SECONDS)
-        if refused is not None:
-            tp, code = refused
-            if code == errors.TopicAuthorizationFailedError.errno:
-                raise AuthorizationRefused(self.pool.alias, "WRITE", f"topic {tp.topic}", topic=partitions[tp])
-            raise self.translate(code, f"adding {tp} to the transaction")
+        numbers: dict[str, list[int]] = {}
+        for topic, partition in new:
+            numbers.setdefault(topic, []).append(partition)
+
+        def code_of(answer: Any) -> int:
+            """An error code that passes, if a partition was refused: the others are then not added either. Raises what does not pass."""
+            codes = {
+                TopicPartition(topic.name, partition.partition_index): int(partition.partition_error_code)
+                for topic in answer.results_by_topic_v3_and_below
+                for partition in topic.results_by_partition
+                if partition.partition_error_code not in (0, errors.OperationNotAttemptedError.errno)
+            }
+            for tp, code in codes.items():
+                if code == TOPIC_DENIED:
+                    raise AuthorizationRefused(self.pool.alias, "WRITE", f"topic {tp.topic}", topic=partitions[tp])
+                if not is_retriable(code):
+                    raise self.translate(code, f"adding {tp} to the transaction")
+            return next(iter(codes.values()), 0)
+
+        kind = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        producer_id, epoch = self.producer
+        fields = {
+            "v3_and_below_transactional_id": self.id,
+            "v3_and_below_producer_id": producer_id,
+            "v3_and_below_producer_epoch": epoch,
+            "v3_and_below_topics": [kind(name=name, partitions=of_topic) for name, of_topic in numbers.items()],
+        }
+        self._ask("adding partitions to the transaction", AddPartitionsToTxnRequest, _ADD_PARTITIONS, fields, code_of)
         self._added |= new
+
+    def add_groups(self, names: Collection[str]) -> None:
+        """Makes positions of groups, which are committed next, part of the transaction, in version 1."""
+        self._note_start()
+        for name in names:
+            self._ask("adding a group to the transaction", AddOffsetsToTxnRequest, _ADD_OFFSETS, self.fields | {"group_id": name})
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Who writes, as requests name it."""
+        producer_id, epoch = self.producer
+        return {"transactional_id": self.id, "producer_id": producer_id, "producer_epoch": epoch}
 
     @property
     def age(self) -> float:
@@ -98,27 +134,24 @@ class Transactions:
         return time.monotonic() - self._since if self._since is not None else 0.0
 
     def commit(self) -> None:
-        """Commits. A commit that ends in doubt is not repeated here: the log, read after the next fencing, tells how it ended."""
+        """Commits. In a pool that carries batches a commit that ends in doubt is not repeated: the log, read after the next fencing, tells
+        how it ended."""
         self._is_over = True
-        deadline = time.monotonic() + self._seconds
-        while (answer := self._commit()).error_code == CONCURRENT and time.monotonic() < deadline:
-            time.sleep(SOON_SECONDS)
-        if answer.error_code:
-            raise self.translate(answer.error_code, "committing")
+        answer = self._ask("committing", EndTxnRequest, _END_TRANSACTION[self.version], self.fields | {"committed": True})
         if self.version >= _EPOCH_A_TRANSACTION:
             self.producer = (answer.producer_id, answer.producer_epoch)
         self.is_open, self._since = False, None
 
     def close(self) -> None:
-        """Aborts an open transaction and closes the connections. One that was fenced only closes: an abort could not succeed."""
+        """Aborts an open transaction and lets go of the connections. One that was fenced is not aborted: that could not succeed."""
         if self._since is None or self._is_over:
             self.pool.release()
             return
         self.pool.close()
         # What does not succeed here is done by the next producer's fencing; nothing of the transaction becomes visible before.
         self.pool.seconds = min(self.pool.seconds, _CLOSE_SECONDS)
-        with suppress(MirrorError):
-            self._init_producer_id(*self.producer)
+        with suppress(MirrorError, Fenced):
+            self._fence()
         self.pool.close()
 
     def translate(self, code: int, step: str) -> Exception:
@@ -141,78 +174,40 @@ class Transactions:
 
     # ------------------------------------------------------------ inside
 
-    def _fenced(self) -> tuple[int, int]:
-        """Fences every earlier producer, and gives the producer id and the epoch of the first transaction. What an earlier one has open is
-        aborted meanwhile, so the coordinator is asked again; and so it is while it moves."""
-        deadline = time.monotonic() + self._seconds
-        while True:
-            self._coordinator = self.pool.coordinator(self.id)
-            level = self._connection().features.get(_FEATURE, 0)
-            self.version = min(max(level, 1), _EPOCH_A_TRANSACTION)
-            answer = self._init_producer_id()
-            if not answer.error_code:
-                return answer.producer_id, answer.producer_epoch
-            if answer.error_code not in {CONCURRENT, *_MOVING} or time.monotonic() >= deadline:
-                raise self.translate(answer.error_code, "fencing earlier producers")
-            time.sleep(SOON_SECONDS if answer.error_code == CONCURRENT else _PAUSE_SECONDS)
+    def _note_start(self) -> None:
+        if self._since is None:
+            self._since = time.monotonic()
 
-    def _init_producer_id(self, producer_id: int = -1, epoch: int = -1) -> Any:
-        """Raises the producer epoch, and aborts the open transaction; with a producer, only if that one is still the last."""
-        return self._ask(
-            "fencing earlier producers",
-            InitProducerIdRequest,
-            _INIT_PRODUCER_ID,
-            transactional_id=self.id,
-            transaction_timeout_ms=self.timeout_ms,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-        )
+    def _fence(self) -> None:
+        """Raises the producer epoch, and aborts the open transaction; once there is a producer, only if it is still the last one."""
+        fields = self.fields | {"transaction_timeout_ms": self.timeout_ms}
+        answer = self._ask("fencing earlier producers", InitProducerIdRequest, _INIT_PRODUCER_ID, fields)
+        self.producer = (answer.producer_id, answer.producer_epoch)
 
-    def _adding(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, int] | None:
-        """Asks for partitions to be added; gives one that was refused, with the error code. The others are then not added either."""
-        numbers: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            numbers.setdefault(topic, []).append(partition)
-        kind = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
-        producer_id, epoch = self.producer
-        answer = self._ask(
-            "adding partitions to a transaction",
-            AddPartitionsToTxnRequest,
-            _ADD_PARTITIONS,
-            v3_and_below_transactional_id=self.id,
-            v3_and_below_producer_id=producer_id,
-            v3_and_below_producer_epoch=epoch,
-            v3_and_below_topics=[kind(name=name, partitions=of_topic) for name, of_topic in numbers.items()],
-        )
-        refused = [
-            (TopicPartition(topic.name, partition.partition_index), partition.partition_error_code)
-            for topic in answer.results_by_topic_v3_and_below
-            for partition in topic.results_by_partition
-            if partition.partition_error_code
-        ]
-        attempted = [(tp, code) for tp, code in refused if code != errors.OperationNotAttemptedError.errno]
-        return next(iter(attempted or refused), None)
-
-    def _commit(self) -> Any:
-        producer_id, epoch = self.producer
-        return self._ask(
-            "ending a transaction",
-            EndTxnRequest,
-            _END_TRANSACTION[self.version],
-            transactional_id=self.id,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            committed=True,
-        )
-
-    def _connection(self) -> BrokerConnection:
-        return self.pool.to(self._coordinator)
-
-    def _ask(self, step: str, request: Any, highest: int, **fields: Any) -> Any:
+    def _ask(
+        self, step: str, kind: Any, highest: int, fields: Mapping[str, Any], code_of: Callable[[Any], int] = attrgetter("error_code")
+    ) -> Any:
         """What the coordinator answers to a request, in the highest version that both know."""
-        connection = self.pool.guarded(step, self._connection)
-        question = request(version=connection.version(request.API_KEY, highest), **fields)
-        return self.pool.guarded(step, partial(connection.ask, question))
+
+        def question(pool: BrokerPool) -> Any:
+            """Raises kafka-python's error for a code that passes, and what `translate` makes of every other one."""
+            node, self._coordinator = self._coordinator, None
+            if node is None:
+                coordinator = pool.coordinators([self.id], OF_TRANSACTIONS)[self.id]
+                raise_for(coordinator.error_code)
+                node = coordinator.node
+            connection = pool.to(node)
+            answer = connection.ask(kind(version=connection.version(kind.API_KEY, highest), **fields))
+            code = code_of(answer)
+            if code not in COORDINATOR_MOVES:
+                self._coordinator = node
+            if is_retriable(code):
+                raise_for(code)
+            if code:
+                raise self.translate(code, step)
+            return answer
+
+        return self.pool.ask(step, question)
 
 
 def fence(alias: str, settings: Mapping[str, Any], transactional_ids: Iterable[str], seconds: float) -> None:
@@ -221,9 +216,7 @@ def fence(alias: str, settings: Mapping[str, Any], transactional_ids: Iterable[s
     `settings` are those of a producer of the cluster `alias`; `seconds` bounds each id. An id that nobody used before does no harm. Raises
     AuthorizationRefused and what the brokers say.
     """
-    pool = BrokerPool(alias, settings, seconds, OF_TARGET, carries_batches=True)
-    try:
-        for transactional_id in transactional_ids:
-            Transactions(pool, transactional_id, SHORT_MS, seconds)
-    finally:
-        pool.close()
+    pool = BrokerPool(alias, settings, seconds, OF_TARGET)
+    for transactional_id in transactional_ids:
+        Transactions(pool, transactional_id, SHORT_MS)
+    pool.release()

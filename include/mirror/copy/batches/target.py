@@ -21,10 +21,10 @@ from mirror.errors import AuthorizationRefused, TransactionTooSlow
 from mirror.formats.record_batch import following
 from mirror.kafka import produce_request
 from mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
-from mirror.kafka.broker_pool import BrokerPool, Leader, receive
+from mirror.kafka.broker_pool import SOON_SECONDS, BrokerPool, Leader, receive
 from mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, produced
 from mirror.kafka.record_builder import keyed_batches
-from mirror.kafka.transactions import CONCURRENT, PRODUCE, SOON_SECONDS
+from mirror.kafka.transactions import CONCURRENT, PRODUCE
 from mirror.offsets.partition import TopicPartition
 
 _REQUEST_BYTES = 1024 * 1024
@@ -48,11 +48,7 @@ class BatchProducer:
         self._sequences: dict[TopicPartition, int] = {}
         self._recorded: dict[TopicPartition, InFlightBatches] = {}
         self._requests = ProduceRequests(task.transactional_id, task.transaction_timeout_ms)
-        try:
-            self._transactions = LaneTransactions(task, self.pool)
-        except BaseException:
-            self.pool.close()
-            raise
+        self._transactions = LaneTransactions(task, self.pool)
 
     def begin(self, partitions: Iterable[InFlightBatches]) -> None:
         """Begins a transaction unless one is open, and finds out who leads the remote partitions."""

@@ -18,7 +18,7 @@ class LaneTransactions(Transactions):
         self._lane = task.lane
         self.timeout = task.transaction_timeout_ms / 1000
         """After how many seconds the target aborts a transaction."""
-        super().__init__(pool, task.transactional_id, task.transaction_timeout_ms, task.request_seconds)
+        super().__init__(pool, task.transactional_id, task.transaction_timeout_ms)
 
     def translate(self, code: int, step: str) -> Exception:
         """As for every transaction, with the lane in front."""

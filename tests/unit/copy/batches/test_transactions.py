@@ -12,7 +12,13 @@ from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, KAFKA_4_3
 
-COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS = 15, 29, 49, 51
+COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS = (
+    15,
+    29,
+    48,
+    49,
+    51,
+)
 
 
 @pytest.fixture(params=[(0, KAFKA_2_8), (1, KAFKA_4_3), (0, KAFKA_4_3)], ids=["2.8", "4.3 at 1", "4.3 at 0"])
@@ -133,8 +139,16 @@ def test_a_topic_that_may_not_be_added_is_named_by_its_source_topic(engine, east
 
 
 def test_what_else_refuses_a_partition_ends_the_attempt_before_a_batch_is_sent(engine, east, west, work):
-    west.refusals[AddPartitionsToTxnRequest, REMOTE].append(COORDINATOR_NOT_AVAILABLE)
+    west.refusals[AddPartitionsToTxnRequest, REMOTE].append(INVALID_TXN_STATE)
     with pytest.raises(KafkaFailure, match=r"adding east\.orders-0 to the transaction") as failure:
         engine.copy([work(0, 3)], LIMITS)
     assert failure.value.retriable
     assert west.of(ProduceRequest) == []
+
+
+def test_a_coordinator_that_moves_is_looked_for_and_asked_again(engine, east, west, work):
+    west.refusals[AddPartitionsToTxnRequest, REMOTE].append(COORDINATOR_NOT_AVAILABLE)
+    west.refusals[EndTxnRequest, None].append(COORDINATOR_NOT_AVAILABLE)
+    engine.copy([work(0, 3)], LIMITS)
+    engine.commit()
+    assert west.committed == [{REMOTE}]
