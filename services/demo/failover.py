@@ -9,7 +9,6 @@ from confluent_kafka import Consumer, Message
 from mirror.config import Flow
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
-from mirror.kafka.lifecycle import close
 from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from mirror.status.group_position import group_position
@@ -76,7 +75,7 @@ def _read(bootstrap: str, group: str, topic: str, until: float | None = None) ->
         if found:
             consumer.commit(asynchronous=False)
     finally:
-        close(consumer)
+        consumer.close()
     return found
 
 

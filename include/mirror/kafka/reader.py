@@ -5,7 +5,9 @@ keeps none. One loop reads for both, batch by batch, each time with a consumer o
 """
 
 import gc
+import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import closing, suppress
@@ -17,14 +19,16 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from mirror.errors import DeadlineExceeded, LogMoved, MirrorError, StaleAnswer
 from mirror.kafka.client_errors import ClientErrors, Errors, collect_refusal, concerns_reading, settings_with, to_mirror_error
+from mirror.kafka.connection_errors import LOAD_NEXT
 from mirror.kafka.consumer_settings import STATISTICS_MS, FetchProgress, bulk_settings, reader_settings
-from mirror.kafka.lifecycle import close
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
 _BATCH = 10_000
 _POLL_SECONDS = 0.02  # the client waits this long for a full batch, even when the last record is there
 _LEARN_SECONDS = 1.0
+_CLOSE_SECONDS = 10.0
+"""How long a consumer may take to close. One that lives takes milliseconds."""
 PARTITIONS_AT_ONCE = 100
 """How many partitions one consumer of a PartReader reads at the same time; the others wait for one of these to end."""
 
@@ -32,6 +36,9 @@ Ranges = Mapping[TopicPartition, tuple[int, int]]
 Batches = Generator[tuple[TopicPartition, list[Message]], None, None]
 Failed = Callable[[TopicPartition, MirrorError], None]
 """Takes what keeps a partition from being read to its end: ends it (`_Pass.end`), or raises."""
+
+
+log = logging.getLogger(__name__)
 
 
 class TimeIsUp(Exception):
@@ -91,7 +98,7 @@ class _Pass:
                     heard = time.monotonic()
                 self._begin_more(consumer)
         finally:
-            close(consumer)
+            _close(consumer)
 
     def _check(self, heard: float) -> None:
         self._complaints.raise_refusal()
@@ -165,6 +172,16 @@ def _consumed(consumer: Consumer) -> list[Message]:
             gc.enable()
 
 
+def _close(consumer: Any, seconds: float = _CLOSE_SECONDS) -> None:
+    """Closes a consumer; one that does not end in time is left behind until the process ends. Connections that are cut at the wrong moment
+    keep librdkafka's threads from ending, for ever (confluent-kafka-python, issue 1667). Nothing depends on that end."""
+    thread = threading.Thread(target=consumer.close, name="closing", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        log.warning("A consumer did not close within %g s and is left behind until this process ends.", seconds)
+
+
 def _named(ranges: Mapping[TopicPartition, int]) -> str:
     return ", ".join(f"{tp}@{end}" for tp, end in sorted(ranges.items())[:5])
 
@@ -232,7 +249,7 @@ class BoundedReader:
             raise DeadlineExceeded(
                 f"Cluster '{self._alias}': the end of {_named(reading.open)} was not reached within {seconds:g} s"
                 f"{': ' + detail if detail else ''}.",
-                next="Look at the brokers' load and the network; the next run goes on by itself.",
+                next=LOAD_NEXT,
             ) from None
 
 

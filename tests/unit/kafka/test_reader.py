@@ -1,8 +1,11 @@
 """Reading partitions to an end, with consumers whose fetches end early, as they may after a leader change, or come to nothing."""
 
 import json
+import logging
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -329,3 +332,13 @@ def test_whoever_takes_the_records_may_take_his_time(monkeypatch: pytest.MonkeyP
         now[0] += 60
         taken += messages
     assert len(taken) == 7
+
+
+def test_a_consumer_that_does_not_end_is_left_behind_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    released, closed = threading.Event(), list[bool]()
+    with caplog.at_level(logging.WARNING):
+        reader._close(SimpleNamespace(close=released.wait), seconds=0.05)
+        reader._close(SimpleNamespace(close=lambda: closed.append(True)))
+    released.set()
+    assert "A consumer did not close within 0.05 s" in caplog.text
+    assert (closed, len(caplog.records)) == ([True], 1)
