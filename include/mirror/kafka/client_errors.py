@@ -1,4 +1,7 @@
-"""What the client says, as an error of ours: who refused, whether it may be tried again, and where."""
+"""What librdkafka says, as an error of ours: who refused, whether it may be tried again, and where.
+
+What brokers answer means the same as in `connection_errors`; here is what librdkafka adds, with numbers and words of its own.
+"""
 
 import re
 from collections import deque
@@ -9,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
 from mirror.kafka.client_log import client_log, keep_secret
+from mirror.kafka.connection_errors import DENIED, HUNG_UP, LOAD_NEXT, SILENCE
 from mirror.kafka.kerberos import with_ticket
 from mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
 from mirror.kafka.tokens import with_tokens
@@ -27,12 +31,6 @@ _CUT_SHORT = ("mechanism handshake failed: Local: ",)
 """In librdkafka's words: the connection broke before the broker answered, so the broker refused nothing. A broker closes the connection of
 a token that ended (KIP-368), also in the middle of the client's next login."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
-_AUTHORIZATION = {
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: ("the operation", "the topic"),
-    KafkaError.GROUP_AUTHORIZATION_FAILED: ("the operation", "the group"),
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("the operation", "the cluster"),
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ("WRITE", "the transactional id"),
-}
 _OF_THE_REQUEST = {
     "REQUEST_TIMED_OUT",
     "NOT_CONTROLLER",
@@ -47,8 +45,6 @@ _REFUSALS = 2
 
 # What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
 _FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
-
-_SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
 
 Result = TypeVar("Result")
 Errors = MutableMapping[str, MirrorError] | None
@@ -98,7 +94,7 @@ class ClientErrors:
         reasons = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
         if reasons:
             return _reason(reasons[-1])
-        return "the brokers close each connection, as they do if security.protocol is not the listener's" if self._errors else ""
+        return HUNG_UP if self._errors else ""
 
     @property
     def may_log_in_again(self) -> bool:
@@ -173,14 +169,12 @@ def to_mirror_error(
             return _timed_out(complaints, step, seconds)
         return KafkaFailure(f"Cluster '{cluster}': {step} failed: {failure}.", topic=topic)
     code = error.code()
-    if code in _AUTHORIZATION:
-        default_operation, resource = _AUTHORIZATION[code]
-        named = f"topic {topic}" if topic else resource
-        return AuthorizationRefused(cluster, operation or default_operation, named, topic=topic)
+    if code in DENIED:
+        return AuthorizationRefused(cluster, operation or "the operation", f"topic {topic}" if topic else DENIED[code], topic=topic)
     if _is_refusal(error) and not complaints.may_log_in_again:
         return complaints.refused(error)
     if code in _UNREACHABLE | _AUTHENTICATION:
-        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or _SILENCE)
+        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or SILENCE)
     if code in _TIMED_OUT:
         return _timed_out(complaints, step, seconds)
     said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
@@ -198,7 +192,7 @@ def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorErr
         return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, detail)
     return DeadlineExceeded(
         f"Cluster '{complaints.cluster}' at {complaints.bootstrap}: {step} did not end within {seconds:g} s.",
-        next="Look at the brokers' load and the network; the next run goes on by itself.",
+        next=LOAD_NEXT,
     )
 
 

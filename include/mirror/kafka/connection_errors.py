@@ -45,8 +45,8 @@ DENIED = {
     errors.ClusterAuthorizationFailedError.errno: "the cluster",
     errors.TransactionalIdAuthorizationFailedError.errno: "the transactional id",
 }
-_SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
-_HUNG_UP = "the brokers close each connection, as they do if security.protocol is not the listener's"
+SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
+HUNG_UP = "the brokers close each connection, as they do if security.protocol is not the listener's"
 
 
 class BrokerTooOld(errors.UnsupportedVersionError):  # type: ignore[misc]
@@ -142,9 +142,9 @@ def _detail(failure: OSError, address: tuple[str, int]) -> str:
     if isinstance(failure, socket.gaierror):
         return f"Failed to resolve {where}: {failure.strerror}"
     if isinstance(failure, TimeoutError):
-        return f"{_SILENCE}; {failure or 'no answer came in time'}"
+        return f"{SILENCE}; {failure or 'no answer came in time'}"
     if failure.errno in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENOTCONN):
         return f"Connecting to {where} failed: {failure.strerror}"
     if isinstance(failure, ConnectionError):
-        return f"{failure or 'the connection broke'} ({where}); {_HUNG_UP}"
+        return f"{failure or 'the connection broke'} ({where}); {HUNG_UP}"
     return f"{where}: {failure}"
