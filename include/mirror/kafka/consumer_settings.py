@@ -1,6 +1,6 @@
-"""Settings of consumers that read between two offsets, exactly: what correctness needs stands over everything else.
+"""How librdkafka's consumers read exactly between two offsets: what correctness needs stands over everything else that is set.
 
-Whether a consumer gets on although nothing comes of it.
+Their statistics alone tell whether a consumer gets on where all that it fetches was aborted.
 """
 
 import json

@@ -1,8 +1,7 @@
-"""Creating a topic so that it can be written to when the call returns.
+"""Creating topics of the mirror's own so that they can be written to when the call returns.
 
-The mirror's own compacted topics on the target, the ledger and the control topic: creating them, and checking that they are safe.
-
-The topics of MirrorMaker 2's own that others read too: offset syncs, checkpoints, heartbeats.
+The ledger and the control topic hold what must not be lost: whether brokers would delete any of it is checked too. Offset syncs,
+checkpoints and heartbeats are made as MirrorMaker 2 makes them, or taken as they are.
 """
 
 from collections.abc import Mapping

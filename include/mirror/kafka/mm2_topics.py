@@ -1,11 +1,8 @@
-"""Reading the topics that MirrorMaker 2 keeps for itself and for others: offset syncs, checkpoints, heartbeats.
+"""The topics that MirrorMaker 2 keeps for itself and for others: offset syncs, checkpoints, heartbeats.
 
-As MirrorMaker 2 reads them: partition 0 alone, from its beginning to its end as of now, uncommitted records included.
-
-The checkpoints topic: MirrorMaker 2's records, and beside each of ours, as headers, the generation that it was made in, what is known of
-its place, and of which logs its two offsets are.
-
-Key and value are MirrorMaker 2's byte for byte; its readers do not look at headers.
+They are read as MirrorMaker 2 reads them: partition 0 alone, from its beginning to its end as of now, uncommitted records included. Keys
+and values are MirrorMaker 2's byte for byte. A checkpoint of ours says more in headers, which MirrorMaker 2 does not read: the generation
+in which it was made, what is known of its place, and of which logs its two offsets are.
 """
 
 import json
@@ -120,24 +117,26 @@ def read_between(
     cluster: Cluster, settings: Mapping[str, Any], topic: str, start: int, end: int, decode: Decode[Record]
 ) -> TopicContent[Record]:
     """The records of partition 0 between two offsets."""
+    return _read_messages(cluster, settings, topic, start, end, lambda message: decode(_bytes(message.key()), _bytes(message.value())))
+
+
+def _read_messages(
+    cluster: Cluster, settings: Mapping[str, Any], topic: str, start: int, end: int, decode: Callable[[Message], Record]
+) -> TopicContent[Record]:
     records: list[Record] = []
     damaged: list[MirrorError] = []
     reader = BoundedReader(cluster.alias, settings, committed=False)
     for message in reader.read({TopicPartition(topic, 0): (start, end)}, READ_SECONDS):
         try:
-            records.append(decode(_bytes(message.key()), _bytes(message.value())))
+            records.append(decode(message))
         except ValueError as failure:
-            damaged.append(_damaged(message, failure))
+            damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
     return TopicContent(tuple(records), tuple(damaged))
 
 
 def _read(cluster: Cluster, settings: Mapping[str, Any], topic: str, decode: Decode[Record]) -> TopicContent[Record]:
     end = end_of(cluster, topic)
     return TopicContent() if end is None else read_between(cluster, settings, topic, 0, end, decode)
-
-
-def _damaged(message: Message, failure: ValueError) -> InternalRecordDamaged:
-    return InternalRecordDamaged(str(message.topic()), int(message.offset() or 0), str(failure))
 
 
 def _bytes(data: Any) -> bytes | None:
@@ -148,21 +147,16 @@ def read_stored(
     target: Cluster, settings: Mapping[str, Any], topic: str
 ) -> tuple[dict[tuple[str, TopicPartition], StoredCheckpoint], list[MirrorError]]:
     """The newest checkpoint of each group and remote partition, and the records that are none; nothing if there is no such topic."""
-    end = end_of(target, topic)
-    checkpoints: dict[tuple[str, TopicPartition], StoredCheckpoint] = {}
-    damaged: list[MirrorError] = []
-    for message in BoundedReader(target.alias, settings, committed=False).read({TopicPartition(topic, 0): (0, end or 0)}, READ_SECONDS):
-        try:
-            read = mm2.decode_checkpoint(message.key(), message.value())
-        except ValueError as failure:
-            damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
-            continue
-        headers = headers_or_none(message)
-        kind, time = message.timestamp()
-        stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else int(time)
-        generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""
-        checkpoints[key_of(read)] = StoredCheckpoint(read, generation, place, stamp, _logs(_header(headers, LOGS)))
-    return checkpoints, damaged
+    content = _read_messages(target, settings, topic, 0, end_of(target, topic) or 0, _stored_checkpoint)
+    return {key_of(stored.checkpoint): stored for stored in content.records}, list(content.damaged)
+
+
+def _stored_checkpoint(message: Message) -> StoredCheckpoint:
+    checkpoint, headers = mm2.decode_checkpoint(_bytes(message.key()), _bytes(message.value())), headers_or_none(message)
+    kind, time = message.timestamp()
+    stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else int(time)
+    generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""
+    return StoredCheckpoint(checkpoint, generation, place, stamp, _logs(_header(headers, LOGS)))
 
 
 def write_checkpoints(alias: str, settings: Mapping[str, Any], topic: str, due: Iterable[Candidate], time_ms: int, seconds: float) -> None:
