@@ -26,8 +26,7 @@ from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, name_of, raise_for
 from mirror.kafka.offset_questions import LEADER_MOVES
 from mirror.kafka.polling import until
-from mirror.kafka.produce_request import KEY, Acknowledgement, Produced, ProduceRequests, produced
-from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.produce_request import KEY, Acknowledgement, Produced, ProduceRequests, keyed_batches, produced
 from mirror.kafka.transactions import CONCURRENT, PRODUCE, SHORT_MS, Transactions
 from mirror.kafka.writer import Outgoing
 from mirror.offsets.partition import TopicPartition

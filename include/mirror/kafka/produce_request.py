@@ -1,7 +1,8 @@
-"""Produce requests around batches that stay where they are in memory, and the answers to them: versions 9 to 12.
+"""Batches on their way to a leader: batches of a few records of our own, produce requests (versions 9 to 12), and the answers to them.
 
 A request is sent for every few batches, so what it costs counts a batch. kafka-python's schemas copy the batches into it and make an object
-of every level; the bytes here are the same. An answer that says more than that all was well is read by those schemas.
+of every level; here the batches stay where they are in memory, and the bytes are the same. An answer that says more than that all was well
+is read by those schemas.
 """
 
 import struct
@@ -10,7 +11,9 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from mirror.formats.record_batch import MAGIC, RecordBatch, batches_in
 from mirror.formats.varint import read_length, varint
 
 KEY: int = ProduceRequest.API_KEY
@@ -18,6 +21,8 @@ Batch = tuple[int, bytes, memoryview]
 """A partition's number, and the batch for it: its header and its records."""
 Part = bytes | bytearray | memoryview
 
+_UNCOMPRESSED = 0
+_NO_PRODUCER = -1
 _ALL_REPLICAS = -1
 _NO_TAGS = b"\0"
 _NAMES = 4096
@@ -26,6 +31,20 @@ _ACKS = struct.Struct(">hi")
 _INT32 = struct.Struct(">i")
 _ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
 """Partition, error code, base offset, append time, log start; no record errors, no message and no tags, if all is well."""
+
+
+def keyed_batches(entries: Sequence[tuple[bytes, bytes]], max_bytes: int) -> Iterator[RecordBatch]:
+    """Keyed records of now, in their order, in batches of at most `max_bytes`; a larger record has one to itself."""
+    rest = list(entries)
+    while rest:
+        builder = DefaultRecordBatchBuilder(MAGIC, _UNCOMPRESSED, False, _NO_PRODUCER, _NO_PRODUCER, _NO_PRODUCER, max_bytes)
+        taken = 0
+        for key, value in rest:
+            if builder.append(taken, None, key, value, []) is None:
+                break
+            taken += 1
+        del rest[:taken]
+        yield from batches_in(builder.build())
 
 
 class Acknowledgement(NamedTuple):

@@ -12,7 +12,7 @@ from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.model import End, Partition
 from mirror.kafka.offset_questions import OffsetQuestion, ask_leaders
-from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.produce_request import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_1, KAFKA_2_8, UNKNOWN_TOPIC_OR_PARTITION

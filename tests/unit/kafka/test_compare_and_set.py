@@ -7,7 +7,7 @@ from mirror.errors import AuthorizationRefused, ClusterUnreachable, UnexpectedOf
 from mirror.formats.batch_records import records_in
 from mirror.formats.record_batch import batches_in
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
-from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.produce_request import keyed_batches
 from mirror.kafka.transactions import Fenced, fence
 from mirror.kafka.writer import Outgoing
 from mirror.offsets.partition import TopicPartition

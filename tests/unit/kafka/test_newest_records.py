@@ -7,7 +7,7 @@ from kafka.protocol.consumer import FetchRequest
 
 from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.log_memory import LogMemory, LogState
-from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.produce_request import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mirror.errors import SourceUnreadable
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import LogOffsets
-from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.produce_request import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.ranges import SourceOffsets, next_range
 from mirror.plan.source_partitions import confirmed, with_epoch_ends

@@ -22,8 +22,7 @@ from mirror.formats.record_batch import following
 from mirror.kafka import produce_request
 from mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from mirror.kafka.broker_pool import SOON_SECONDS, BrokerPool, Leader, receive
-from mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, produced
-from mirror.kafka.record_builder import keyed_batches
+from mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, keyed_batches, produced
 from mirror.kafka.transactions import CONCURRENT, PRODUCE
 from mirror.offsets.partition import TopicPartition
 
