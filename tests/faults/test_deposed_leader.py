@@ -20,8 +20,8 @@ from mirror.formats.batch_records import StoredRecord
 from mirror.kafka import ledger
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import LogEnd
+from mirror.kafka.log_reader import newest_records
 from mirror.kafka.reader import BoundedReader, Ranges
-from mirror.kafka.stored_records import newest_records
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan

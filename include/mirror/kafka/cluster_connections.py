@@ -16,15 +16,11 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from mirror.errors import MirrorError, StaleAnswer
-from mirror.formats.batch_records import StoredRecord
-from mirror.kafka.batch_fetch import FetchedPartition
+from mirror.errors import MirrorError
 from mirror.kafka.broker_connection import OF_TARGET, Needs
 from mirror.kafka.broker_pool import BrokerPool, Leader, ask_metadata
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
-from mirror.kafka.log_fetch import AnotherLog, committed_records, fetch_to_ends
-from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.model import ConfigEntry, End
 from mirror.kafka.offset_questions import LEADER_MOVES, EpochEnd, OffsetQuestion, ask_epoch_ends, ask_leaders
 from mirror.offsets.partition import TopicPartition
@@ -176,18 +172,6 @@ class ClusterConnections:
                 return self.ask("asking for the ends of leader epochs", lambda pool: self._epoch_ends(pool, epochs))
         return {}
 
-    def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
-        """The committed records in `[start, end)` of each partition, in order within each. Raises StaleAnswer if a leader's log ends in
-        front of a range."""
-        there = {tp: bounds for tp, bounds in ranges.items() if bounds[0] < bounds[1]}
-        return self.ask("reading records", lambda pool: self._records(pool, there))
-
-    def newest(self, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
-        """The newest committed record of each key in front of these ends, in the order in which they were written in each partition. What
-        this process has read of a log before is not read again."""
-        there = {tp: end for tp, end in ends.items() if end > 0}
-        return self.ask("reading records", lambda pool: self._newest(pool, there))
-
     # ------------------------------------------------------------ inside
 
     def _opened(self) -> BrokerPool:
@@ -215,7 +199,21 @@ class ClusterConnections:
             return self.last_cluster_id
         return ask_metadata(pool.to(min(pool.brokers)), []).cluster_id
 
-    # ------------------------------------------------------------ offsets and records
+    # ------------------------------------------------------------ offsets
+
+    def leaders(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Leader]:
+        """Who leads each of the partitions: a part of a question."""
+        by_node = self._by_node(pool, wanted)
+        if sum(map(len, by_node.values())) < len(wanted):
+            raise errors.LeaderNotAvailableError("a partition has no leader")
+        return {tp: Leader(node, epoch, self._described[tp.topic].id) for node, there in by_node.items() for tp, epoch in there.items()}
+
+    def bounds(self, pool: BrokerPool, wanted: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, End], dict[TopicPartition, End]]:
+        """Where the logs begin and end, of the partitions whose leaders tell: a part of a question."""
+        listed = Offsets([{}, {}], {})
+        self._offsets(pool, wanted, [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=listed)
+        begins, ends = listed.answers
+        return begins, ends
 
     def _by_node(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
         """The partitions with their leader epochs, by the node that leads them; without those that nobody leads."""
@@ -275,93 +273,6 @@ class ClusterConnections:
             if end.error_code:
                 self._described.pop(tp.topic, None)  # another broker leads by now
         return {tp: end for tp, end in ends.items() if not end.error_code}
-
-    def _records(self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[StoredRecord]:
-        fetched = self._fetched(pool, ranges, {})
-        return [record for tp, there in fetched.items() for record in committed_records(tp, there, *ranges[tp])]
-
-    def _from_their_beginning(
-        self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]]
-    ) -> dict[TopicPartition, tuple[int, int]]:
-        """The ranges without what was deleted in front of them. Raises StaleAnswer for one that begins behind the end of its log."""
-        bounds = Offsets([{}, {}], {})
-        self._offsets(pool, list(ranges), [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=bounds)
-        first, last = bounds.answers
-        for tp, (start, _) in ranges.items():
-            if tp in last and last[tp].offset < start:
-                raise StaleAnswer(tp, last[tp].offset, start)
-        return {tp: (max(start, first[tp].offset) if tp in first else start, end) for tp, (start, end) in ranges.items()}
-
-    def _newest(self, pool: BrokerPool, ends: Mapping[TopicPartition, int]) -> list[StoredRecord]:
-        self._check_leaders(self._by_node(pool, ends), ends)
-        logs = {tp: (self._described[tp.topic].id, tp.partition) for tp in ends}
-        states = {tp: state for tp, end in ends.items() if (state := MEMORY.state(logs[tp], end)) is not None}
-        try:
-            return self._newest_behind(pool, ends, logs, states)
-        except AnotherLog as why:
-            log.debug("Cluster '%s': all of it is read again: %s", self.errors.alias, why)
-            for tp in states:
-                MEMORY.forget(logs[tp])
-            return self._newest_behind(pool, ends, logs, {})
-
-    def _newest_behind(
-        self,
-        pool: BrokerPool,
-        ends: Mapping[TopicPartition, int],
-        logs: Mapping[TopicPartition, LogKey],
-        states: Mapping[TopicPartition, LogState],
-    ) -> list[StoredRecord]:
-        """Goes on behind what is remembered, once the leader has said that it is still the same log."""
-        ranges = {tp: (states[tp].position if tp in states else 0, end) for tp, end in ends.items()}
-        records: list[StoredRecord] = []
-        for tp, there in self._fetched(pool, ranges, {tp: state.epoch for tp, state in states.items()}).items():
-            newest = dict(states[tp].newest) if tp in states else {}
-            for record in committed_records(tp, there, *ranges[tp]):
-                newest.pop(record.key, None)  # it stands where it was written last
-                newest[record.key] = record
-            whole = [batch for batch, _ in there.batches if batch.next_offset <= ends[tp]]
-            if whole:
-                MEMORY.keep(logs[tp], LogState(whole[-1].next_offset, whole[-1].leader_epoch, newest))
-            records += newest.values()
-        return records
-
-    def _fetched(
-        self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, FetchedPartition]:
-        """What is in the ranges, as far as it was not deleted. Where a leader epoch is given, of the record in front of a range, the leader
-        is asked in any case whether it has that record; raises AnotherLog if it has not."""
-        try:
-            return self._fetch(pool, ranges, epochs)
-        except AnotherLog as why:
-            if epochs:
-                raise
-            log.debug("Cluster '%s': the logs' beginnings are asked for: %s", self.errors.alias, why)
-        try:
-            return self._fetch(pool, self._from_their_beginning(pool, ranges), {})
-        except AnotherLog as why:
-            raise errors.OffsetNotAvailableError(str(why)) from why
-
-    def _fetch(
-        self, pool: BrokerPool, ranges: Mapping[TopicPartition, tuple[int, int]], epochs: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, FetchedPartition]:
-        by_node = self._by_node(pool, ranges)
-        self._check_leaders(by_node, ranges)
-        everything: dict[TopicPartition, FetchedPartition] = {}
-        for node, leader_epochs in by_node.items():
-            leaders = {tp: Leader(node, epoch, self._described[tp.topic].id) for tp, epoch in leader_epochs.items()}
-            fetched = {tp: FetchedPartition(ranges[tp][0], epochs.get(tp), leader) for tp, leader in leaders.items()}
-            ends = {tp: ranges[tp][1] for tp in fetched}
-            fetch_to_ends(pool.to(node), fetched, ends, {tp for tp in fetched if tp in epochs}, self._refused_reading)
-            everything |= fetched
-        return everything
-
-    @staticmethod
-    def _check_leaders(by_node: Mapping[int, Mapping[TopicPartition, int]], wanted: Collection[TopicPartition]) -> None:
-        if sum(map(len, by_node.values())) < len(wanted):
-            raise errors.LeaderNotAvailableError("a partition has no leader")
-
-    def _refused_reading(self, tp: TopicPartition, code: int) -> MirrorError:
-        return self.errors.refused(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
 
 
 def _configs(

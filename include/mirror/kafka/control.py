@@ -14,9 +14,9 @@ from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter
 from mirror.kafka.group_transaction import GroupTransaction
+from mirror.kafka.log_reader import stored_records
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
-from mirror.kafka.stored_records import stored_records
 from mirror.kafka.transactions import Fenced
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition

@@ -14,9 +14,9 @@ from mirror.kafka import create_topics
 from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.log_reader import newest_records
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
-from mirror.kafka.stored_records import newest_records
 from mirror.offsets.partition import TopicPartition
 
 _STABLE_SECONDS = 2.0

@@ -18,7 +18,7 @@ class Target:
     """Its last stable offset reaches the end, 7, after so many questions."""
 
     alias, timeout, settings = "west", 30.0, {}
-    connections = SimpleNamespace(newest=lambda _ends: [])
+    connections = SimpleNamespace(ask=lambda _step, _question: [])
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -89,13 +89,13 @@ def test_nothing_is_waited_for_where_all_shows_or_a_broker_does_not_reach_so_far
 def test_what_was_read_of_a_lane_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
-    def answer(wanted: object) -> list[object]:
-        asked.append(wanted)
+    def answer(_target: object, _settings: object, ranges: object) -> list[object]:
+        asked.append(ranges)
         return []
 
-    monkeypatch.setattr(Target, "connections", SimpleNamespace(newest=answer, records=answer))
+    monkeypatch.setattr("mirror.kafka.ledger.newest_records", answer)
     ledger = Ledger(LANE.topic, 2, Target(after=0), {})  # type: ignore[arg-type]
     assert ledger.read().ends == {0: 7, 1: 7}
     ledger.read(since={0: 3})
     other = LANE._replace(partition=1)
-    assert asked == [{LANE: 7, other: 7}, {LANE: (3, 7), other: (0, 7)}]
+    assert asked == [{LANE: (0, 7), other: (0, 7)}, {LANE: (3, 7), other: (0, 7)}]

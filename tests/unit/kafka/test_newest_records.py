@@ -5,8 +5,10 @@ import uuid
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.log_memory import LogMemory, LogState
+from mirror.kafka.log_reader import newest_records, read_newest
 from mirror.kafka.produce_request import keyed_batches
 from mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
@@ -31,7 +33,7 @@ def broker():
 def newest(broker, end=None):
     """Key, value and offset, asked by somebody new in this process."""
     connections = ClusterConnections("west", broker.settings, 30.0)
-    records = connections.newest({LEDGER: broker.log(*LEDGER).end if end is None else end})
+    records = read_newest(connections, {LEDGER: (0, broker.log(*LEDGER).end if end is None else end)})
     connections.close()
     return [(record.key, record.value, record.offset) for record in records]
 
@@ -122,3 +124,10 @@ def test_a_topic_without_an_id_is_not_remembered():
     memory = LogMemory()
     memory.keep(("AAAAAAAAAAAAAAAAAAAAAA", 0), state())
     assert memory.state(("AAAAAAAAAAAAAAAAAAAAAA", 0), 9) is None
+
+
+def test_a_range_that_begins_further_on_is_read_by_itself_and_remembered_by_nobody(broker):
+    with Cluster("west", broker.settings, 30.0) as cluster:
+        for _ in range(2):
+            assert [record.offset for record in newest_records(cluster, broker.settings, {LEDGER: (1, 3)})] == [1, 2]
+    assert positions(broker) == [1, 1]
