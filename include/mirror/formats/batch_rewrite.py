@@ -175,6 +175,8 @@ class BatchBuilder:
             if attributes != codec:
                 is_aborted = aborted is not None and aborted.hold_by(next_offset, producer, attributes)
                 if is_aborted or attributes & _CONTROL:
+                    if checksum_of(data[at + _CRC_FROM : behind]) != checksum:
+                        break
                     at, position, epoch = behind, next_offset, leader
                     continue
                 if attributes != codec | _TRANSACTIONAL:

@@ -208,7 +208,8 @@ class BatchSpan(NamedTuple):
 
 def span_of(records: memoryview, position: int) -> BatchSpan:
     """The whole batches, up to one that is cut off or what is no batch, but for those at the beginning that are in front of the position;
-    `last` is -1 if all are. It goes along them without an object for each: they may be small."""
+    `last` is -1 if all are. It goes along them without an object for each: they may be small. A damaged one may say anything of where it
+    ends, so that is what the last one says."""
     begin, at, last, size, step = 0, 0, -1, len(records), _STEP.unpack_from
     stop, start, least = size - HEADER_BYTES, _START.size, HEADER_BYTES - _START.size
     while at <= stop:
@@ -216,9 +217,9 @@ def span_of(records: memoryview, position: int) -> BatchSpan:
         end = at + start + length
         if magic < MAGIC or length < least or end > size:
             break
-        if base_offset + last_delta >= position:
-            position, last = base_offset + last_delta + 1, at
-        elif last < 0:
+        if last >= 0 or base_offset + last_delta >= position:
+            position, last = base_offset + last_delta + 1 if last_delta > 0 else base_offset + 1, at
+        else:
             begin = end
         at = end
     return BatchSpan(begin, at, last, position)

@@ -32,6 +32,9 @@ from mirror.offsets.partition import TopicPartition
 
 _OLDEST = 10
 _WAIT_MS = 100
+_OFFSET_BYTES = 8
+NOBODY_KNOWS = sys.maxsize
+"""Where a batch begins that has not come."""
 _LEAST_SHARE = 1024 * 1024
 """An answer is shared by the partitions that are asked for, but not into pieces smaller than this."""
 _MOVED = {
@@ -66,14 +69,21 @@ class FetchLimits(NamedTuple):
 
 
 class _ClosedAnswer:
-    """Batches of one answer one behind the other, of which those from `at` on are not read yet."""
+    """Batches of one answer one behind the other, of which those from `at` on are not read yet; `rest` is what follows them there."""
 
-    __slots__ = ("aborted", "at", "data")
+    __slots__ = ("_rest", "aborted", "at", "data")
 
-    def __init__(self, data: memoryview, aborted: AbortedTransactions | None) -> None:
+    def __init__(self, data: memoryview, rest: memoryview, aborted: AbortedTransactions | None) -> None:
         self.data = data
         self.at = 0
         self.aborted = aborted
+        self._rest = rest
+
+    @property
+    def follows(self) -> int:
+        """The offset at which the next batch of the answer begins; `NOBODY_KNOWS` if it has no more."""
+        begin = self.data[self.at : self.at + _OFFSET_BYTES] or self._rest[:_OFFSET_BYTES]
+        return int.from_bytes(begin, "big", signed=True) if len(begin) == _OFFSET_BYTES else NOBODY_KNOWS
 
 
 class FetchedPartition:
@@ -83,13 +93,13 @@ class FetchedPartition:
         "_answers",
         "_confirmed_by",
         "_head",
-        "_read_to",
         "_rest",
         "_start",
         "_there",
         "bytes",
         "closed",
         "epoch",
+        "follows",
         "leader",
         "next_offset",
         "old",
@@ -109,7 +119,8 @@ class FetchedPartition:
         """What was read, in front of the answers."""
         self._head: _ClosedAnswer | None = None
         """Of which the first of them is, if no other one was read."""
-        self._read_to = start
+        self.follows = NOBODY_KNOWS
+        """Where the batch begins that follows the one that was read last."""
         self.bytes = 0
         self.old: OldMagic | None = None
         """Where messages of an older format begin: at the position, until somebody has them read."""
@@ -167,7 +178,7 @@ class FetchedPartition:
     def pass_over(self, end: int) -> None:
         """Goes on after a message that cannot be read, and of which nothing is here."""
         self.closed = None
-        self.position = self.next_offset = self._read_to = end
+        self.position = self.next_offset = end
 
     def pop(self) -> None:
         """The first batch is handed over."""
@@ -187,7 +198,7 @@ class FetchedPartition:
         if joined.bytes:
             self._there.clear()
             self.bytes -= joined.bytes
-            self.next_offset = self._read_to = joined.next_offset
+            self.next_offset = joined.next_offset
             answer.at = begin + joined.bytes
             self._drop_empty()
         return joined
@@ -198,7 +209,7 @@ class FetchedPartition:
         """Goes along the batches. What they hold is read when they are handed over."""
         span = span_of(data, self.position)
         if span.last >= 0:
-            self._answers.append(_ClosedAnswer(data[span.begin : span.end], aborted))
+            self._answers.append(_ClosedAnswer(data[span.begin : span.end], data[span.end :], aborted))
             self.bytes += span.end - span.begin
             self.position, self.epoch = span.next_offset, next(batches_in(data[span.last :])).leader_epoch
         try:
@@ -211,14 +222,12 @@ class FetchedPartition:
         answer = self._answers[0]
         for batch in islice(batches_in(answer.data[answer.at :]), most):
             answer.at += len(batch.data)
-            if batch.next_offset <= self._read_to:
-                self.bytes -= len(batch.data)
-                continue
             is_dropped = batch.is_control or not batch.record_count
             if answer.aborted is not None:
-                is_dropped |= answer.aborted.hold(batch)
-            self._read_to = batch.next_offset
-            self._there.append((batch, not is_dropped))
+                is_dropped |= answer.aborted.hold_by(min(batch.next_offset, answer.follows), batch.producer_id, batch.attributes)
+            # A header that is damaged leaves nothing out.
+            self._there.append((batch, not (is_dropped and batch.is_intact)))
+        self.follows = answer.follows
         self._drop_empty()
 
     def _drop_empty(self) -> None:

@@ -16,7 +16,7 @@ from mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, Sou
 from mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
 from mirror.formats.compression import has_packer
 from mirror.formats.record_batch import RecordBatch
-from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
+from mirror.kafka.batch_fetch import NOBODY_KNOWS, FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_connection import OF_SOURCE
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.connection_errors import name_of
@@ -145,6 +145,8 @@ class BatchSource:
     def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition, batch: RecordBatch, is_copied: bool, room: int) -> int:
         """Lets a partition take the first batch, or a stretch that begins with it; gives how many bytes it took."""
         work = in_flight.work
+        if fetched.follows < batch.next_offset and batch.is_intact:
+            raise SourceRepeated(*work.source, fetched.follows, batch.next_offset)
         if batch.base_offset >= work.end:
             in_flight.pass_over(work.end, batch.leader_epoch)
             in_flight.stop()
@@ -164,16 +166,22 @@ class BatchSource:
     def _take(self, batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
         """Lets the partition take a batch, or a stretch of small ones; whether it goes on behind it."""
         work = in_flight.work
-        if (batch.base_offset < in_flight.next_offset and in_flight.next_offset > work.start) or batch.next_offset <= work.start:
+        is_repeated = batch.base_offset < in_flight.next_offset and in_flight.next_offset > work.start
+        if (is_repeated or batch.next_offset <= work.start) and batch.is_intact:
             raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
-        if reason := self._reason_to_rewrite(batch, work):
-            self._rewrite(batch, in_flight, reason)
-        elif is_small(batch) and self._join(batch, in_flight, fetched, room):
-            return True
-        elif batch.is_intact:
-            in_flight.take(batch)
-        else:
-            in_flight.hold_up(batch.next_offset, batch.leader_epoch, NotIntact())
+        try:
+            if reason := self._reason_to_rewrite(batch, work):
+                self._rewrite(batch, in_flight, reason)
+            elif is_small(batch) and self._join(batch, in_flight, fetched, room):
+                return True
+            elif batch.is_intact:
+                in_flight.take(batch)
+            else:
+                raise NotIntact
+        except ValueError as why:
+            end = _end_of_damaged(batch, in_flight, fetched) if isinstance(why, NotIntact) else batch.next_offset
+            if end > in_flight.next_offset:
+                in_flight.hold_up(end, batch.leader_epoch, why)
         if not in_flight.stopped:
             fetched.pop()
         return not in_flight.stopped
@@ -183,11 +191,7 @@ class BatchSource:
 
     def _rewrite(self, batch: RecordBatch, in_flight: InFlightBatches, reason: str) -> None:
         records, before = list[Record](), in_flight.added
-        try:
-            read_records(batch, records, self._largest)
-        except ValueError as why:
-            in_flight.hold_up(batch.next_offset, batch.leader_epoch, why)
-            return
+        read_records(batch, records, self._largest)
         _add_allowed(records, batch, in_flight)
         in_flight.count(REWRITTEN, 1, in_flight.added - before, reason)
 
@@ -219,6 +223,15 @@ def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> No
     if not in_flight.stopped and fetched.position >= in_flight.work.end:
         in_flight.pass_over(in_flight.work.end, fetched.epoch)
         in_flight.stop()
+
+
+def _end_of_damaged(batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition) -> int:
+    """Where a batch ends that is not intact: what it says itself may be what is damaged, and a decision passes over all up to there. So the
+    next batch says it; if none came along, the nearest of what may be. A batch that says it has what was read already is in front of it."""
+    if batch.base_offset < fetched.follows < NOBODY_KNOWS:
+        return fetched.follows
+    said = (batch.next_offset, batch.base_offset + batch.record_count)
+    return min((end for end in said if end > in_flight.next_offset), default=in_flight.next_offset + 1)
 
 
 def _add_allowed(records: Sequence[Record], batch: RecordBatch, in_flight: InFlightBatches) -> None:

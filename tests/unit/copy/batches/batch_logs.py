@@ -42,4 +42,4 @@ def marker_of(producer_id):
     """The end of a transaction, as a broker writes it: one control record."""
     made = batch_of([b"\x00\x00\x00\x00\x00\x00"], producer_id=producer_id, transactional=True)
     made[22] |= 0x20
-    return made
+    return sealed(made)

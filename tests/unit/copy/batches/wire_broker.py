@@ -11,6 +11,7 @@ import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import dropwhile
 
 from kafka.protocol.consumer import (
     FetchRequest,
@@ -327,7 +328,8 @@ class WireBroker:
                 fenced = FENCED_LEADER_EPOCH if 0 <= asked.current_leader_epoch < log.epoch else 0
                 out_of_range = 0 if log.start <= asked.fetch_offset <= log.end else OFFSET_OUT_OF_RANGE
                 code = self._refused(request, tp) or unknown or fenced or out_of_range
-                batches = [each for each in log.batches if last_offset(each) >= asked.fetch_offset]
+                # All that follows the first batch that is wanted, whatever it says of itself.
+                batches = list(dropwhile(lambda each, start=asked.fetch_offset: last_offset(each) < start, log.batches))
                 # The first batch of an answer comes whole (KIP-74).
                 least = len(batches[0]) if batches and room == request.max_bytes else 0
                 records = b"" if code else b"".join(batches)[: max(0, least, min(room, asked.partition_max_bytes))]

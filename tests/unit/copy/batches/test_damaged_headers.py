@@ -1,0 +1,109 @@
+"""Batches whose header is damaged, also where it says how far the batch reaches and whether it is copied at all: the partition stops in
+front of it, the decision that ends this passes over that batch alone, and no other batch is left out."""
+
+import struct
+
+import pytest
+
+from mirror.copy.batches.engine import BatchEngine
+from mirror.errors import BatchNotUnpacked, SourceRepeated
+from mirror.formats.record_batch import Attribute
+from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, values
+from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
+
+BATCHES, RECORDS = 8, 3
+END = BATCHES * RECORDS
+BASE_OFFSET, ATTRIBUTES, LAST_DELTA, PRODUCER, COUNT = (">q", 0), (">h", 21), (">i", 23), (">q", 43), (">i", 57)
+ABORTED = 9
+
+
+def damage(log, number, *fields):
+    """Changes fields of a batch that stands in a log; its checksum stays."""
+    changed = bytearray(log.batches[number])
+    for (kind, at), value in fields:
+        struct.pack_into(kind, changed, at, value)
+    log.batches[number] = bytes(changed)
+
+
+@pytest.fixture(params=["closed", "joined"])
+def copied(request, monkeypatch, east, west, work):
+    """`copied(0, 24)` is what one engine makes of these offsets, and the values that then are on the target in all."""
+    monkeypatch.setattr("mirror.copy.batches.source.is_small", lambda _: request.param == "joined")
+    lane_task = request.getfixturevalue("lane_task")
+
+    def copy(start, end):
+        engine = BatchEngine(lane_task, 1_000_000)
+        try:
+            (done,) = engine.copy([work(start, end)], LIMITS)
+            engine.commit()
+        finally:
+            engine.close()
+        return done, values(west.log(*REMOTE))
+
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("number", "last_delta"), [(0, 1_000_000), (0, 7), (0, 1), (2, 1_000_000), (2, 7), (2, 3), (2, 1), (2, -5), (2, -1 << 31)]
+)
+def test_a_damaged_last_offset_leaves_out_no_batch_but_its_own(east, copied, last_delta, number):
+    log = east.log(*ORDERS)
+    fill(log, BATCHES)
+    wanted, first, behind = values(log), number * RECORDS, (number + 1) * RECORDS
+    damage(log, number, (LAST_DELTA, last_delta))
+    position, stops, reached = 0, [], []
+    while position < END and len(stops) < 4:
+        done, reached = copied(position, END)
+        position = done.next_offset
+        if done.poison is None:
+            break
+        assert isinstance(done.poison, BatchNotUnpacked)
+        assert first <= done.poison.offset == position < done.poison.end <= behind
+        stops.append(position)
+        position = done.poison.end  # a person decides to go on there
+    assert reached == wanted[:first] + wanted[behind:]
+    assert stops[0] == first
+
+
+@pytest.mark.parametrize("last_delta", [1_000_000, 1, -5])
+def test_where_a_damaged_batch_ends_that_nothing_follows_is_said_by_what_else_it_says(east, copied, last_delta):
+    log = east.log(*ORDERS)
+    fill(log, BATCHES)
+    damage(log, BATCHES - 1, (LAST_DELTA, last_delta))
+    done, reached = copied(0, END)
+    assert (done.next_offset, len(reached)) == (END - RECORDS, END - RECORDS)
+    assert END - RECORDS < done.poison.end <= END
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [(ATTRIBUTES, Attribute.CONTROL)],
+        [(COUNT, 0)],
+        [(ATTRIBUTES, Attribute.TRANSACTIONAL), (PRODUCER, ABORTED)],
+        [(ATTRIBUTES, Attribute.TRANSACTIONAL | Attribute.CONTROL), (PRODUCER, ABORTED)],
+    ],
+    ids=["a marker", "empty", "aborted", "the marker of an aborted one"],
+)
+def test_a_batch_that_only_seems_to_be_left_out_stops_its_partition(east, copied, fields):
+    log = east.log(*ORDERS)
+    fill(log, 2)
+    log.append(batch_of([b"aborted"], producer_id=ABORTED, transactional=True))
+    log.aborted.append((ABORTED, 6))
+    fill(log, 1)
+    log.append(marker_of(ABORTED))
+    fill(log, 1)
+    damage(log, 3, *fields)
+    done, reached = copied(0, log.end)
+    assert (done.next_offset, len(reached)) == (7, 6)
+    assert (done.poison.offset, done.poison.end) == (7, 10)
+
+
+@pytest.mark.parametrize("base_offset", [0, 5, 8, 100])
+def test_offsets_that_do_not_follow_each_other_write_nothing(east, west, copied, base_offset):
+    log = east.log(*ORDERS)
+    fill(log, 4)
+    damage(log, 2, (BASE_OFFSET, base_offset))
+    with pytest.raises(SourceRepeated):
+        copied(0, 12)
+    assert west.committed == []
