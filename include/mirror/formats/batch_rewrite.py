@@ -16,31 +16,24 @@ import google_crc32c
 
 from mirror.formats.compression import LARGEST_UNPACKED, compressed, decompressed, has_packer
 from mirror.formats.record_batch import CODECS, HEADER_BYTES, AbortedTransactions, Attribute, RecordBatch, batches_in, unsent_batch
-from mirror.formats.varint import read_signed_varint, signed_varint
+from mirror.formats.record_splice import HEADS, LONGER, NUMBERS, USUAL_TIMES, number_at, splice_records
+from mirror.formats.varint import signed_varint
 
 WANTED_BYTES = 256 * 1024
 """How large a batch becomes before it is packed: the target's broker takes the same time for a small one."""
 STRETCH_BYTES = WANTED_BYTES // 2
 """About how much is opened at a time."""
 
-_SHORT = 16384
-"""Numbers of a record that take two bytes at most, with their sign as the lowest bit."""
-_ENCODED = tuple(signed_varint(number >> 1 ^ -(number & 1)) for number in range(_SHORT))
-_HALF = _SHORT >> 1
-_NUMBERS = _ENCODED[::2]
-"""The numbers of these that are not negative, by themselves."""
-_HEADS = tuple(number + b"\0" for number in _NUMBERS)
-"""How a record without attributes begins, by its length in bytes."""
 _NULL = signed_varint(-1)
 _OLDEST, _NEWEST = -(1 << 63), (1 << 63) - 1
 _FARTHEST = 1 << 62
 _PLAIN, _FOR_TOO_LARGE = CODECS[0], "lz4"
 """What packs a record that is larger than the target takes, and that nothing has packed."""
 
-_JOINED_MICROSECONDS = 30
-"""Half of what it costs the target's broker, at least, to take one more batch. Records whose joining costs us more stay in theirs, which
-an audit compares without opening it."""
-_RECORD, _BYTE = 0.8, {"uncompressed": 0.0003, "snappy": 0.006, "lz4": 0.006, "zstd": 0.015, "gzip": 0.04}
+_JOINED_MICROSECONDS = 50
+"""Half of what one more batch costs: 45 to forward it, and at least 60 that the target's broker takes. Records whose joining costs us more
+stay in theirs, which an audit compares without opening it."""
+_RECORD, _BYTE = 1.0, {"uncompressed": 0.0006, "snappy": 0.0025, "lz4": 0.0035, "zstd": 0.0065, "gzip": 0.023}
 """What joining costs, in microseconds: each record, and each byte as it is packed."""
 
 _FIELDS = struct.Struct(">qiixIhiq8xq6xi")
@@ -103,7 +96,8 @@ class NotIntact(ValueError):
 
 def is_small(batch: RecordBatch) -> bool:
     """Whether a batch, by its header, costs the target's broker more than it costs to join it with its neighbours, here."""
-    return has_packer(batch.codec) and batch.record_count * _RECORD + batch.length * _BYTE[batch.codec] < _JOINED_MICROSECONDS
+    most, of_record = _small(batch.codec)
+    return batch.length + batch.record_count * of_record <= most
 
 
 class BatchBuilder:
@@ -163,8 +157,8 @@ class BatchBuilder:
         self, data: bytes, offsets: Stretch, room: int, largest: int, aborted: AbortedTransactions | None, full: list[OutgoingBatch]
     ) -> JoinedStretch:
         at, stop, whole, (position, end) = 0, min(room, len(data) - HEADER_BYTES + 1), len(data), offsets
-        codec, largest_one, capacity = CODECS.index(self._codec), _largest_of_one(self._codec), self._room
-        fields, checksum_of, numbers, heads, half = _FIELDS.unpack_from, google_crc32c.value, _NUMBERS, _HEADS, _HALF
+        codec, (most, of_record), capacity = CODECS.index(self._codec), _small(self._codec), self._room
+        fields, checksum_of, numbers, heads, half = _FIELDS.unpack_from, google_crc32c.value, NUMBERS, HEADS, len(NUMBERS)
         pieces, count, size, base, latest, first, length, expected = self._taken_up()
         epoch, batches, more = -1, 0, 0
         while at < stop:
@@ -181,7 +175,7 @@ class BatchBuilder:
                     continue
                 if attributes != codec | _TRANSACTIONAL:
                     break
-            if number != last + 1 or not _LEAST <= inside <= largest_one:
+            if number != last + 1 or inside < _LEAST or inside + number * of_record > most:
                 break
             covered = data[at + _CRC_FROM : behind]
             # Nearly always it is one record, whose own time and place are none, and whose length has one byte or two.
@@ -190,7 +184,7 @@ class BatchBuilder:
                 begin, says = begin + 1, says & 0x7F | covered[begin] << 7
             if last or codec or says != len(covered) - begin << 1 or not covered.startswith(b"\0\0\0", begin):
                 self._keep(count, size, base, latest, (first, length))
-                if not self._add_opened(memoryview(data)[at:behind], largest, full):
+                if checksum_of(covered) != checksum or not self._add_opened(covered, (offset, number), timestamp, largest, full):
                     return JoinedStretch(at, position, epoch, batches, batches + more, full)
                 pieces, count, size, base, latest, first, length, expected = self._taken_up()
                 more += last
@@ -238,17 +232,35 @@ class BatchBuilder:
         expected = first + length if self._count else -1
         return self._pieces, self._count, self.bytes, self._base_timestamp, self._latest, first, length, expected
 
-    def _add_opened(self, data: memoryview, largest: int, full: list[OutgoingBatch]) -> bool:
-        """Adds the records of one batch; whether it is small and could be opened."""
-        opened: list[Record] = []
+    def _add_opened(self, covered: bytes, stretch: Stretch, timestamp: int, largest: int, full: list[OutgoingBatch]) -> bool:
+        """Adds the records of one batch without holes, of which the checksum covers these bytes; whether they could be read."""
         try:
-            (batch,) = batches_in(data)
-            if not is_small(batch):
-                return False
-            read_records(batch, opened, largest)
+            data = bytes(decompressed(self._codec, memoryview(covered)[_RECORDS_FROM:], largest))
+            more = len(data) + LONGER * stretch[1]
+            if self._count and self.bytes + more > self._room:
+                full += self.finish()
+            if more > self._room or not self._splice(data, stretch, timestamp):
+                full += self._add(_records_in(data, stretch, stretch[1] - 1, timestamp))
         except ValueError:
             return False
-        full += self._add(opened)
+        return True
+
+    def _splice(self, data: bytes, stretch: Stretch, base_timestamp: int) -> bool:
+        """Adds the records of one batch, for which there is room. False: they are not as they nearly always are, and none was added."""
+        (start, more), base = stretch, self._base_timestamp if self._count else base_timestamp
+        is_usual = -USUAL_TIMES < base < USUAL_TIMES
+        spliced = splice_records(self._pieces, data, more, self._count, base_timestamp - base) if is_usual else None
+        if spliced is None:
+            return False
+        _, count, size, _, latest, first, length, expected = self._taken_up()
+        newest = base_timestamp + spliced[1]
+        if start == expected:
+            start, length = first, length + more
+        else:
+            if count:
+                self._stretches.append((first, length))
+            length = more
+        self._keep(count + more, size + spliced[0], base, max(latest, newest) if count else newest, (start, length))
         return True
 
     def _add(self, records: Iterable[Record]) -> list[OutgoingBatch]:
@@ -257,11 +269,10 @@ class BatchBuilder:
         for offset, timestamp, attributes, rest in records:
             while True:
                 delta = timestamp - base if count else 0
-                signed = delta << 1 if delta >= 0 else ~(delta << 1)
-                time = _ENCODED[signed] if signed < _SHORT else signed_varint(delta)
-                place = _ENCODED[count << 1] if count < _SHORT >> 1 else signed_varint(count)
+                time = NUMBERS[delta] if 0 <= delta < len(NUMBERS) else signed_varint(delta)
+                place = NUMBERS[count] if count < len(NUMBERS) else signed_varint(count)
                 behind = 1 + len(time) + len(place) + len(rest)
-                encoded = _ENCODED[behind << 1] if behind < _SHORT >> 1 else signed_varint(behind)
+                encoded = NUMBERS[behind] if behind < len(NUMBERS) else signed_varint(behind)
                 larger = size + len(encoded) + behind
                 if not count or (larger <= self._room and -_FARTHEST < delta < _FARTHEST):
                     break
@@ -291,9 +302,9 @@ class BatchBuilder:
             self._stretches.append(stretch)
 
 
-def _largest_of_one(codec: str) -> int:
-    """How long a small batch of one record may be."""
-    return int((_JOINED_MICROSECONDS - _RECORD) / _BYTE[codec]) if has_packer(codec) else -1
+def _small(codec: str) -> tuple[int, int]:
+    """How long a batch may be that is small, and as how many of its bytes each record counts."""
+    return (int(_JOINED_MICROSECONDS / _BYTE[codec]), int(_RECORD / _BYTE[codec])) if has_packer(codec) else (-1, 0)
 
 
 def _packed(codec: str, pieces: Sequence[bytes], size: int, room: int) -> tuple[str, Sequence[bytes]]:
@@ -320,33 +331,28 @@ def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGE
         raise NotIntact
     if batch.is_packed:
         data = bytes(decompressed(batch.codec, memoryview(data), largest))
-    base_offset, last, base_timestamp, is_stamped = batch.base_offset, batch.last_offset_delta, batch.base_timestamp, batch.is_stamped
-    had, at, end, before = len(records), 0, len(data), -1
+    stretch, stamp = (batch.base_offset, batch.record_count), batch.max_timestamp if batch.is_stamped else None
+    records += _records_in(data, stretch, batch.last_offset_delta, batch.base_timestamp, stamp)
+
+
+def _records_in(data: bytes, stretch: Stretch, last: int, base_timestamp: int, stamp: int | None = None) -> list[Record]:
+    """The records of a batch that was opened, which are at most `last` offsets away from its first one; `stamp` is their time, if its
+    broker gave them one."""
+    (base_offset, number), records, at, end, before = stretch, list[Record](), 0, len(data), -1
     try:
-        for _ in range(batch.record_count):
+        for _ in range(number):
             # Nearly every number has one byte or two.
-            length, begin = (data[at] >> 1, at + 1) if data[at] < 0x80 and not data[at] & 1 else _number(data, at)
+            length, begin = (data[at] >> 1, at + 1) if data[at] < 0x80 and not data[at] & 1 else number_at(data, at)
             at = begin + length
-            since, place = (0, begin + 2) if not data[begin + 1] else _number(data, begin + 1)
-            delta, rest = (0, place + 1) if not data[place] else _number(data, place)
-            timestamp = batch.max_timestamp if is_stamped else base_timestamp + since
+            since, place = (0, begin + 2) if not data[begin + 1] else number_at(data, begin + 1)
+            delta, rest = (0, place + 1) if not data[place] else number_at(data, place)
+            timestamp = base_timestamp + since if stamp is None else stamp
             if not (length > 0 and rest <= at <= end and before < delta <= last and _OLDEST <= timestamp <= _NEWEST):
                 raise ValueError("a record is no part of its batch")
             records.append((base_offset + delta, timestamp, data[begin : begin + 1], data[rest:at]))
             before = delta
-        if at != end:
-            raise ValueError("a batch has more than the records that it counts")
-    except (IndexError, ValueError) as failure:
-        del records[had:]
-        raise ValueError("a record is cut off" if isinstance(failure, IndexError) else str(failure)) from failure
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    low = data[at]
-    if low < 0x80:
-        return low >> 1 ^ -(low & 1), at + 1
-    high = data[at + 1]
-    if high < 0x80:
-        low = low & 0x7F | high << 7
-        return low >> 1 ^ -(low & 1), at + 2
-    return read_signed_varint(memoryview(data), at)
+    except IndexError as failure:
+        raise ValueError("a record is cut off") from failure
+    if at != end:
+        raise ValueError("a batch has more than the records that it counts")
+    return records

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.batch_rewrite import BatchBuilder
+from mirror.formats.batch_rewrite import BatchBuilder, read_records
 from mirror.formats.compression import LARGEST_UNPACKED
 from mirror.formats.record_batch import CODECS, AbortedTransactions, Attribute, span_of
+from mirror.formats.record_batch import sealed as sealed_batch
 from tests.unit.formats.test_batch_rewrite import FIRST, LARGE, judged, packed, sealed, sent
 from tests.unit.formats.test_record_batch import NONE, built, one, records
 
@@ -97,6 +98,40 @@ def test_bytes_that_a_checksum_does_not_cover_take_nothing_and_raise_nothing(str
     rows = [row[1:] for row in sent(taken.full + builder.finish())]
     assert 0 <= taken.bytes <= len(changed)
     assert len(rows) == taken.records or taken.batches == 0
+
+
+@settings(max_examples=300)
+@given(st.lists(records, min_size=2, max_size=5), st.data())
+def test_records_are_joined_as_they_are_read_whatever_stands_in_them(rows, data):
+    changed = bytearray(built(NONE, FIRST, rows))
+    for _ in range(data.draw(st.integers(0, 2))):
+        changed[data.draw(st.integers(61, min(len(changed) - 1, 61 + 40)))] = data.draw(
+            st.sampled_from((0, 1, 2, 4, 0x7F, 0x80, 0xFE, 0xFF))
+        )
+    whole, read, builder = sealed(changed), [], BatchBuilder(LARGE, LARGE)
+    builder.add([(FIRST - 9, 7, b"\0", b"\1\1\0")] * 70, PLAIN, 0)
+    taken = joined(builder, Stretch(whole, []))
+    try:
+        read_records(one(whole), read)
+    except ValueError:
+        assert taken.bytes == 0
+    made = []
+    ((batch, _),) = builder.finish()
+    read_records(sealed_batch(batch), made)
+    assert [record[1:] for record in made[70:]] == [record[1:] for record in read]
+
+
+def test_many_small_batches_are_joined_record_by_record():
+    data, rows, at = b"", [], FIRST
+    for number in range(400):
+        times = (1_700_000_000_000 + 37 * number, 1_700_000_000_000 + 40 * number, 1_699_999_999_990 - number)
+        whole = packed("lz4", built(NONE, at, [(time, b"k%d" % number, b"v" * (number % 90), []) for time in times]))
+        data, rows, at = data + whole, rows + judged(whole), at + 3
+    builder = BatchBuilder(LARGE, 20_000)
+    taken = joined(builder, Stretch(data, [], codec="lz4"))
+    assert (taken.batches, taken.records, taken.next_offset) == (400, 1200, at)
+    assert sent(taken.full + builder.finish()) == rows
+    assert len(taken.full) > 1
 
 
 @pytest.mark.parametrize("place", [40, 41, 42, 43])
