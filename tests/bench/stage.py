@@ -85,7 +85,7 @@ class Stage:
         """How large the batches of a source topic are on average, as they stand in its first partition's log: «15.6 KB of 15 records»."""
         size = count = records = 0
         for segment in self._segments(topic, 0):
-            for batch in batches_in(segment.read_bytes(), cut_off=True):
+            for batch in batches_in(segment.read_bytes()):
                 size, count, records = size + batch.size, count + 1, records + batch.record_count
         return f"{size / count / 1024:.1f} KB of {records / count:.0f} records"
 
