@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Committed, Groups
+from mirror.kafka.groups import Groups
+from mirror.kafka.model import Committed
 from mirror.offsets.partition import TopicPartition
 from services.java import ROOT
 from tests.bench.processes import Cost, cost_of

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from services.flows import ClusterPair
 from tests.bench.backlog import Backlog
 from tests.bench.mm2 import TUNED, MeasuredMirrorMaker
+from tests.bench.processes import Cost
 from tests.bench.results import append, median, spread
 from tests.bench.stage import MeasuredSpark, Stage, stage
 
@@ -62,7 +63,7 @@ def mirror_maker(both: Stage, backlog: Backlog, figures: Figures) -> None:
     both.remove(pair.remote(backlog.topic))
 
 
-def await_records(both: Stage, pair: ClusterPair, backlog: Backlog, copied: "Future[object] | None" = None) -> tuple[float, float]:
+def await_records(both: Stage, pair: ClusterPair, backlog: Backlog, copied: "Future[Cost] | None" = None) -> tuple[float, float]:
     """Waits until all records have arrived; gives the moments of the first and of the last. Ends with a copy that ended too soon."""
     deadline, first = time.monotonic() + _DEADLINE_SECONDS, 0.0
     while True:

@@ -7,7 +7,7 @@ largest that brokers take by default. «G1» is the garbage collector of MirrorM
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from services.flows import ClusterPair
@@ -82,7 +82,7 @@ def clean(both: Stage, pair: ClusterPair, backlog: Backlog) -> None:
 
 def measure(both: Stage, backlog: Backlog, runs: int) -> list[tuple[str, ...]]:
     """The contestants in turns; one row each. Ratios are to MirrorMaker 2."""
-    contestants = {
+    contestants: dict[str, Callable[[], Peak]] = {
         "ours, spark-submit": lambda: by_submit(both, backlog, LANES[-1]),
         "ours, spark-submit, one lane": lambda: by_submit(both, backlog, LANES[0]),
         "ours, Spark that stays": lambda: on_server(both, backlog, LANES[-1]),

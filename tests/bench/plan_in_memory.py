@@ -19,13 +19,14 @@ from typing import TypeVar, cast
 import psutil
 
 from mirror.config import Flow, load
+from mirror.config.policies import topic_selection
 from mirror.copy.run import lane_tasks
 from mirror.decisions.in_force import Decisions
 from mirror.formats.ledger import LastRecord, LedgerRecord, Writer
 from mirror.formats.ledger_codec import decode, encode
 from mirror.kafka.cluster import Cluster, TopicListing
 from mirror.kafka.ledger import LedgerView
-from mirror.kafka.model import ConfigEntry, LogOffsets, Partition, Topic
+from mirror.kafka.model import ConfigEntry, LogOffsets, LogPosition, Partition, Topic
 from mirror.offsets.map import OffsetMap, Run
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, to_columns
@@ -74,6 +75,10 @@ class MemoryCluster:
         ends = {tp: self._records[tp].watermark + self._new for tp in partitions}
         return {tp: LogOffsets(0, end, end, 0) for tp, end in ends.items()}
 
+    def shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
+        """The log never went another way."""
+        return {position: self._records[position.partition].watermark + self._new for position in positions}
+
     def configs(self, names: Collection[str], errors: object = None, entries: object = None) -> dict[str, dict[str, ConfigEntry]]:
         """None that differ from the defaults."""
         return {name: {} for name in names}
@@ -120,7 +125,7 @@ def planned(flow: Flow, topics: list[str], view: LedgerView, new: int) -> Plan:
     """A plan in which each source partition has so many new records."""
     source = MemoryCluster(flow.source, topics, view.records, new)
     target = MemoryCluster(flow.target, [f"{flow.source}.{topic}" for topic in topics], {}, 0)
-    planning = Planning(flow, cast(Cluster, source), cast(Cluster, target), view, Decisions(), True, False)
+    planning = Planning(flow, cast(Cluster, source), cast(Cluster, target), view, Decisions(), topic_selection(flow), True, False)
     planning.run()
     if planning.errors:
         raise RuntimeError(f"The plan has errors: {planning.errors[0]}")

@@ -64,7 +64,7 @@ def cost_of(command: Sequence[str], environment: Mapping[str, str] | None = None
 def cpu_seconds(pids: Iterable[int]) -> float:
     """User and system seconds that running processes have used so far."""
     times = [psutil.Process(pid).cpu_times() for pid in pids]
-    return sum(each.user + each.system for each in times)
+    return float(sum(each.user + each.system for each in times))
 
 
 def cpu_with_children(process: psutil.Process) -> float:

@@ -153,7 +153,7 @@ def stage(properties: Mapping[str, str] | None = None, **options: Any) -> Iterat
             for cluster in clusters:
                 cluster.wait_ready()
             with Oracle(directory / "oracle.log") as oracle:
-                yield Stage(directory, *clusters, oracle)
+                yield Stage(directory, clusters[0], clusters[1], oracle)
         finally:
             for cluster in clusters:
                 cluster.stop()
