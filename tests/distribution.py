@@ -12,11 +12,19 @@ from xdist.scheduler import LoadFileScheduling
 ONE_STACK = ("tests/airflow/scheduler", "tests/integration/scenarios")
 """Folders whose files share what takes long to start: a folder goes to one worker, as if it were a file."""
 
+ONE_CLUSTER = (
+    "tests/faults/test_deposed_leader.py",
+    "tests/faults/test_beside_a_deposed_leader.py",
+    "tests/faults/test_deposed_source.py",
+)
+"""Files that share a cluster, likewise."""
+
 LONGEST = (
     "tests/airflow/scheduler",
-    "tests/ui/test_status_page.py",
-    "tests/airflow/test_teams.py",
+    "tests/faults/test_deposed_leader.py",
     "tests/airflow/test_spark_standalone.py",
+    "tests/airflow/test_teams.py",
+    "tests/ui/test_status_page.py",
     "tests/faults/test_broker_failures.py",
     "tests/faults/test_killed_copies.py",
 )
@@ -35,6 +43,8 @@ def rank(scope: str) -> int:
 def scope(nodeid: str) -> str:
     """What goes to one worker together with this test."""
     file, _, _ = nodeid.partition("::")
+    if file in ONE_CLUSTER:
+        return ONE_CLUSTER[0]
     shared = (folder for folder in ONE_STACK if nodeid.startswith(f"{folder}/"))
     return next(shared, file)
 

@@ -12,7 +12,7 @@ from mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, PartitionState
-from tests.faults.injections_brokers import BROKERS, PROPERTIES
+from tests.faults.injections_brokers import BROKERS, PROPERTIES, SEPARABLE
 from tests.integration.conftest import Mirroring
 from tests.waiting import eventually
 
@@ -127,3 +127,14 @@ def three_brokers(services_directory: Path, oracle: Oracle) -> Iterator[ThreeBro
     finally:
         cluster.discard()
         shutil.rmtree(directory / "data-1", ignore_errors=True)
+
+
+@pytest.fixture(scope="package")
+def separable(services_directory: Path) -> Iterator[KafkaCluster]:
+    """Three brokers of which one can be cut off: one cluster for all files with a deposed leader, which go to one worker."""
+    cluster = KafkaCluster(services_directory / "separable", "separable", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.discard()

@@ -16,26 +16,14 @@ from mirror.offsets.partition import TopicPartition
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import Site, new_site
-from tests.faults.injections_brokers import PROPERTIES, SEPARABLE
 
 KEPT, MORE, COPIES = 50, 30, 3
 
 
-@pytest.fixture(scope="module")
-def south(services_directory: Path) -> Iterator[KafkaCluster]:
-    """Three brokers of which one can be cut off."""
-    target = KafkaCluster(services_directory / "beside-deposed", "south", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
-    try:
-        target.start()
-        yield target
-    finally:
-        target.discard()
-
-
 @pytest.fixture
-def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
-    extra = {"target.bootstrap.servers": south.proxied_bootstrap}
-    with new_site(east.bootstrap, south, oracle, tmp_path, extra) as made:
+def site(east: KafkaCluster, separable: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
+    extra = {"target.bootstrap.servers": separable.proxied_bootstrap}
+    with new_site(east.bootstrap, separable, oracle, tmp_path, extra) as made:
         made.produce(KEPT, seed=1)
         assert made.mirroring.copy().state == DONE
         yield made

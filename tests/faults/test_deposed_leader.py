@@ -28,26 +28,14 @@ from mirror.plan.run import plan
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import SERVERS, Beginnings, Site, new_site
-from tests.faults.injections_brokers import PROPERTIES, SEPARABLE
 from tests.waiting import eventually
 
 KEPT, MORE, RUNS, UNCHECKED = 50, 30, 10, 3
 
 
-@pytest.fixture(scope="module")
-def south(services_directory: Path) -> Iterator[KafkaCluster]:
-    """Three brokers of which one can be cut off."""
-    target = KafkaCluster(services_directory / "deposed-leader", "south", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
-    try:
-        target.start()
-        yield target
-    finally:
-        target.discard()
-
-
 @pytest.fixture
-def site(east: KafkaCluster, south: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
-    with new_site(east.bootstrap, south, oracle, tmp_path, {}) as made:
+def site(east: KafkaCluster, separable: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
+    with new_site(east.bootstrap, separable, oracle, tmp_path, {}) as made:
         yield made
 
 

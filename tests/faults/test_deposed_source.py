@@ -24,24 +24,13 @@ from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import REPLICAS, deposed
-from tests.faults.injections_brokers import PROPERTIES, SEPARABLE, CutOff
+from tests.faults.injections_brokers import SEPARABLE, CutOff
 from tests.integration.conftest import Mirroring
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import eventually
 
 KEPT, LATE = 40, 25
 EXTRA = {"source->target.mirror.lanes": "1", "admin.timeout.ms": "15000", "emit.offset-syncs.enabled": "false"}
-
-
-@pytest.fixture(scope="module")
-def north(services_directory: Path) -> Iterator[KafkaCluster]:
-    """Three brokers of which one can be cut off."""
-    source = KafkaCluster(services_directory / "deposed-source", "north", 3, PROPERTIES, proxied=True, separable=SEPARABLE)
-    try:
-        source.start()
-        yield source
-    finally:
-        source.discard()
 
 
 @dataclass
@@ -68,14 +57,14 @@ class Site:
 
 
 @pytest.fixture
-def site(north: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
+def site(separable: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path) -> Iterator[Site]:
     mark = uuid.uuid4().hex[:6]
-    others = north.bootstrap_without(SEPARABLE)
-    pair = ClusterPair(f"north{mark}", f"west{mark}", f"{deposed(north)},{others}", west.bootstrap, mark, tmp_path)
+    others = separable.bootstrap_without(SEPARABLE)
+    pair = ClusterPair(f"north{mark}", f"west{mark}", f"{deposed(separable)},{others}", west.bootstrap, mark, tmp_path)
     mirroring = Mirroring(pair, oracle, load([pair.properties(extra=EXTRA)]).flow(pair.flow))
     topic = pair.topic("stock")
-    oracle.create_topic(north.bootstrap, topic, replicas={0: REPLICAS})
-    made = Site(mirroring, topic, CutOff(north, oracle, (topic,)))
+    oracle.create_topic(separable.bootstrap, topic, replicas={0: REPLICAS})
+    made = Site(mirroring, topic, CutOff(separable, oracle, (topic,)))
     made.produce(KEPT, seed=1)
     assert mirroring.copy().errors == ()
     made.fault.lead()
