@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from services.airflow import COMPONENTS, AirflowServices
 from services.kafka import KafkaCluster
 from services.sinks import HttpSink, MailSink, text
@@ -52,6 +54,7 @@ def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(
     assert [path for path in files if b"integration-key" in path.read_bytes()] == [], "no log has the secret"
 
 
+@pytest.mark.release  # all of Airflow starts twice; a killed Spark job is in tests/faults/test_killed_copies.py
 def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
     flow: Callable[[str], InAirflow], airflow: AirflowServices
 ) -> None:
@@ -72,6 +75,7 @@ def test_run_that_was_killed_with_its_airflow_is_completed_after_the_restart(
     assert restarted.states(run) == GREEN
 
 
+@pytest.mark.release  # a worker that hangs is in tests/airflow/test_copy_dag.py
 def test_task_and_lane_that_hang_in_c_code_are_ended_with_a_word_and_the_run_goes_on(
     flow: Callable[[str], InAirflow], hangs: Hangs
 ) -> None:
