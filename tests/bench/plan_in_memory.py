@@ -125,7 +125,7 @@ def planned(flow: Flow, topics: list[str], view: LedgerView, new: int) -> Plan:
     """A plan in which each source partition has so many new records."""
     source = MemoryCluster(flow.source, topics, view.records, new)
     target = MemoryCluster(flow.target, [f"{flow.source}.{topic}" for topic in topics], {}, 0)
-    planning = Planning(flow, cast(Cluster, source), cast(Cluster, target), view, Decisions(), topic_selection(flow), True, False)
+    planning = Planning(flow, cast(Cluster, source), cast(Cluster, target), view, Decisions(), topic_selection(flow), True, False, False)
     planning.run()
     if planning.errors:
         raise RuntimeError(f"The plan has errors: {planning.errors[0]}")

@@ -219,6 +219,8 @@ class MemoryLedger:
 class MemoryControl:
     """What a plan asks of `mirror.kafka.control.Control`."""
 
+    read_end = 0
+
     def __init__(self, *_: object) -> None:
         self.topic = CONTROL
 

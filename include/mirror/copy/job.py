@@ -16,6 +16,7 @@ from mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteRe
 from mirror.copy.run_result import RunResult
 from mirror.errors import ErrorReport, JobFailed
 from mirror.formats.columns import columns, columns_of, rows_of
+from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, from_columns, to_columns
 from mirror.spark.files import JobFiles, job_directory, read_answer, write_private
 from mirror.spark.start import JOBS, LOCAL_MASTER
@@ -26,6 +27,7 @@ _SKIPPED = ("topic", "partition", "offset", "records", "reason")
 _ELSEWHERE = ("lane", "topic", "partition", "records", "bytes", "run")
 _SHARE = ("lane", "way", "batches", "records")
 _REASON = ("lane", "reason", "batches", "topic", "partition")
+_STOPPED = ("lane", "topic", "partition")
 _LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
 
 Row = TypeVar("Row")
@@ -60,6 +62,7 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
         "copied_elsewhere": (_ELSEWHERE, [(result.lane, *astuple(copied)) for result in results for copied in result.copied_elsewhere]),
         "batches": (_SHARE, [(result.lane, *astuple(share)) for result in results for share in result.batches]),
         "rewritten": (_REASON, [(result.lane, *astuple(why)) for result in results for why in result.rewritten]),
+        "stopped": (_STOPPED, [(result.lane, *tp) for result in results for tp in result.stopped]),
     }
     document: dict[str, Any] = {
         "watermarks": watermarks_to_columns(mark for result in results for mark in result.watermarks),
@@ -79,6 +82,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     elsewhere = _by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
     shares = _by_lane(BatchShare, _SHARE, document.get("batches"))
     reasons = _by_lane(RewriteReason, _REASON, document.get("rewritten"))
+    stopped = _by_lane(TopicPartition, _STOPPED, document.get("stopped"))
     lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
     return [
         LaneResult(
@@ -92,6 +96,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
             tuple(elsewhere.get(lane, ())),
             tuple(shares.get(lane, ())),
             tuple(reasons.get(lane, ())),
+            tuple(stopped.get(lane, ())),
         )
         for lane, reached, failed, transactions, seconds, passed_over, ledger_end in rows_of(_LANE, lanes)
     ]

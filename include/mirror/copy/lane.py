@@ -1,7 +1,9 @@
 """A lane's run: attempts at the protocol until its ranges are done, its budget is spent, or somebody else owns the lane."""
 
+import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceChanged
 from mirror.copy.lane_log import error_text
@@ -21,7 +23,7 @@ from mirror.errors import (
     UnexpectedOffset,
 )
 from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
-from mirror.plan.model import BLOCKED, Range
+from mirror.plan.model import BEHIND, BLOCKED, Range
 
 _MAX_FAILURES = 4
 """After so many attempts in a row without a commit between them the lane is left to the next run."""
@@ -30,10 +32,11 @@ _MAX_FAILURES = 4
 class LaneCopy:
     """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
 
-    def __init__(self, task: LaneTask, open_engine: EngineFactory) -> None:
+    def __init__(self, task: LaneTask, open_engine: EngineFactory, stop: threading.Event | None = None) -> None:
+        """`stop`: once it is set, the lane ends after the transaction that is open."""
         self._task = task
         self._open_engine = open_engine
-        self._state = LaneState(task)
+        self._state = LaneState(task, stop)
         self._failures = 0
         self._reached = 0
         self._misled = 0
@@ -64,6 +67,7 @@ class LaneCopy:
             copied_elsewhere=tuple(state.copied_elsewhere[tp] for tp in sorted(state.copied_elsewhere)),
             batches=batches,
             rewritten=rewritten,
+            stopped=tuple(sorted(state.stopped | (state.unreached if self._lane_error else set()))),
         )
 
     def _copy(self) -> None:
@@ -71,18 +75,22 @@ class LaneCopy:
         case."""
         well = [planned for planned in self._task.ranges if planned.reason != BLOCKED]
         stuck = [planned for planned in self._task.ranges if planned.reason == BLOCKED]
-        go_on = not well or self._until_done(well)
+        follows = self._task.follow_seconds > 0 and not self._task.history
+        go_on = not well or self._until_done(well, follows and not stuck)
         for number, planned in enumerate(stuck):
             if not go_on or (number and self._state.is_over()):
                 break
             go_on = self._until_done([planned])
+        if follows and stuck and go_on and not self._state.is_over():
+            self._until_done([replace(planned, reason=BEHIND) for planned in self._task.ranges], follows)
 
-    def _until_done(self, ranges: Sequence[Range]) -> bool:
-        """Attempts until the ranges are done. False: leave the lane alone for this run."""
+    def _until_done(self, ranges: Sequence[Range], follows: bool = False) -> bool:
+        """Attempts until the ranges are done, and no longer followed if the lane `follows` them. False: leave the lane alone for this
+        run."""
         self._state.bisection.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
         while True:
             try:
-                self._attempt(ranges)
+                self._attempt(ranges, follows)
                 return True
             except PaceChanged:
                 continue  # no failure: the next attempt fetches as the new rate allows
@@ -94,8 +102,8 @@ class LaneCopy:
                 if not self._go_on(error):
                     return False
 
-    def _attempt(self, ranges: Sequence[Range]) -> None:
-        Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine).run()
+    def _attempt(self, ranges: Sequence[Range], follows: bool) -> None:
+        Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine, follows).run()
 
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state
@@ -118,6 +126,9 @@ class LaneCopy:
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
+        if isinstance(error, Overtaken) and state.is_following:
+            state.log.handed_over()
+            return False
         unacknowledged = isinstance(error, TransactionTooSlow) and not error.written
         if isinstance(error, OF_ANOTHER_BROKER) or unacknowledged or self._turn:
             self._turn += 1
@@ -134,7 +145,7 @@ class LaneCopy:
         elif isinstance(error, TargetLostRecords) and error in [noted for _, noted in state.poisoned.values()]:
             state.log.again(error_text(error.report()))
             return True  # the next attempt writes it into the ledger
-        elif error.topic is not None and state.leave_out(error):
+        elif error.topic is not None and state.leave_out(error.report()):
             return True
         elif isinstance(error, Overtaken) or not (error.retriable or self._login_just_ended(error)):
             self._lane_error = error.report()
@@ -144,13 +155,13 @@ class LaneCopy:
     def _login_just_ended(self, error: MirrorError) -> bool:
         """Whether the refused login was taken until now: a token that ended while the lane was held up, or a password that is being
         replaced. The next attempt logs in anew; if that is refused too, nothing was committed in between and the lane stops."""
-        return isinstance(error, AuthenticationFailed) and self._state.transactions > self._reached
+        return isinstance(error, AuthenticationFailed) and self._state.progress > self._reached
 
     def _again(self, error: MirrorError) -> bool:
         """Waits for the next attempt, longer each time. False: there were enough of them."""
         state = self._state
-        if state.transactions > self._reached:
-            self._failures, self._reached = 0, state.transactions
+        if state.progress > self._reached:
+            self._failures, self._reached = 0, state.progress
         self._failures += 1
         if self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()

@@ -141,6 +141,23 @@ class LaneLog:
         self._say_begun()
         log.warning("%s: %s is left out at %d, the lane's others go on: %s", self._lane, tp, self._at.get(tp, 0), error_text(error))
 
+    def follows(self, partitions: int, every: float) -> None:
+        """What was planned is copied, and the lane does not end."""
+        self._say_begun()
+        log.log(self._level, "%s follows %s from now on, every %g s.", self._lane, count_text(partitions, "partition"), every)
+
+    def follows_to(self, ends: Mapping[TopicPartition, int]) -> None:
+        """How far a turn of following is to copy partitions."""
+        self._ends.update(ends)
+
+    def ends_for_a_decision(self) -> None:
+        """Somebody decided something, which the next plan acts on."""
+        log.info("%s no longer follows: something was decided since its plan, and the next run acts on it.", self._lane)
+
+    def handed_over(self) -> None:
+        """Another run began the lane, which is how runs hand over."""
+        log.info("%s no longer follows: another run has taken it over, and goes on after what was committed here.", self._lane)
+
     # ------------------------------------------------------------ the end
 
     def ended(

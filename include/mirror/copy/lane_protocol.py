@@ -8,7 +8,13 @@
          the ids of the topics on both sides, once more
          the ledger records of what was copied                       ledger_updates, engine
          commit
-    5  wait until readers of committed records see it
+    5  a lane that follows waits for its next turn, asks what was    new_ranges
+       decided and how far the source is, and goes on at 4 with
+       new ranges, until the run is over or anything was decided
+    6  wait until readers of committed records see it
+
+A lane that follows keeps its epoch, the ends that it knows and its connections; without anything new it writes nothing. The fence of the
+next run may come at any time and hands the lane over: what is open then is aborted, and the lane ends well, for its plan is done.
 
 Ledger and offsets are read after the fencing, so they cannot change any more: nobody else can write to the lane's ledger partition, and
 no open transaction can hide what was committed there. Any error ends the attempt; the next one begins from the top.
@@ -34,6 +40,7 @@ from mirror.copy.lane_preflight import LanePreflight
 from mirror.copy.lane_state import LaneState
 from mirror.copy.ledger_updates import after, stuck, went_back, with_source_end
 from mirror.copy.model import LaneTask
+from mirror.copy.new_ranges import look_for_more
 from mirror.copy.next_transaction import waiting
 from mirror.copy.remote_partitions import TargetView
 from mirror.errors import (
@@ -61,10 +68,11 @@ _LEDGER_MARKER_SECONDS = 15.0
 class Attempt:
     """One pass over the protocol for the given ranges of the lane, under one producer epoch."""
 
-    def __init__(self, task: LaneTask, state: LaneState, ranges: Sequence[Range], open_engine: EngineFactory) -> None:
+    def __init__(self, task: LaneTask, state: LaneState, ranges: Sequence[Range], open_engine: EngineFactory, follows: bool) -> None:
         self._task = task
         self._state = state
-        self._ranges = {planned.topic_partition: planned for planned in ranges}
+        self._ranges = {planned.topic_partition: state.followed.get(planned.topic_partition, planned) for planned in ranges}
+        self._follows = follows
         self._open_engine = open_engine
         self._records: dict[TopicPartition, LedgerRecord] = {}
         self._before: dict[TopicPartition, LedgerRecord] = {}
@@ -76,7 +84,7 @@ class Attempt:
         self._remote_ends: dict[TopicPartition, LogEnd] = {}
 
     def run(self) -> None:
-        """Copies until the ranges are done or the budget is spent. Raises what ends the attempt."""
+        """Copies until the ranges are done, or the run ends if the lane follows, or the budget is spent. Raises what ends the attempt."""
         task = self._task
         with (
             Cluster(task.target, task.clients.target_admin, task.request_seconds) as target,
@@ -89,7 +97,8 @@ class Attempt:
             engine = self._opened()
             try:
                 self._begin()
-                self._copy(engine)
+                while self._copy(engine) and self._follow():
+                    pass
             finally:
                 engine.close()
             self._await_markers()
@@ -118,15 +127,16 @@ class Attempt:
 
     # ------------------------------------------------------------ transactions
 
-    def _copy(self, engine: Engine) -> None:
+    def _copy(self, engine: Engine) -> bool:
+        """Whether the ranges are done."""
         while True:
             limits = TransactionLimits(self._state.transaction_bytes(), self._task.transaction_timeout_ms / 4000)
             # What earlier attempts found is committed by itself: what is copied next may be refused as well, and take the note with it.
             work = self._work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:
-                return
+                return True
             if work and not self._may_begin():
-                return
+                return False
             if self._state.transaction_bytes() < limits.bytes:
                 continue
             begun = time.monotonic()
@@ -141,7 +151,7 @@ class Attempt:
             self._state.log.committed(progress, seconds)
             self._committed(progress)
             if self._state.budget_spent():
-                return
+                return False
 
     def _may_begin(self) -> bool:
         """Waits until the throttle allows the next transaction; whether it does before the run is over. Raises PaceChanged."""
@@ -149,7 +159,30 @@ class Attempt:
         if self._state.pace.portion != self._portion:
             self._state.log.rate(self._state.pace.rate)
             raise PaceChanged
-        return begin
+        return begin and not (self._state.is_following and self._state.pace.has_news)
+
+    def _follow(self) -> bool:
+        """Waits until the source has more, which then are the ranges. False: the lane does not follow, or no longer."""
+        state = self._state
+        if not self._follows:
+            return False
+        if not state.is_following:
+            state.is_following = True
+            state.log.follows(len(self._records.keys() - state.errors.keys()), self._task.follow_seconds)
+        while (records := {tp: self._records[tp] for tp in self._records.keys() - state.errors.keys()}) and state.await_turn():
+            state.pace.look(self._target)
+            if state.pace.has_news:
+                state.log.ends_for_a_decision()
+                return False
+            more, errors = look_for_more(self._source, self._task.read_committed, records, self._ranges)
+            state.turns_followed += 1
+            for error in errors:
+                state.leave_out(error)
+            if more:
+                self._ranges |= more
+                state.follow(more)
+                return True
+        return False
 
     def _await_markers(self) -> None:
         """Waits until what was committed can be read, in the ledger first of all: the run is judged by it. Somebody else's open
@@ -216,7 +249,7 @@ class Attempt:
         self._stuck[tp] = report = error.report()
         limits = self._view.limits_text(self._task.remote_topics[tp.topic])
         end = error.end if isinstance(error, BatchNotUnpacked) else None
-        self._records[tp] = stuck(self._records[tp], offset, report, datetime.now(UTC), planned=self._task.planned, limits=limits, end=end)
+        self._records[tp] = stuck(self._records[tp], offset, report, datetime.now(UTC), planned=self._state.planned, limits=limits, end=end)
         self._unwritten.add(tp)
 
     def _check_identities(self) -> None:
@@ -282,4 +315,4 @@ class Attempt:
     def _signed(self, tp: TopicPartition, writer: Writer) -> LedgerRecord:
         """The record with who writes it, and how far the source reached when this was planned."""
         record = replace(self._records[tp], writer=writer)
-        return record if self._task.history else with_source_end(record, self._ranges[tp], self._task.planned)
+        return record if self._task.history else with_source_end(record, self._ranges[tp], self._state.planned)

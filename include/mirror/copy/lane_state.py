@@ -1,26 +1,32 @@
 """What a lane's run knows over its attempts: what was committed, what was left out, and how far the budget goes."""
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from mirror.copy.engine import PartitionProgress
 from mirror.copy.lane_log import LaneLog
 from mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason, SkippedRecords, added_reasons, added_shares
 from mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
 from mirror.copy.throttle import Pace
-from mirror.errors import ErrorReport, MirrorError, RecordRefused, TargetLostRecords
+from mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skips import Skipped
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import Range
 
 
 class LaneState:
     """Kept over the attempts of one run. Only what was committed stands in `written` and `copied`."""
 
-    def __init__(self, task: LaneTask) -> None:
+    def __init__(self, task: LaneTask, stop: threading.Event | None = None) -> None:
+        """`stop`: once it is set, the lane ends after the transaction that is open."""
         self.task = task
-        self.deadline = time.monotonic() + task.max_seconds
+        self._stop = stop or threading.Event()
+        self._turn_began = time.monotonic()
+        self.deadline = self._turn_began + task.max_seconds
         self.log = LaneLog(task)
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.bisection = BatchBisection()
@@ -38,6 +44,16 @@ class LaneState:
         self._totals = {planned.topic_partition: (planned.records, planned.bytes) for planned in task.ranges}
         """The ledger's running totals of records and bytes, as this run saw them last."""
         self.transactions = 0
+        self.is_following = False
+        """Whether the planned ranges are copied and the lane follows."""
+        self.turns_followed = 0
+        """How many turns of following found out how far the source is."""
+        self.followed: dict[TopicPartition, Range] = {}
+        """The newest range of each partition that got one while the lane followed."""
+        self.planned = task.planned
+        """When the newest ranges were made."""
+        self.stopped: set[TopicPartition] = set()
+        """Partitions that an error stopped while the lane followed."""
         self.ledger_end = 0
         """How far the lane's ledger partition reaches at least, as far as this run has seen."""
 
@@ -46,8 +62,34 @@ class LaneState:
         return self.transactions > 0 and self.is_over()
 
     def is_over(self) -> bool:
-        """Whether the lane's time is up, or its bytes are used up."""
-        return time.monotonic() >= self.deadline or self._bytes_left() == 0
+        """Whether the lane's time is up, its bytes are used up, or it was told to stop."""
+        return self._stop.is_set() or time.monotonic() >= self.deadline or self._bytes_left() == 0
+
+    @property
+    def progress(self) -> int:
+        """Grows with each transaction, and each turn of following that found out how far the source is."""
+        return self.transactions + self.turns_followed
+
+    @property
+    def unreached(self) -> set[TopicPartition]:
+        """Partitions that did not reach the end of the range that they got last while the lane followed."""
+        return {tp for tp, newest in self.followed.items() if tp not in self.written or self.written[tp].watermark < newest.end}
+
+    def await_turn(self) -> bool:
+        """Waits until a lane that follows asks the source again. False: its run is over before."""
+        now = time.monotonic()
+        begin = max(now, self._turn_began + self.task.follow_seconds)
+        if self.is_over() or begin >= self.deadline or self._stop.wait(begin - now):
+            return False
+        self._turn_began = time.monotonic()
+        return True
+
+    def follow(self, ranges: Mapping[TopicPartition, Range]) -> None:
+        """Takes down the new ranges of a turn, for this attempt and those after it."""
+        self.followed.update(ranges)
+        self.planned = datetime.now(UTC)
+        self.turns.begun.clear()
+        self.log.follows_to({tp: newest.end for tp, newest in ranges.items()})
 
     def transaction_bytes(self) -> int:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
@@ -108,7 +150,7 @@ class LaneState:
         losses = {tp: error for tp, (_, error) in self.poisoned.items() if isinstance(error, TargetLostRecords) and tp not in self.errors}
         return {tp: error.report() for tp, error in losses.items()}
 
-    def leave_out(self, error: MirrorError) -> bool:
+    def leave_out(self, error: ErrorReport) -> bool:
         """Leaves out the partition, or the topic, that an error names. False if it names none of this lane's."""
         named = [
             planned.topic_partition
@@ -116,10 +158,12 @@ class LaneState:
             if planned.topic == error.topic and error.partition in (None, planned.partition) and planned.topic_partition not in self.errors
         ]
         for tp in named:
-            self.leave_out_partition(tp, error.report())
+            self.leave_out_partition(tp, error)
         return bool(named)
 
     def leave_out_partition(self, tp: TopicPartition, error: ErrorReport) -> None:
         """Leaves one partition out of the rest of the run, for this reason."""
         self.errors[tp] = error
+        if self.is_following:
+            self.stopped.add(tp)
         self.log.left_out(tp, error)

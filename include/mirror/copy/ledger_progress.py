@@ -1,6 +1,8 @@
 """How far a run of the copy is, by what its lanes have committed to the ledger: it costs them nothing, wherever they run."""
 
+import sys
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 
 from mirror.config import Flow
 from mirror.formats.ledger import LedgerRecord
@@ -12,10 +14,12 @@ from mirror.sync.flow_clusters import ledger_of
 
 
 def positions(flow: Flow, plan: Plan, run: str) -> Generator[int, None, None]:
-    """Gives, each time it is asked, how many of the plan's offsets the run of this name has committed. Raises what the target answers.
+    """Gives, each time it is asked, how many of the plan's offsets the run of this name has committed, and what it followed beyond them.
+    Raises what the target answers.
 
     What was read of the ledger once is not read again.
     """
+    ranges = [replace(planned, end=sys.maxsize) for planned in plan.ranges] if plan.follow_for else plan.ranges
     records: dict[TopicPartition, LedgerRecord] = {}
     ends: dict[int, int] = {}
     with Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
@@ -24,7 +28,7 @@ def positions(flow: Flow, plan: Plan, run: str) -> Generator[int, None, None]:
             view = ledger.read(since=ends)
             records.update(view.records)
             ends.update(view.ends)
-            yield sum(committed(planned, records.get(planned.topic_partition), run, plan.into) for planned in plan.ranges)
+            yield sum(committed(planned, records.get(planned.topic_partition), run, plan.into) for planned in ranges)
 
 
 def committed(planned: Range, record: LedgerRecord | None, run: str, into: Mapping[str, str]) -> int:

@@ -10,6 +10,7 @@ from mirror.errors import ErrorReport
 from mirror.formats.compression import LARGEST_UNPACKED
 from mirror.formats.control import Decision
 from mirror.kafka.bootstrap_servers import beginning_at
+from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Range
 
 RECORDS, AUTO = "records", "auto"
@@ -68,6 +69,10 @@ class LaneTask(ResolvedFlow):
     """How many bytes the records of a batch that is opened may have."""
     in_time_order: bool = True
     """Whether history may only stand behind older history of its partition."""
+    follow_seconds: float = 0.0
+    """How often the lane asks the source for more once its ranges are copied, until `max_seconds` are over; 0: it ends with its ranges."""
+    control_end: int = 0
+    """Up to where the plan read the control topic. A decision after it ends a lane that follows."""
     round: int = 1
     """Which round of its run it is; of later ones than the first the lane says at DEBUG what is no trouble."""
 
@@ -187,6 +192,8 @@ class LaneResult:
     """How the source's batches went."""
     rewritten: tuple[RewriteReason, ...] = ()
     """Why batches were rewritten."""
+    stopped: tuple[TopicPartition, ...] = ()
+    """Partitions that an error stopped while the lane followed them: after their planned end."""
 
     @property
     def records(self) -> int:

@@ -1,9 +1,11 @@
 """From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
 
 import logging
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from mirror.config import Flow
 from mirror.config.policies import replication_policy, topic_selection
@@ -61,20 +63,21 @@ def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
     return _Common(flow, plan, run).task(lane, ())
 
 
-def copy_lane(task: LaneTask) -> LaneResult:
-    """Copies one lane. Never raises: in a Spark job, one lane that fails would end the job for all of them."""
+def copy_lane(task: LaneTask, stop: threading.Event | None = None) -> LaneResult:
+    """Copies one lane, which ends after its open transaction once `stop` is set. Never raises: in a Spark job, one lane that fails would
+    end the job for all of them."""
     seconds = task.max_seconds + BESIDE_COPYING_SECONDS
     with said_by(f"lane {task.lane}: "), watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
-        result = _copied(task)
+        result = _copied(task, stop)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
 
 
-def _copied(task: LaneTask) -> LaneResult:
+def _copied(task: LaneTask, stop: threading.Event | None) -> LaneResult:
     try:
-        return LaneCopy(task, BatchEngine).run()
+        return LaneCopy(task, BatchEngine, stop).run()
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
@@ -82,32 +85,42 @@ def _copied(task: LaneTask) -> LaneResult:
         return LaneResult(task.lane, errors=(report,))
 
 
-def copy_in_process(flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None) -> list[LaneResult]:
-    """Copies all lanes in this process, a few at a time."""
-    return copy_in_shares(lane_tasks(flow, plan, run, budget), LANES_AT_ONCE, copy_side_by_side)
+def copy_in_process(
+    flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None, stop: threading.Event | None = None
+) -> list[LaneResult]:
+    """Copies all lanes in this process, a few at a time. Once `stop` is set, each ends after its open transaction."""
+    tasks = lane_tasks(flow, plan, run, budget)
+    return copy_in_shares(tasks, _at_once(tasks), partial(copy_side_by_side, stop=stop))
 
 
 def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, budget: RoundBudget | None = None) -> list[LaneResult]:
     """Copies all lanes on the workers of a Spark with so many cores. `budget` is that of a round; None: that of a whole run."""
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
-        # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes.
-        slices = min(len(tasks), max(cores, -(-len(tasks) // LANES_AT_ONCE)))
+        # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes. Lanes that
+        # follow all run at the same time.
+        slices = min(len(tasks), max(cores, 0 if plan.follow_for else -(-len(tasks) // LANES_AT_ONCE)))
         level = logging.DEBUG if tasks[0].round > 1 else logging.INFO
-        log.log(level, "Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, LANES_AT_ONCE)
+        at_once = -(-len(tasks) // slices) if plan.follow_for else LANES_AT_ONCE
+        log.log(level, "Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, at_once)
         return spread(ON_WORKERS, tasks, slices)
 
-    return copy_in_shares(lane_tasks(flow, plan, run, budget), cores * LANES_AT_ONCE, copy)
+    tasks = lane_tasks(flow, plan, run, budget)
+    return copy_in_shares(tasks, max(_at_once(tasks), cores * LANES_AT_ONCE), copy)
 
 
-def copy_side_by_side(tasks: Sequence[LaneTask]) -> list[LaneResult]:
+def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = None) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
-    at_once = min(len(tasks), LANES_AT_ONCE)
-    with ThreadPoolExecutor(max_workers=max(at_once, 1), thread_name_prefix="lane") as threads:
-        results = list(threads.map(copy_lane, tasks))
+    with ThreadPoolExecutor(max_workers=max(_at_once(tasks), 1), thread_name_prefix="lane") as threads:
+        results = list(threads.map(partial(copy_lane, stop=stop), tasks))
     for line in REPEATS.left_out():
         log.warning("%s", line)
     return results
+
+
+def _at_once(tasks: Sequence[LaneTask]) -> int:
+    """How many of these lanes one process copies at the same time: those that follow do not wait for each other to end."""
+    return len(tasks) if any(task.follow_seconds for task in tasks) else min(len(tasks), LANES_AT_ONCE)
 
 
 def _by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
@@ -146,7 +159,9 @@ class _Common:
             max_bytes_per_second=flow.value("mirror.max.bytes.per.second"),
             transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
             transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
-            max_seconds=flow.value("mirror.run.max.seconds"),
+            max_seconds=self._plan.follow_for or flow.value("mirror.run.max.seconds"),
+            follow_seconds=flow.value("mirror.follow.seconds") if self._plan.follow_for else 0.0,
+            control_end=self._plan.control_end,
             max_bytes=flow.value("mirror.run.max.bytes"),
             installation=flow.value("mirror.installation"),
             run=self._run,

@@ -141,6 +141,7 @@ def together(first: LaneResult, second: LaneResult) -> LaneResult:
         _elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
         added_shares((*first.batches, *second.batches)),
         added_reasons((*first.rewritten, *second.rewritten)),
+        tuple(sorted({*first.stopped, *second.stopped})),
     )
 
 

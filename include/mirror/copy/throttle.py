@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from mirror.copy.model import LaneTask
 from mirror.decisions.in_force import Decisions
-from mirror.formats.control import THROTTLE, UNLIMITED, Decision, decode
+from mirror.formats.control import NOTES, THROTTLE, UNLIMITED, Decision, decode
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -101,7 +101,9 @@ class Pace:
         self._task = task
         self._throttle = Throttle(rate_in_force(task.decisions, task.max_bytes_per_second), task.throttle_share)
         self._control = TopicPartition(task.control_topic, 0)
-        self._read_to = 0
+        self._read_to = task.control_end
+        self.has_news = False
+        """Whether anything was decided since the plan, as far as the lane has looked."""
         self._looked = time.monotonic()
 
     @property
@@ -134,7 +136,12 @@ class Pace:
             time.sleep(min(seconds, _NAP_SECONDS))
 
     def _read_decision(self, target: Cluster) -> None:
-        if not self._control.topic or time.monotonic() - self._looked < LOOK_EVERY_SECONDS:
+        if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
+            self.look(target)
+
+    def look(self, target: Cluster) -> None:
+        """Asks whether anything was decided, and reads it."""
+        if not self._control.topic:
             return
         end = target.offsets([self._control], "latest", committed=True).get(self._control, self._read_to)
         if end > self._read_to:
@@ -150,6 +157,7 @@ class Pace:
         for message in BoundedReader(task.target, task.clients.target_consumer).read({self._control: (self._read_to, end)}, _READ_SECONDS):
             value = message.value()
             decision = None if value is None else decode(bytes(value), f"{self._control}@{message.offset()}")
+            self.has_news |= decision is None or decision.decision not in NOTES
             if decision is not None and decision.decision == THROTTLE:
                 newest = decision
         return newest

@@ -48,7 +48,7 @@ class Verdict:
 
 def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Published) -> Verdict:
     """Judges a run by what its lanes answered, None if the job ended without a word. A lane's error does not count where the planned ends
-    were reached all the same, by whichever attempt."""
+    were reached all the same, by whichever attempt; unless the lane had reached them and followed."""
     results = list(answers or ())
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     unreached = [planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end]
@@ -92,9 +92,10 @@ def _other_run_text(run: str, elsewhere: Sequence[CopiedElsewhere]) -> str:
 
 
 def _still_true(results: list[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
-    """The errors of partitions that are behind, and those of whole lanes, topics or the ledger if anything is behind."""
+    """The errors of partitions that are behind, and those of whole lanes, topics or the ledger if anything is behind: before its planned
+    end, or where its lane stopped following it."""
     planned = {owed.topic_partition for owed in plan.ranges}
-    behind = {owed.topic_partition for owed in unreached}
+    behind = {owed.topic_partition for owed in unreached}.union(*(result.stopped for result in results))
     errors: list[ErrorReport] = []
     for error in (error for result in results for error in result.errors):
         tp = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)

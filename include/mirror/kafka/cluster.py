@@ -288,9 +288,10 @@ class Cluster:
         """Those of the partitions whose leaders answer for them just now; whoever waits for the others asks again."""
         return set(self.connections.offsets(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
 
-    def ends(self, partitions: Partitions, errors: Errors = None) -> dict[TopicPartition, End]:
-        """The end of each partition, uncommitted records included, with the leader epoch; absent and `errors` as in `offsets`."""
-        (listed,) = self._listed(partitions, [OffsetQuestion(LATEST)], errors)
+    def ends(self, partitions: Partitions, errors: Errors = None, committed: bool = False) -> dict[TopicPartition, End]:
+        """The end of each partition with the leader epoch, uncommitted records included unless only `committed` ones are meant; absent and
+        `errors` as in `offsets`."""
+        (listed,) = self._listed(partitions, [OffsetQuestion(LATEST, committed)], errors)
         return {tp: end for tp, end in listed.items() if end.offset >= 0}
 
     def log_offsets(self, partitions: Partitions, errors: Errors = None, committed: bool = True) -> dict[TopicPartition, LogOffsets]:

@@ -39,6 +39,11 @@ class Control:
         self._read_end = 0
         """Up to where the topic was read; it begins empty."""
 
+    @property
+    def read_end(self) -> int:
+        """Up to where the topic was read; 0: it was not."""
+        return self._read_end
+
     def exists(self) -> bool:
         """Whether the topic is there. Raises LedgerUnsuitable when its settings would endanger what it holds."""
         topic = self._target.topics([self.topic]).get(self.topic)

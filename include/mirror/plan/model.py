@@ -84,6 +84,11 @@ class Plan:
     """When the plan was made, by the clock that will plan the next run too; None: a plan that does not say."""
     by_person: bool = False
     """Whether a person started the run, rather than its schedule."""
+    follow_for: float = 0.0
+    """For how many seconds the lanes of the run copy and then follow their partitions; 0: they end with their ranges. A plan that is
+    followed has a range, if an empty one, of every partition that may be copied."""
+    control_end: int = 0
+    """Up to where the control topic was read."""
 
     @property
     def has_work(self) -> bool:
@@ -113,6 +118,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         **({"time": moment_text(plan.time)} if plan.time else {}),
         **({"into": dict(plan.into), "in_time_order": plan.in_time_order} if plan.into else {}),
         **({"by_person": True} if plan.by_person else {}),
+        **({"follow_for": plan.follow_for, "control_end": plan.control_end} if plan.follow_for else {}),
     }
 
 
@@ -140,6 +146,8 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
         in_time_order=document.get("in_time_order", True),
         time=moment(document, "time") if "time" in document else None,
         by_person=document.get("by_person", False),
+        follow_for=document.get("follow_for", 0.0),
+        control_end=document.get("control_end", 0),
     )
 
 

@@ -15,7 +15,7 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.checks import handed_back
-from mirror.plan.model import BLOCKED, DECIDED, Range
+from mirror.plan.model import BEHIND, BLOCKED, DECIDED, Range
 from mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from mirror.plan.source_partitions import Eligible, eligible, offsets_by_time, open_transactions, source_partitions, with_epoch_ends
 from mirror.plan.target_checks import limits_text
@@ -37,7 +37,9 @@ class Planning:
         selection: TopicSelection,
         dry_run: bool,
         by_person: bool,
+        follows: bool,
     ) -> None:
+        """`follows`: whether partitions without work have an empty range."""
         self._flow = flow
         self._source = source
         self._target = target
@@ -47,6 +49,7 @@ class Planning:
         self._selection = selection
         self._dry_run = dry_run
         self._by_person = by_person
+        self._follows = follows
         self.now = datetime.now(UTC)
         self.topics: Mapping[str, Topic] = {}
         self.remotes: Mapping[str, Topic] = {}
@@ -195,6 +198,8 @@ class Planning:
             partition = replace(partition, epoch_end=None, is_unconfirmed=False)
         skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
         chosen = next_range(partition, record, skip, self.now, interval)
+        if chosen is None and self._follows:
+            chosen = partition.range(record.watermark, record.watermark, BEHIND)
         if applied and not isinstance(chosen, ErrorReport):
             # What was decided is committed even if there is nothing to copy.
             chosen = chosen or partition.range(record.watermark, record.watermark, DECIDED)

@@ -60,14 +60,15 @@ def in_order(ranges: Iterable[Range], records: Mapping[TopicPartition, LedgerRec
     return tuple(planned for lane in sorted(by_lane, key=of_lane) for planned in sorted(by_lane[lane], key=in_lane))
 
 
-def plan(flow: Flow, dry_run: bool = False, by_person: bool = False) -> Plan:
-    """What the next copy of the flow has to do; for one that is started `by_person` what was refused is tried again at once.
+def plan(flow: Flow, dry_run: bool = False, by_person: bool = False, follow_for: float = 0.0) -> Plan:
+    """What the next copy of the flow has to do; for one that is started `by_person` what was refused is tried again at once. `follow_for`
+    as in `Plan`.
 
     Creates the ledger if there is none, and on a fresh flow the remote topics, so that the first copy need not wait for `refresh-topics`;
     with `dry_run` nothing is written and the plan is the same. Raises what concerns the whole flow, ConfigurationError before anything is
     asked or written; what concerns a partition is in `Plan.errors`.
     """
-    return plan_context(flow, dry_run, by_person).plan
+    return plan_context(flow, dry_run, by_person, follow_for).plan
 
 
 @dataclass(frozen=True)
@@ -87,22 +88,30 @@ class PlanContext:
     """The members of `topics` that take no topic of the source; None where it was not listed."""
 
 
-def plan_context(flow: Flow, dry_run: bool = False, by_person: bool = False) -> PlanContext:
+def plan_context(flow: Flow, dry_run: bool = False, by_person: bool = False, follow_for: float = 0.0) -> PlanContext:
     """As `plan`, with what it was made from."""
     check_readable(flow)
     with clusters(flow) as (source, target):
-        return survey(flow, source, target, dry_run, by_person=by_person)
+        return survey(flow, source, target, dry_run, by_person=by_person, follow_for=follow_for)
 
 
 def survey(
-    flow: Flow, source: Cluster, target: Cluster, dry_run: bool = False, undecided: bool = False, by_person: bool = False
+    flow: Flow,
+    source: Cluster,
+    target: Cluster,
+    dry_run: bool = False,
+    undecided: bool = False,
+    by_person: bool = False,
+    follow_for: float = 0.0,
 ) -> PlanContext:
     """As `plan`, for whoever needs more than the work that is owed. With `undecided` as if nobody had decided about any partition."""
     with named_with(flow.name):
-        return _survey(flow, source, target, dry_run, undecided, by_person)
+        return _survey(flow, source, target, dry_run, undecided, by_person, follow_for)
 
 
-def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool) -> PlanContext:
+def _survey(
+    flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecided: bool, by_person: bool, follow_for: float
+) -> PlanContext:
     target_id = target.cluster_id()
     control = control_of(flow, target)
     decisions = read_decisions(flow, control, dry_run=True)
@@ -119,7 +128,7 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
     # A topic that was moved stays away, also where nobody is to have decided about single partitions.
     selection = selection_by(flow, decisions)
-    planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, selection, dry_run, by_person)
+    planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, selection, dry_run, by_person, follow_for > 0)
     planning.run()
     planning.notices += [f"{topic} is left out: {moved}" for topic, moved in sorted(decisions.moved_topics.items())]
     if not flow.value("mirror.installation") and not view.records:
@@ -131,6 +140,8 @@ def _survey(flow: Flow, source: Cluster, target: Cluster, dry_run: bool, undecid
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
         notices=tuple(planning.notices),
         by_person=by_person,
+        follow_for=follow_for,
+        control_end=control.read_end,
     )
     return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting, planning.idle)
 

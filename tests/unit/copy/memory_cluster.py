@@ -5,7 +5,7 @@ from typing import Any
 
 from mirror.errors import MirrorError
 from mirror.kafka.bootstrap_servers import servers
-from mirror.kafka.model import ConfigEntry, LogOffsets, Partition, Topic
+from mirror.kafka.model import ConfigEntry, End, LogOffsets, Partition, Topic
 from mirror.offsets.partition import TopicPartition
 
 PARTITIONS = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
@@ -60,6 +60,15 @@ class QuietCluster:
         starts, stable = self.offsets(there, "earliest", False, errors), self.offsets(there, "latest", committed, errors)
         ends = self.offsets(there, "latest", False, errors)
         return {tp: LogOffsets(starts[tp], stable[tp], ends[tp], None) for tp in there}
+
+    def ends(self, partitions: Iterable[TopicPartition], errors: object = None, committed: bool = False) -> dict[TopicPartition, End]:
+        """How far each log goes, by `log_offsets`."""
+        logs = self.log_offsets(partitions, errors, committed)
+        return {tp: End(log.stable if committed else log.end, log.leader_epoch) for tp, log in logs.items()}
+
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, int]:
+        """Nobody asks where leader epochs do not change."""
+        return {}
 
     def configs(self, names: Iterable[str], errors: object, entries: object = None) -> dict[str, dict[str, ConfigEntry]]:
         return {name: {} for name in names}

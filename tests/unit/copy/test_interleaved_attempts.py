@@ -1,6 +1,7 @@
 """A lane that fails, is killed, is overtaken or believes a deposed leader at any step, again and again: the target has what the ledger
 says, exactly once."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +19,7 @@ from mirror.copy.model import LaneResult, LaneTask
 from mirror.kafka import cluster
 from mirror.offsets.intervals import merged
 from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Range
+from mirror.plan.model import BEHIND, Range
 from mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from tests.unit.copy.memory_brokers import (
     BOTH_SERVERS,
@@ -49,6 +50,25 @@ CLIENT = {"bootstrap.servers": BOTH_SERVERS}
 
 def remote(tp: TopicPartition) -> TopicPartition:
     return TopicPartition(f"east.{tp.topic}", tp.partition)
+
+
+class Turns:
+    """Stands for the time between the turns of a lane that follows: in each one records arrive, and after the last one the run is over."""
+
+    def __init__(self, brokers: Brokers, arrivals: Sequence[tuple[TopicPartition, str]]) -> None:
+        self.brokers = brokers
+        self.arrivals = list(arrivals)
+        self.is_over = False
+
+    def is_set(self) -> bool:
+        return self.is_over
+
+    def wait(self, _seconds: float) -> bool:
+        self.is_over = not self.arrivals
+        for tp, entry in self.arrivals[:1]:
+            self.brokers.source[tp].append(entry)
+        del self.arrivals[:1]
+        return self.is_over
 
 
 class Attempts(RuleBasedStateMachine):
@@ -115,6 +135,27 @@ class Attempts(RuleBasedStateMachine):
             self.brokers.script, self.brokers.stale = [], ()
         assert {error.code for error in result.errors} <= EXPECTED_ERRORS | OF_STALE_ANSWERS, result.errors
 
+    @rule(
+        arrivals=st.lists(st.tuples(st.sampled_from(PARTITIONS), st.sampled_from([RECORD, RECORD, HOLE])), max_size=6),
+        script=st.one_of(st.just([]), scripts),
+        transaction=st.sampled_from([1, 100]),
+    )
+    def a_run_that_follows_while_this_arrives_and_happens(
+        self, arrivals: list[tuple[TopicPartition, str]], script: list[str], transaction: int
+    ) -> None:
+        self.brokers.script = list(script)
+        turns = Turns(self.brokers, arrivals)
+        try:
+            result = self._run(turns, transaction_max_bytes=transaction * RECORD_BYTES, follow_seconds=1.0)
+        except Killed:
+            return
+        finally:
+            left, self.brokers.script, self.brokers.stale = self.brokers.script, [], ()
+        assert {error.code for error in result.errors} <= EXPECTED_ERRORS | OF_STALE_ANSWERS, result.errors
+        if len(left) == len(script) == 0 and not result.errors:
+            assert turns.is_over
+            assert all(self.brokers.ledger[tp].watermark == len(self.brokers.source[tp]) for tp in PARTITIONS)
+
     @rule()
     def a_broker_is_cut_off(self) -> None:
         self.brokers.cut_off()
@@ -177,7 +218,7 @@ class Attempts(RuleBasedStateMachine):
             with suppress(Killed):
                 self._run()
 
-    def _run(self, **changes: Any) -> LaneResult:
+    def _run(self, stop: Any = None, **changes: Any) -> LaneResult:
         self.depth += 1
         try:
             task = LaneTask(
@@ -195,12 +236,12 @@ class Attempts(RuleBasedStateMachine):
                 clients=ClientSettings(CLIENT, CLIENT, CLIENT, CLIENT, CLIENT),
                 **changes,
             )
-            return self._lane(task).run()
+            return self._lane(task, stop).run()
         finally:
             self.depth -= 1
 
-    def _lane(self, task: LaneTask) -> LaneCopy:
-        return LaneCopy(task, lambda _task, _limit: MemoryEngine(self.brokers))
+    def _lane(self, task: LaneTask, stop: Any) -> LaneCopy:
+        return LaneCopy(task, lambda _task, _limit: MemoryEngine(self.brokers), stop)
 
     def _planned(self, tp: TopicPartition) -> Range | None:
         end = len(self.brokers.source[tp])
@@ -210,7 +251,7 @@ class Attempts(RuleBasedStateMachine):
             return first_sight(found, EARLIEST)
         planned = next_range(found, known, False, datetime.now(UTC) + LATER, timedelta(minutes=1))
         assert planned is None or isinstance(planned, Range), planned
-        return planned
+        return planned or found.range(known.watermark, known.watermark, BEHIND)
 
 
 TestAttempts = Attempts.TestCase

@@ -278,6 +278,10 @@ class MemoryControl:
     def __init__(self, flow):
         self._flow, self._read_end = flow, 0
 
+    @property
+    def read_end(self):
+        return self._read_end
+
     def exists(self):
         return True
 

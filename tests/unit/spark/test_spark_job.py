@@ -63,6 +63,7 @@ class NumberedLane:
     """As much of a LaneTask as whoever shares lanes out looks at."""
 
     lane: int
+    follow_seconds: float = 0.0
 
 
 def client_speaks() -> None:
@@ -70,7 +71,7 @@ def client_speaks() -> None:
         client_log.error("FAIL [thrd:main]: connection refused (after %dms in state CONNECT)", number)
 
 
-def copies_lane(task: Any) -> LaneResult:
+def copies_lane(task: Any, stop: Any) -> LaneResult:
     client_speaks()
     return LaneResult(task.lane)
 

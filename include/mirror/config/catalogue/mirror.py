@@ -81,6 +81,14 @@ MIRROR = (
         GROUP,
         between(0),
     ),
+    Property(
+        "mirror.follow.seconds",
+        "LONG",
+        1,
+        "How often a copy that follows (`copy --follow`) asks the source for new records.",
+        GROUP,
+        between(1),
+    ),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
     Property(
         "mirror.transaction.max.bytes",

@@ -1,0 +1,329 @@
+"""A lane that follows, turn by turn: what it asks and writes, what ends it, and what it answers."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirror.copy import throttle
+from mirror.copy.job import results_from_columns, results_to_columns
+from mirror.copy.lane import LaneCopy
+from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.new_ranges import look_for_more
+from mirror.copy.publish import Published
+from mirror.copy.run_result import together
+from mirror.copy.verdict import verdict
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
+from mirror.formats.control import LEDGER, PAUSE, Decision, encode
+from mirror.kafka.model import LogOffsets
+from mirror.offsets.partition import TopicPartition
+from mirror.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
+from tests.unit.copy.conftest import MemoryEngine
+from tests.unit.copy.happenings import raising, watermarks
+from tests.unit.copy.memory_cluster import QuietCluster
+from tests.unit.ledger_records import ledger_record
+
+ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
+CONTROL = TopicPartition("mm2-control.east.internal", 0)
+DONE = 10
+"""Where both partitions end when the lane begins."""
+
+
+@dataclass
+class Turns:
+    """The time between turns: what happens before each of them; after the last one the lane is told to stop."""
+
+    happenings: list = field(default_factory=list)
+    is_over: bool = False
+
+    def is_set(self):
+        return self.is_over
+
+    def wait(self, _seconds):
+        if not self.happenings:
+            self.is_over = True
+            return True
+        self.happenings.pop(0)()
+        return False
+
+
+def nothing():
+    """Nothing happens in this turn."""
+
+
+@pytest.fixture
+def follow(world, lane_task):
+    """Runs the lane, which follows for as many turns as there are happenings; keyword arguments change its task."""
+    world.ends |= {ORDERS: DONE, PAYMENTS: DONE}
+    world.starts |= {ORDERS: 0, PAYMENTS: 0}
+
+    def run(*happenings, **changes):
+        task = replace(lane_task, follow_seconds=1.0, **changes)
+        return LaneCopy(task, lambda _task, _limit: MemoryEngine(world), Turns(list(happenings))).run()
+
+    return run
+
+
+@pytest.fixture
+def arrive(world):
+    """`arrive(ORDERS, 3)` is a happening: three records come."""
+
+    def make(tp, records):
+        return lambda: world.ends.update({tp: world.ends[tp] + records})
+
+    return make
+
+
+@pytest.fixture
+def decide(world, monkeypatch):
+    """`decide(word)` is a happening: the control topic gets a record."""
+    written = []
+
+    @dataclass
+    class Written:
+        at: int
+        word: str
+
+        def offset(self):
+            return self.at
+
+        def value(self):
+            facts = {"topic": "orders"} if self.word == PAUSE else {"ledger_id": "id"}
+            return encode(Decision(self.word, "ana@ops", datetime(2026, 11, 21, tzinfo=UTC), "a reason", **facts))
+
+    class Reader:
+        def __init__(self, *settings):
+            pass
+
+        def read(self, ranges, _seconds):
+            ((start, end),) = ranges.values()
+            return iter(written[start:end])
+
+    def make(word):
+        def happen():
+            written.append(Written(len(written), word))
+            world.ends[CONTROL] = len(written)
+
+        return happen
+
+    monkeypatch.setattr(throttle, "BoundedReader", Reader)
+    return make
+
+
+# ---------------------------------------------------------------- turns
+
+
+def test_what_arrives_in_later_turns_is_copied_in_the_same_epoch(follow, world, arrive):
+    result = follow(arrive(ORDERS, 3), nothing, arrive(PAYMENTS, 1), arrive(ORDERS, 2))
+    assert watermarks(result) == {("orders", 15), ("payments", 11)}
+    assert (result.records, result.transactions, result.errors, result.stopped) == (26, 4, (), ())
+    assert [step for step in world.log if step in ("fence", "read the ledger", "close")] == ["fence", "read the ledger", "close"]
+    assert world.ends[TopicPartition("east.orders", 0)] == 15 + 2, "a marker between its transactions"
+
+
+def test_each_turns_topic_ids_are_compared_before_its_commit(follow, world, arrive):
+    follow(arrive(ORDERS, 3))
+    assert world.log[-6:] == ["copy", "topics of west", "topics of east", "record", "commit", "close"]
+
+
+def test_a_lane_without_anything_new_asks_for_ends_alone_and_writes_nothing(follow, world):
+    follow(nothing, nothing, nothing)
+    assert world.log[world.log.index("commit") :] == ["commit", "close"]
+
+
+def test_a_lane_that_had_nothing_to_do_follows_as_well(follow, known, arrive):
+    known("orders", 10), known("payments", 10)
+    ranges = tuple(Range(topic, 0, f"id-{topic}", 10, 10, BEHIND) for topic in ("orders", "payments"))
+    result = follow(nothing, arrive(ORDERS, 4), ranges=ranges)
+    assert (watermarks(result), result.transactions) == ({("orders", 14)}, 1)
+
+
+def test_the_ledger_says_how_far_the_source_was_in_the_newest_turn(follow, world, arrive):
+    planned = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    follow(arrive(ORDERS, 3), planned=planned)
+    assert world.ledger[PAYMENTS].source_end.time == planned
+    assert (world.ledger[ORDERS].source_end.offset, world.ledger[ORDERS].source_end.time > planned) == (13, True)
+
+
+def test_a_partition_that_was_stuck_is_tried_before_the_lane_follows(follow, world, known, arrive):
+    known("orders", 4)
+    ranges = (Range("orders", 0, "id-orders", 4, 10, BLOCKED), Range("payments", 0, "id-payments", 0, 10, BEHIND))
+    result = follow(arrive(ORDERS, 3), ranges=ranges)
+    assert (watermarks(result), result.errors) == ({("orders", 13), ("payments", 10)}, ())
+    assert world.engines == 3
+
+
+def test_history_is_never_followed(lane_task, world):
+    turns = Turns([nothing])
+    task = replace(lane_task, follow_seconds=1.0, history=True, ranges=tuple(replace(r, reason=HISTORY) for r in lane_task.ranges))
+    LaneCopy(task, lambda _task, _limit: MemoryEngine(world), turns).run()
+    assert turns.happenings == [nothing]
+
+
+# ---------------------------------------------------------------- ends well
+
+
+@pytest.mark.parametrize(
+    "ends", [{"max_seconds": 0.0}, {"max_seconds": 0.9}, {"max_bytes": 1}], ids=["over", "over before a turn", "spent"]
+)
+def test_it_ends_when_the_run_is_due_or_the_budget_is_spent(follow, world, ends):
+    turn_came = []
+    result = follow(lambda: turn_came.append(1), **ends)
+    assert (turn_came, result.errors, world.engines) == ([], (), 1)
+
+
+def test_a_decision_ends_it_before_anything_more_is_copied(follow, world, arrive, decide):
+    def both():
+        arrive(ORDERS, 3)()
+        decide(PAUSE)()
+
+    result = follow(nothing, both, nothing, control_topic=CONTROL.topic)
+    assert (watermarks(result), result.errors, world.log.count("commit")) == ({("orders", 10), ("payments", 10)}, (), 1)
+
+
+def test_what_the_plan_had_read_and_what_the_mirror_notes_for_itself_end_nothing(follow, arrive, decide):
+    decide(PAUSE)()
+    result = follow(decide(LEDGER), arrive(ORDERS, 3), control_topic=CONTROL.topic, control_end=1)
+    assert watermarks(result) == {("orders", 13), ("payments", 10)}
+
+
+def test_a_decision_ends_it_between_two_transactions_of_a_turn_too(follow, world, arrive, decide, monkeypatch):
+    monkeypatch.setattr(throttle, "LOOK_EVERY_SECONDS", 0.0)
+    world.happenings["commit"] = lambda _engine: decide(PAUSE)() if world.log.count("commit") == 10 + 1 else None
+    result = follow(arrive(ORDERS, 30), control_topic=CONTROL.topic, transaction_max_bytes=200)
+    assert (watermarks(result), result.errors) == ({("orders", 12), ("payments", 10)}, ())
+
+
+def test_the_fence_of_the_next_run_hands_the_lane_over(follow, world, arrive):
+    def fenced(_engine):
+        if world.log.count("commit") > 1:
+            raise Overtaken(0)
+
+    world.happenings["commit"] = fenced
+    result = follow(nothing, arrive(ORDERS, 3), nothing)
+    assert (watermarks(result), result.errors, result.stopped, world.engines) == ({("orders", 10), ("payments", 10)}, (), (), 1)
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_a_source_topic_that_is_created_anew_between_turns_is_left_out_and_the_others_are_followed(follow, world, arrive):
+    def anew():
+        world.ids["orders"] = "another"
+        world.ends[ORDERS] = 12
+
+    result = follow(anew, arrive(PAYMENTS, 2))
+    assert [(error.code, error.topic) for error in result.errors] == [("SourceRecreated", "orders")]
+    assert (watermarks(result), result.stopped) == ({("orders", 10), ("payments", 12)}, (ORDERS,))
+
+
+@pytest.mark.parametrize(("new_id", "code"), [("another", "SourceRecreated"), ("id-orders", "SourceTruncated")])
+def test_a_source_that_is_shorter_than_what_was_copied_is_left_out_in_the_same_epoch(follow, world, arrive, new_id, code):
+    def shorter():
+        world.ids["orders"], world.ends[ORDERS] = new_id, 3
+
+    result = follow(shorter, arrive(PAYMENTS, 2), nothing)
+    assert [(error.code, error.topic, error.partition) for error in result.errors] == [(code, "orders", 0)]
+    assert (watermarks(result), result.stopped, world.engines) == ({("orders", 10), ("payments", 12)}, (ORDERS,), 1)
+
+
+def test_a_topic_that_may_no_longer_be_asked_about_is_left_out(follow, world, arrive, monkeypatch):
+    plain = QuietCluster.ends
+
+    def ends(self, partitions, errors=None, committed=False):
+        there = list(partitions)
+        if ORDERS in there:
+            errors["orders"] = AuthorizationRefused("east", "DESCRIBE", "topic orders", topic="orders")
+        return plain(self, [tp for tp in there if tp != ORDERS], errors, committed)
+
+    monkeypatch.setattr(QuietCluster, "ends", ends)
+    result = follow(arrive(PAYMENTS, 1), arrive(PAYMENTS, 1))
+    assert [(error.code, error.topic) for error in result.errors] == [("AuthorizationRefused", "orders")]
+    assert watermarks(result) == {("orders", 10), ("payments", 12)}
+
+
+def test_failures_with_a_turn_between_them_do_not_add_up(follow, world, arrive, monkeypatch):
+    plain, asked = QuietCluster.ends, []
+
+    def fails_every_other_time(self, *arguments):
+        asked.append(1)
+        if len(asked) % 2:
+            raise ClusterUnreachable("east", "east:9092", 30)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(QuietCluster, "ends", fails_every_other_time)
+    result = follow(*[nothing] * 13, arrive(ORDERS, 1))
+    assert (watermarks(result), result.errors) == ({("orders", 11), ("payments", 10)}, ())
+    assert len(asked) > 2 * 4
+
+
+def test_an_attempt_after_a_failure_goes_on_in_the_ranges_of_the_newest_turn(follow, world, arrive):
+    failing = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
+    world.happenings["commit"] = lambda engine: failing(engine) if world.log.count("commit") > 1 else None
+    result = follow(arrive(ORDERS, 3))
+    assert (watermarks(result), result.errors, world.engines) == ({("orders", 13), ("payments", 10)}, (), 2)
+
+
+def test_a_lane_that_gives_up_says_what_it_did_not_reach(follow, world, arrive):
+    failing = raising(ClusterUnreachable("west", "west:9092", 30))
+    world.happenings["commit"] = lambda engine: failing(engine) if world.log.count("commit") > 1 else None
+    result = follow(arrive(ORDERS, 3))
+    assert ([error.code for error in result.errors], result.stopped) == (["ClusterUnreachable"], (ORDERS,))
+
+
+# ---------------------------------------------------------------- the plan's rules
+
+
+class Source(QuietCluster):
+    """A source of one partition that says what it is told to."""
+
+    def __init__(self, end, epoch, epoch_end=None, start=0):
+        super().__init__("east", {}, 1.0)
+        self.log, self.epoch_end = LogOffsets(start, end, end + 1, epoch), epoch_end
+
+    def log_offsets(self, partitions, errors=None, committed=True):
+        return dict.fromkeys(partitions, self.log)
+
+    def epoch_ends(self, epochs, seconds):
+        return {} if self.epoch_end is None else dict.fromkeys(epochs, self.epoch_end)
+
+
+def looked(source):
+    """What a turn finds in a partition of which 10 offsets were copied in leader epoch 4."""
+    record = ledger_record(watermark=10, leader_epoch=4, source_topic_id="id-orders")
+    planned = Range("orders", 0, "id-orders", 0, 10, BEHIND, skip_to=2, leader_epoch=4)
+    return look_for_more(source, True, {ORDERS: record}, {ORDERS: planned})
+
+
+def test_a_new_range_begins_at_the_watermark_and_has_the_leader_epoch_of_its_end():
+    more, errors = looked(Source(12, 5, epoch_end=10))
+    assert errors == []
+    assert more == {ORDERS: Range("orders", 0, "id-orders", 10, 12, BEHIND, skip_to=2, leader_epoch=5, log_end=13)}
+
+
+def test_a_log_that_was_cut_off_and_has_grown_again_is_truncated():
+    more, errors = looked(Source(12, 5, epoch_end=7))
+    assert (more, [error.code for error in errors]) == ({}, ["SourceTruncated"])
+
+
+@pytest.mark.parametrize("source", [Source(20, 4, start=15), Source(10, 5)], ids=["a gap", "a new leader and no records"])
+def test_a_gap_is_left_to_the_next_plan_and_a_leader_alone_is_no_work(source):
+    assert looked(source) == ({}, [])
+
+
+# ---------------------------------------------------------------- what is told
+
+
+STOPPED = LaneResult(0, (Watermark("orders", 0, 12, 12, 12, 0),), (ErrorReport("SourceTruncated", "cut off", *ORDERS),), stopped=(ORDERS,))
+
+
+def test_an_error_while_following_makes_the_run_red_though_all_that_was_planned_is_reached():
+    plan = Plan("east->west", (Range("orders", 0, "id", 0, 10, BEHIND),))
+    published = Published(STOPPED.watermarks)
+    assert [error.code for error in verdict(plan, [STOPPED], published).errors] == ["SourceTruncated"]
+    assert verdict(plan, [replace(STOPPED, stopped=())], published).errors == ()
+
+
+def test_what_was_stopped_travels_with_the_results_and_adds_up():
+    assert results_from_columns(results_to_columns([STOPPED])) == [STOPPED]
+    assert together(STOPPED, replace(STOPPED, stopped=(PAYMENTS,))).stopped == (ORDERS, PAYMENTS)
