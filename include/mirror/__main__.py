@@ -111,6 +111,8 @@ def _of_flows(options: argparse.Namespace, configuration: Configuration) -> Answ
             if name in (None, invalid.name):
                 _say_notices(invalid)
         flows = _flows(configuration, name)
+        if getattr(options, "follow", None) and len(flows) > 1:
+            raise UsageError("copy --follow follows one flow.", next="Name it with --flow, and start one command for each flow.")
     except (ConfigurationError, UsageError) as error:
         yield name, Answer(UNUSABLE, errors=(error.report(),))
         return

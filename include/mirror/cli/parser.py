@@ -53,6 +53,7 @@ def parser() -> Parser:
     schema.add_arguments(showing)
     _add(steps, "plan", "say what the next copy has to do; writes nothing", plan.run)
     copying = _add(steps, "copy", "plan, copy and publish", copy.run, writes=True)
+    copy.add_arguments(copying)
     copying.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job")
     copying.add_argument(
         "--master",

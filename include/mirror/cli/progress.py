@@ -51,16 +51,19 @@ class Counter:
 
 
 @contextmanager
-def progress(begins: str, offsets: int, positions: Positions | None = None, every: float = 0.5) -> Iterator[None]:
+def progress(
+    begins: str, offsets: int, positions: Positions | None = None, every: float = 0.5, lasts: float | None = None
+) -> Iterator[None]:
     """Shows how far the block is, while it runs: `begins` says what it does with so many offsets. It asks for the position every so many
-    seconds; without `positions` nobody knows it, and only the time is shown."""
+    seconds; without `positions` nobody knows it, and only the time is shown. A block that `lasts` so many seconds ends with them, and not
+    with its offsets."""
     if not is_terminal(sys.stderr) or logging.getLogger("mirror").isEnabledFor(logging.INFO):
         yield
         return
     sys.stderr.write(f"{begins}\n")
     sys.stderr.flush()
     bar, ended = _bar(), threading.Event()
-    thread = threading.Thread(target=_draw, args=(bar, offsets, positions, every, ended), name="progress", daemon=True)
+    thread = threading.Thread(target=_draw, args=(bar, offsets, positions, every, lasts, ended), name="progress", daemon=True)
     thread.start()
     try:
         yield
@@ -77,20 +80,24 @@ def _bar() -> "Progress":
     return Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False, refresh_per_second=4)
 
 
-def _draw(bar: "Progress", offsets: int, positions: Positions | None, every: float, ended: threading.Event) -> None:
+def _draw(bar: "Progress", offsets: int, positions: Positions | None, every: float, lasts: float | None, ended: threading.Event) -> None:
     if ended.wait(_MOMENT_SECONDS):
         return
     began = time.monotonic() - _MOMENT_SECONDS
     samples = deque([(began, 0)])
     try:
-        task = bar.add_task("", total=offsets if positions else None)
+        task = bar.add_task("", total=lasts or (offsets if positions else None))
         bar.start()
         with closing(positions() if positions else Counter().positions()) as values:
             while not ended.is_set():
                 done, now = next(values), time.monotonic()
                 add(samples, (now, done))
-                words = outlook(samples, offsets) if positions else duration(now - began)
-                bar.update(task, completed=min(done, offsets), description=words)
+                if lasts is not None:
+                    words = f"{done:,} offsets{rate_text(samples)}, {duration(max(0.0, lasts - (now - began)))} left"
+                    bar.update(task, completed=min(now - began, lasts), description=words)
+                else:
+                    words = outlook(samples, offsets) if positions else duration(now - began)
+                    bar.update(task, completed=min(done, offsets), description=words)
                 ended.wait(every)
     except Exception as failure:  # noqa: BLE001 — the step must not fail because nobody can say how far it is
         log.warning("How far it is cannot be shown any more: %s", failure)
@@ -115,10 +122,17 @@ def add(samples: deque[Sample], newest: Sample) -> None:
 
 def outlook(samples: Sequence[Sample], offsets: int) -> str:
     """How many of the offsets are done, how many come in a second, and how long the others will take."""
+    done, rate = samples[-1][1], _rate(samples)
+    left = f", {duration((offsets - done) / rate)} left" if rate > 0 and done < offsets else ""
+    return f"{min(done, offsets):,} of {offsets:,} offsets{rate_text(samples)}{left}"
+
+
+def rate_text(samples: Sequence[Sample]) -> str:
+    """How many offsets come in a second, to be said after how many are done; nothing while none come."""
+    rate = _rate(samples)
+    return f", {rate:,.0f} a second" if rate > 0 else ""
+
+
+def _rate(samples: Sequence[Sample]) -> float:
     (first, before), (now, done) = samples[0], samples[-1]
-    said = f"{min(done, offsets):,} of {offsets:,} offsets"
-    rate = (done - before) / (now - first) if now > first else 0.0
-    if rate <= 0:
-        return said
-    left = f", {duration((offsets - done) / rate)} left" if done < offsets else ""
-    return f"{said}, {rate:,.0f} a second{left}"
+    return (done - before) / (now - first) if now > first else 0.0

@@ -56,6 +56,13 @@ def test_a_terminal_gets_what_begins_and_then_how_far_it_is(screen, at_once):
     assert "progress" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_what_lasts_a_time_says_what_came_and_how_long_it_still_takes(screen, at_once):
+    count = Counter()
+    with screen, progress("east->west: copying and following.", 10, count.positions, every=0.01, lasts=600.0):
+        count.add(25)
+        wait_for(lambda: "25 offsets" in screen.getvalue() and "9 min 59 s left" in screen.getvalue())
+
+
 def test_what_is_over_in_a_moment_has_no_bar(screen):
     asked = []
     with screen, progress("east->west: copying.", 10, lambda: (asked.append(1) or 0 for _ in itertools.count())):

@@ -1,0 +1,125 @@
+"""Lanes that follow their partitions, on real brokers: what arrives meanwhile, who ends them, and the command that follows."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from mirror.__main__ import main
+from mirror.copy.model import LaneResult
+from mirror.copy.publish import publish
+from mirror.copy.run import copy_in_process
+from mirror.copy.verdict import verdict
+from mirror.plan.model import Plan
+from mirror.plan.run import plan
+from tests.integration.conftest import Mirroring
+from tests.waiting import PATIENCE, eventually
+
+RUN, LONG = "a run that follows", 600.0
+OFTEN = {"source->target.mirror.follow.seconds": "1"}
+
+
+class Follower:
+    """A run that follows in a thread."""
+
+    def __init__(self, mirroring: Mirroring, threads: ThreadPoolExecutor) -> None:
+        self.mirroring, self.stop = mirroring, threading.Event()
+        self.planned: Plan = plan(mirroring.flow, by_person=True, follow_for=LONG)
+        self.run: Future[list[LaneResult]] = threads.submit(copy_in_process, mirroring.flow, self.planned, RUN, stop=self.stop)
+
+    def arrived(self, topic: str, records: int) -> None:
+        """Until the target has so many records; it fails once the run has ended."""
+
+        def there() -> bool:
+            assert not self.run.done(), self.run.result()
+            counts = self.mirroring.oracle.count(self.mirroring.target, self.mirroring.pair.remote(topic))
+            return sum(count.records for count in counts) >= records
+
+        eventually(there, f"{records} records")
+
+
+@pytest.fixture
+def follow(make_mirroring: Callable[..., Mirroring], pair: Any) -> Iterator[Callable[[], Follower]]:
+    """Begins a run that follows; it is stopped with the test."""
+    mirroring, runs = make_mirroring(pair, OFTEN), list[Follower]()
+    with ThreadPoolExecutor(2) as threads:
+
+        def begin() -> Follower:
+            runs.append(Follower(mirroring, threads))
+            return runs[-1]
+
+        try:
+            yield begin
+        finally:
+            for run in runs:
+                run.stop.set()
+
+
+def test_what_arrives_is_copied_in_one_epoch_until_the_next_run_takes_the_lanes_over_and_a_pause_ends_that(
+    follow: Callable[[], Follower], pair: Any, oracle: Any, topic: str
+) -> None:
+    first = follow()
+    first.arrived(topic, 60)
+    for number in range(1, 4):
+        oracle.produce(pair.source_bootstrap, topic, 10, seed=number)
+        first.arrived(topic, 60 + 10 * number)
+    second = follow()
+    oracle.produce(pair.source_bootstrap, topic, 10, seed=7)
+    second.arrived(topic, 100)
+    oracle.produce(pair.source_bootstrap, topic, 10, seed=8)
+    second.arrived(topic, 110)
+    handed_over = first.run.result(PATIENCE)  # its lanes were fenced, and find out with the first records
+    decide = ["decide", "pause", "--flow", pair.flow, "--topic", topic, "--reason", "a test"]
+    assert main(["--config", first.mirroring.flow.file, *decide]) == 0
+    paused = second.run.result(PATIENCE)
+    for planned, results in ((first.planned, handed_over), (second.planned, paused)):
+        judged = verdict(planned, results, publish(first.mirroring.flow, planned, results, run=RUN))
+        assert (judged.state, judged.errors) == ("done", ())
+        assert [error for result in results for error in result.errors] == []
+    assert sum(result.records for result in handed_over) + sum(result.records for result in paused) == 110
+    oracle.produce(pair.source_bootstrap, topic, 5, seed=9)
+    assert first.mirroring.copy().records == 0, "the pause holds"
+    ends = {tp.partition: record.watermark for tp, record in first.mirroring.ledger().items()}
+    assert first.mirroring.assert_mirrored(topic, end=ends).records == 110
+
+
+@pytest.mark.parametrize("how", [["--without-spark"], []], ids=["in this process", "with Spark"])
+def test_the_command_copies_what_arrives_and_says_all_of_it_at_its_end(
+    make_mirroring: Callable[..., Mirroring], pair: Any, oracle: Any, topic: str, capfd: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    mirroring = make_mirroring(pair, OFTEN)
+
+    other = pair.topic("clicks")
+    oracle.create_topic(pair.source_bootstrap, other, 1)
+
+    def produce_and_end() -> None:
+        def arrived(records: int) -> bool:
+            return sum(record.records for record in mirroring.ledger().values()) == records
+
+        eventually(lambda: arrived(60), "what was there")
+        oracle.produce(pair.source_bootstrap, topic, 20, seed=2)
+        eventually(lambda: arrived(80), "what came meanwhile")
+        if how:  # a decision about one topic does not end the command for the others
+            decide = ["--flow", pair.flow, "--topic", other, "--reason", "a test"]
+            assert main(["--config", mirroring.flow.file, "--json", "decide", "pause", *decide]) == 0
+        oracle.produce(pair.source_bootstrap, topic, 10, seed=3)
+        eventually(lambda: arrived(90), "what came after the decision")
+        if how:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    seconds = "10m" if how else "20s"
+    with ThreadPoolExecutor(1) as threads:
+        beside = threads.submit(produce_and_end)
+        code = main(["--config", mirroring.flow.file, "--json", "copy", "--flow", pair.flow, "--follow", seconds, *how])
+        beside.result(PATIENCE)
+    document = capfd.readouterr().out
+    (answer,) = json.loads(document[document.rindex('{\n  "command": "copy"') :])["flows"]
+    assert (code, answer["state"], answer["errors"]) == (0, "done", [])
+    assert (answer["result"]["records"], answer["result"]["owed"]) == (90, 0)
+    assert sum(answer["result"]["watermarks"]["records"]) == 90
+    mirroring.assert_mirrored(topic)
