@@ -284,8 +284,8 @@ class Source(QuietCluster):
     def log_offsets(self, partitions, errors=None, committed=True):
         return dict.fromkeys(partitions, self.log)
 
-    def epoch_ends(self, epochs, seconds):
-        return {} if self.epoch_end is None else dict.fromkeys(epochs, self.epoch_end)
+    def shared_ends(self, positions, seconds):
+        return {} if self.epoch_end is None else dict.fromkeys(positions, self.epoch_end)
 
 
 def looked(source):
