@@ -166,7 +166,7 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
 def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     api: TestClient, run_dag: Callable[..., Any], headers: Callable[[str], dict[str, str]]
 ) -> None:
-    assert run_dag("east-to-west.copy").state == "failed"
+    assert run_dag("east-to-west.copy", with_others=True).state == "failed"
     from mirror.config.flow import FlowName
     from mirror.web.airflow_view import AirflowAccess
 
@@ -180,7 +180,7 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     assert "scheduler" in view.silent
     assert view.freshness == ()
     assert (view.copied, view.copied_by) == ("", ""), "a copy that failed has no verdict to show"
-    run_dag("east-to-west.freshness")
+    run_dag("east-to-west.freshness", with_others=True)
     [document] = AirflowAccess().view(admin(), FlowName("east", "west")).freshness
     assert {"time", "open", "lag_records", "lag_seconds", "lag_bytes"} <= set(document)
     assert AirflowAccess().view(admin(), FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
