@@ -25,7 +25,7 @@ from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
 from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC
-from mirror.kafka.model import ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
+from mirror.kafka.model import OPERATIONS, ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
 from mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
@@ -41,22 +41,7 @@ partitions together."""
 _EPOCH_POLL_SECONDS = 0.2
 _SERVER_SECONDS = 5.0
 """How long one server may take: most clusters that are asked server by server have a broker that does not answer."""
-
 _SEVERAL = 2
-
-OPERATIONS = {
-    "READ": 3,
-    "WRITE": 4,
-    "CREATE": 5,
-    "DELETE": 6,
-    "ALTER": 7,
-    "DESCRIBE": 8,
-    "CLUSTER_ACTION": 9,
-    "DESCRIBE_CONFIGS": 10,
-    "ALTER_CONFIGS": 11,
-    "IDEMPOTENT_WRITE": 12,
-}
-"""Kafka's numbers of what ACLs allow."""
 
 
 class TopicListing(NamedTuple):

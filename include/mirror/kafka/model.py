@@ -114,6 +114,21 @@ class ActiveProducer(NamedTuple):
     transaction_start: int | None
 
 
+OPERATIONS = {
+    "READ": 3,
+    "WRITE": 4,
+    "CREATE": 5,
+    "DELETE": 6,
+    "ALTER": 7,
+    "DESCRIBE": 8,
+    "CLUSTER_ACTION": 9,
+    "DESCRIBE_CONFIGS": 10,
+    "ALTER_CONFIGS": 11,
+    "IDEMPOTENT_WRITE": 12,
+}
+"""Kafka's numbers of what ACLs allow."""
+
+
 class Acl(NamedTuple):
     """One ACL binding of one topic by its name (pattern type LITERAL). Words are Kafka's own: `READ`, `ALLOW`."""
 

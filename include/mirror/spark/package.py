@@ -24,7 +24,7 @@ def package(directory: Path, name: str = "mirror.zip") -> Path:
     """A zip of this library in the directory, for the workers of a cluster."""
     archive = directory / name
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for source in sorted(_LIBRARY.rglob("*.py")):
+        for source in sorted(_files()):
             target.write(source, source.relative_to(INCLUDE))
     return archive
 
@@ -34,5 +34,10 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         with zipfile.ZipFile(INCLUDE) as archive:
             yield from ((name, archive.read(name)) for name in sorted(archive.namelist()))
         return
-    names = {source.relative_to(INCLUDE).as_posix(): source for source in _LIBRARY.rglob("*.py")}
+    names = {source.relative_to(INCLUDE).as_posix(): source for source in _files()}
     yield from ((name, names[name].read_bytes()) for name in sorted(names))
+
+
+def _files() -> Iterator[Path]:
+    """Modules, and the schemas that stand beside them."""
+    return (source for source in _LIBRARY.rglob("*") if source.suffix in (".py", ".json"))

@@ -18,9 +18,9 @@ from kafka.protocol.producer import (
     TxnOffsetCommitResponse,
 )
 
+from mirror.kafka.schemas import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
-from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 GROUP_ID_NOT_FOUND = 69
 
@@ -202,7 +202,7 @@ def modern_group(name, members, operations):
         group_epoch=3,
         assignment_epoch=3,
         assignor_name="uniform",
-        authorized_operations=-(2**31) if operations is None else sum(1 << each for each in operations),
+        authorized_operations=operations,
         members=[
             of_member(
                 member_id=f"{each}-1a",

@@ -29,8 +29,7 @@ from mirror.kafka import acls, broker_pool, group_members, group_offsets, groups
 from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from mirror.kafka.fetch_response import fetch_response
 from mirror.kafka.produce_request import produced
-from tests.unit.kafka.group_broker import modern_group
-from tests.unit.kafka.schemas import ConsumerGroupDescribeResponse
+from mirror.kafka.schemas import ConsumerGroupDescribeResponse
 from tests.unit.kafka.test_cluster_answers import brokers, metadata_bytes, offsets_bytes, rows, topics
 from tests.unit.kafka.test_fetch_response import VERSIONS, answers, encoded, names
 
@@ -150,28 +149,6 @@ def test_an_acknowledgement_of_any_counts_is_read_or_refused(rest):
     check_ends(lambda body: produced(body, 12), rest)
 
 
-words = st.text(max_size=20)
-described = st.lists(st.builds(modern_group, words, st.none() | st.lists(words, max_size=3), st.none() | st.just({3, 6})), max_size=4)
-
-
-def read_consumer_groups(body):
-    return schema_answers.read_by(group_members.consumer_groups, body)
-
-
-@settings(max_examples=300)
-@given(described, changes)
-def test_changed_groups_of_the_consumer_protocol_are_read_or_refused(wanted, edits):
-    whole = ConsumerGroupDescribeResponse(version=0, throttle_time_ms=0, groups=wanted).encode()
-    assert read_consumer_groups(memoryview(whole)).groups.keys() == {group.group_id for group in wanted}
-    check_ends(read_consumer_groups, changed(whole, edits))
-
-
-@settings(max_examples=300)
-@given(fields)
-def test_groups_of_the_consumer_protocol_of_any_counts_are_read_or_refused(rest):
-    check_ends(read_consumer_groups, bytes(4) + rest)
-
-
 BY_SCHEMA = {
     "ACLs": (DescribeAclsResponse[3], acls._bindings),
     "ACLs of 2.1": (DescribeAclsResponse[1], acls._bindings),
@@ -185,8 +162,9 @@ BY_SCHEMA = {
     "offsets of 2.1": (ListOffsetsResponse[4], older_offsets),
     "groups": (ListGroupsResponse[5], groups._listed),
     "groups of 2.1": (ListGroupsResponse[2], groups._listed),
-    "members": (DescribeGroupsResponse[5], partial(group_members._classic, tells=True)),
-    "members of 2.1": (DescribeGroupsResponse[2], partial(group_members._classic, tells=False)),
+    "members": (DescribeGroupsResponse[5], group_members._read),
+    "members of 2.1": (DescribeGroupsResponse[2], partial(group_members._read, tells=False)),
+    "members by KIP-848": (ConsumerGroupDescribeResponse[0], group_members._read),
     "what groups committed": (OffsetFetchResponse[9], group_offsets.fetched),
     "what a group of 2.1 committed": (OffsetFetchResponse[5], group_offsets._fetched),
     "a commit": (OffsetCommitResponse[9], group_offsets.changed),

@@ -7,9 +7,9 @@ from mirror.errors import AuthorizationRefused, DeadlineExceeded, KafkaFailure
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import GroupDescription, describe_groups
 from mirror.kafka.model import GroupMember
+from mirror.kafka.schemas import ConsumerGroupDescribeRequest
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 from tests.unit.kafka.group_broker import GroupBroker
-from tests.unit.kafka.schemas import ConsumerGroupDescribeRequest
 
 READ, DELETE, DESCRIBE = 3, 6, 8
 

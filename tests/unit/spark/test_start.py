@@ -85,7 +85,7 @@ def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(package(tmp_path)) as archive:
         names = archive.namelist()
     assert "mirror/copy/run.py" in names
-    assert all(name.startswith("mirror/") and name.endswith(".py") for name in names)
+    assert all(name.startswith("mirror/") and name.endswith((".py", ".json")) for name in names)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from kafka.protocol.api_message import ApiMessage
 
 
-class ConsumerGroupDescribeRequest(ApiMessage, load_json=__name__):
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=__name__):  # type: ignore[misc, call-arg]
     """Asks for groups of the consumer protocol (KIP-848)."""
 
 
-class ConsumerGroupDescribeResponse(ApiMessage, load_json=__name__):
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=__name__):  # type: ignore[misc, call-arg]
     """What a coordinator says of them."""
