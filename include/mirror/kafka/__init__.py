@@ -1,8 +1,10 @@
-"""Thin adapters over the Kafka clients: the only place, beside the copy's `batches/`, that imports them.
+"""The way to the brokers: the only place, beside the copy's `batches/`, that imports the Kafka clients.
 
-`cluster` is one cluster, `admin` its requests with a deadline, `ledger` and `control` the flow's own topics; `client_errors` turns a
-client's error into one of ours. `broker_pool`, `broker_connection` and `produce_request` are for whoever sends requests of its own
-to brokers.
+- What is asked: `cluster` and its `cluster_connections`, groups, ACLs, producers. Each is a question to a `broker_pool`.
+- What changes a cluster, and what is read or written record by record: librdkafka (`admin`, `reader`, `writer`).
+- What goes as batches: `batch_fetch` and `produce_request` over connections of a pool, `transactions` around them.
+- Topics of our own: `ledger` and `control`, read by `log_reader`, written after what was read by `compare_and_set`.
 
-`sync` and every room above it may import it.
+What a client raises or a broker answers becomes an error of ours: `connection_errors`, `client_errors`. `sync` and every room above it may
+import this one.
 """

@@ -309,9 +309,8 @@ class Cluster:
         next_epochs = {position: position.leader_epoch for position in positions}
         ends: dict[LogPosition, int] = {}
         while next_epochs:
-            epochs = {
-                position.partition: epoch for position, epoch in sorted(next_epochs.items(), reverse=True)
-            }  # a request takes one of each
+            # A request takes one epoch of each partition.
+            epochs = {position.partition: epoch for position, epoch in sorted(next_epochs.items(), reverse=True)}
             answers = self._epoch_ends(epochs, seconds)
             for position, epoch in list(next_epochs.items()):
                 answer = answers.get(position.partition)

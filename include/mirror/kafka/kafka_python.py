@@ -26,13 +26,14 @@ def python_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         "security_protocol": protocol,
     }
     if protocol.endswith("SSL"):
-        connection["ssl_context"] = _tls(settings)
+        connection["ssl_context"] = tls_context(settings)
     if protocol.startswith("SASL_"):
         connection |= _sasl(settings)
     return connection
 
 
-def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
+def tls_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """Verifies brokers by the truststore's certificates (the host's own without), and by their name unless that is switched off."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = settings.get("ssl.endpoint.identification.algorithm", "https") != "none"

@@ -131,7 +131,7 @@ class _LogReader:
         return records
 
     def _fetch(self, pool: BrokerPool, ranges: Ranges, states: Mapping[TopicPartition, LogState]) -> Fetched:
-        """What is in the ranges, as far as it was not deleted, behind what is remembered. Raises _AnotherLog if the leader of a remembered
+        """What is in the ranges, as far as it was not deleted, after what is remembered. Raises _AnotherLog if the leader of a remembered
         log has another one: it is asked in any case."""
         try:
             return self._fetch_from(pool, ranges, states)
@@ -145,7 +145,7 @@ class _LogReader:
             raise errors.OffsetNotAvailableError(str(why)) from why
 
     def _without_deleted(self, pool: BrokerPool, ranges: Ranges) -> Ranges:
-        """The ranges without what was deleted in front of them. Raises StaleAnswer for one that begins behind the end of its log."""
+        """The ranges without what was deleted in front of them. Raises StaleAnswer for one that begins after the end of its log."""
         begins, ends = self._connections.bounds(pool, list(ranges))
         for tp, (start, _) in ranges.items():
             if tp in ends and ends[tp].offset < start:

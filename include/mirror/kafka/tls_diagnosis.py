@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from mirror.kafka.kafka_python import tls_context
+
 if TYPE_CHECKING:
     from cryptography import x509
 
 KEPT = ("ssl.ca.pem", "ssl.certificate.pem", "ssl.endpoint.identification.algorithm")
 """The settings that an explanation needs; none of them is a secret."""
 
+_OF_VERIFYING = ("ssl.ca.pem", "ssl.endpoint.identification.algorithm")
 _ALERT = re.compile(r"SSL alert number (\d+)")
 _ABOUT_US = {"40", "42", "43", "44", "45", "46", "48", "49", "116"}
 """The alerts (RFC 8446, 6.2) by which a broker refuses the client: its certificate, or that there is none."""
@@ -71,7 +74,7 @@ def _about_us(settings: Mapping[str, Any], alias: str) -> str:
 def _verification(host: str, port: int, settings: Mapping[str, Any]) -> int | None:
     """OpenSSL's code for what is wrong with the broker's certificate; None if nothing is, or nobody can tell."""
     try:
-        _handshake(host, port, _verifying(settings), host)
+        _handshake(host, port, tls_context({name: settings[name] for name in _OF_VERIFYING if name in settings}), host)
     except ssl.SSLCertVerificationError as error:
         return error.verify_code
     except (OSError, ValueError):
@@ -94,17 +97,6 @@ def _about_the_broker(host: str, port: int, code: int, settings: Mapping[str, An
         )
     trust = "does not trust" if settings.get("ssl.ca.pem") else "is not set, and the authorities known to this system do not vouch for"
     return f"{alias}.ssl.truststore.* {trust} the certificate of {host}:{port}, issued by {_name(theirs.issuer)}"
-
-
-def _verifying(settings: Mapping[str, Any]) -> ssl.SSLContext:
-    """As librdkafka verifies: the truststore's certificates (the host's own without), and the host's name unless that is switched off."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = settings.get("ssl.endpoint.identification.algorithm") != "none"
-    if settings.get("ssl.ca.pem"):
-        context.load_verify_locations(cadata=str(settings["ssl.ca.pem"]))
-    else:
-        context.load_default_certs()
-    return context
 
 
 def _certificate(host: str, port: int) -> "x509.Certificate | None":
