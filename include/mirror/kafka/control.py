@@ -3,7 +3,7 @@
 The mirror notes there what an undo needs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mirror.errors import DecidedMeanwhile, KafkaFailure, LedgerUnsuitable, UnexpectedOffset
@@ -14,7 +14,7 @@ from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter
 from mirror.kafka.group_transaction import GroupTransaction
-from mirror.kafka.log_reader import stored_records
+from mirror.kafka.log_reader import Ranges, newest_records, stored_records
 from mirror.kafka.model import Topic
 from mirror.kafka.polling import until
 from mirror.kafka.transactions import Fenced
@@ -22,6 +22,8 @@ from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 
 _MARKER_SECONDS = 0.01
+
+Read = Callable[[Cluster, Mapping[str, Any], Ranges], list[StoredRecord]]
 
 
 class Control:
@@ -60,13 +62,9 @@ class Control:
 
         A record without value takes its key out. Raises ControlUnreadable: what cannot be read might be a pause.
         """
-        newest: dict[bytes | None, StoredRecord] = {}
         self._read_end = self._end()
-        for record in self._records(self._read_end):
-            newest.pop(record.key, None)
-            if record.value is not None:
-                newest[record.key] = record
-        return tuple(decode(record.value or b"", str(record)) for record in newest.values())
+        newest = self._records(self._read_end, newest_records)
+        return tuple(decode(record.value, str(record)) for record in newest if record.value is not None)
 
     def write_next(self, decisions: Sequence[Decision]) -> None:
         """Writes decisions, all or none, right behind what was read last; gives back once whoever reads the topic finds them.
@@ -132,9 +130,9 @@ class Control:
             )
         return ends[partition]
 
-    def _records(self, end: int) -> list[StoredRecord]:
+    def _records(self, end: int, read: Read = stored_records) -> list[StoredRecord]:
         ranges = {TopicPartition(self.topic, 0): (0, end)}
-        return asking_on(self._consumer, lambda settings: stored_records(self._target, settings, ranges))
+        return asking_on(self._consumer, lambda settings: read(self._target, settings, ranges))
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:
