@@ -6,7 +6,6 @@ never asks it.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LedgerHidden, MirrorError, StaleAnswer, UnexpectedOffset
@@ -33,10 +32,9 @@ def beginning_at(settings: Mapping[str, Any], turn: int) -> dict[str, Any]:
 def connect_anew() -> None:
     """Closes the connections that this process keeps: before another broker is asked. One address may lead to several brokers, and a
     connection that leads to the one that told what is not so would be asked again and again."""
-    with suppress(ModuleNotFoundError):  # without kafka-python there are none
-        from mirror.kafka.idle_connections import IDLE
+    from mirror.kafka.idle_connections import IDLE  # who only plans a copy asks for no broker, and loads no client
 
-        IDLE.close()
+    IDLE.close()
 
 
 def asking_on(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Result]) -> Result:
