@@ -64,20 +64,24 @@ class LogEnd:
         self._open = False
 
 
-def not_readable(target: Cluster, ends: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, int]:
-    """Waits until what was committed can be read up to these ends; gives those that it cannot after so many seconds.
+def not_readable(
+    target: Cluster, ends: Mapping[TopicPartition, int], seconds: float, every: float = _MARKER_POLL_SECONDS
+) -> dict[TopicPartition, int]:
+    """Waits until what was committed can be read up to these ends; gives up to where it can for those of which more cannot be read after so
+    many seconds.
 
     A commit is decided before its markers are written, so for some milliseconds readers of committed records do not see it.
     """
-    behind = dict(ends)
+    wanted = dict(ends)
 
-    def still_behind() -> dict[TopicPartition, int]:
-        stable = target.offsets(behind, "latest", committed=True)
-        for tp in [tp for tp, end in behind.items() if stable.get(tp, 0) >= end]:
-            del behind[tp]
-        return behind
+    def still_hidden() -> dict[TopicPartition, int]:
+        stable = target.offsets(wanted, "latest", committed=True)
+        hidden = {tp: stable.get(tp, 0) for tp, end in wanted.items() if stable.get(tp, 0) < end}
+        for tp in wanted.keys() - hidden.keys():
+            del wanted[tp]
+        return hidden
 
-    return until(still_behind, seconds, _MARKER_POLL_SECONDS, enough=operator.not_)
+    return until(still_hidden, seconds, every, enough=operator.not_)
 
 
 class CommitInDoubt(Exception):

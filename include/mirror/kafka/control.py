@@ -12,16 +12,13 @@ from mirror.formats.control import Decision, decode, encode, encode_key
 from mirror.kafka import create_topics
 from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter
+from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
 from mirror.kafka.group_transaction import GroupTransaction
 from mirror.kafka.log_reader import Ranges, newest_records, stored_records
 from mirror.kafka.model import Topic
-from mirror.kafka.polling import until
 from mirror.kafka.transactions import Fenced
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
-
-_MARKER_SECONDS = 0.01
 
 Read = Callable[[Cluster, Mapping[str, Any], Ranges], list[StoredRecord]]
 
@@ -84,7 +81,7 @@ class Control:
             if not all((record.key, record.value) in there for record in records):
                 raise DecidedMeanwhile(self.topic) from doubt
         written = self._read_end + len(records)
-        if not until(lambda: self._end() >= written, self._target.timeout, every=_MARKER_SECONDS):  # the marker is still on its way
+        if not_readable(self._target, {log: written}, self._target.timeout):
             raise KafkaFailure(
                 f"The decision is written to {self.topic}, but an open transaction still hides it from readers.",
                 topic=self.topic,

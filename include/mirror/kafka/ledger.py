@@ -14,9 +14,9 @@ from mirror.kafka import create_topics
 from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.compare_and_set import not_readable
 from mirror.kafka.log_reader import newest_records
 from mirror.kafka.model import Topic
-from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
 
 _STABLE_SECONDS = 2.0
@@ -121,12 +121,7 @@ class Ledger:
         if not hidden:
             return False
 
-        def trailing() -> dict[TopicPartition, int]:
-            stable = self._target.offsets(hidden, "latest", committed=True)
-            return {tp: stable.get(tp, 0) for tp, end in hidden.items() if stable.get(tp, 0) < end}
-
-        behind_commits = until(trailing, self._target.timeout, every=_LOOK_EVERY_SECONDS, enough=lambda behind: not behind)
-        for tp, stable in behind_commits.items():
+        for tp, stable in not_readable(self._target, hidden, self._target.timeout, _LOOK_EVERY_SECONDS).items():
             raise DeadlineExceeded(
                 f"{tp} reaches {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
                 f"written within {self._target.timeout:g} s. What was copied is committed.",
@@ -138,14 +133,9 @@ class Ledger:
 
     def _await_stable(self, lane: TopicPartition) -> None:
         offsets = self._target.log_offsets([lane]).get(lane)
-        stable, end = (max(0, offsets.stable), max(0, offsets.end)) if offsets is not None else (0, 0)
-        if stable < end:
-            stable = until(lambda: self._last_stable(lane), _STABLE_SECONDS, every=_LOOK_EVERY_SECONDS, enough=lambda offset: offset >= end)
-        if stable < end:
-            raise LedgerHidden(self.topic, lane.partition, stable, end)
-
-    def _last_stable(self, lane: TopicPartition) -> int:
-        return self._target.offsets([lane], "latest", committed=True).get(lane, 0)
+        if offsets is not None and max(0, offsets.stable) < offsets.end:
+            for stable in not_readable(self._target, {lane: offsets.end}, _STABLE_SECONDS, _LOOK_EVERY_SECONDS).values():
+                raise LedgerHidden(self.topic, lane.partition, stable, offsets.end)
 
     def _view(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]

@@ -30,7 +30,13 @@ def written_in_doubt(monkeypatch):
                 raise CommitInDoubt("the log: unknown")
 
         monkeypatch.setattr(control, "ConditionalWriter", Writer)
-        topic = Control("mm2-control.east.internal", SimpleNamespace(alias="west", timeout=1.0), {}, {}, "mirror.control")
+        topic = Control(
+            "mm2-control.east.internal",
+            SimpleNamespace(alias="west", timeout=1.0, offsets=lambda logs, *_, **__: dict.fromkeys(logs, 9)),
+            {},
+            {},
+            "mirror.control",
+        )
         monkeypatch.setattr(topic, "_end", lambda: 9)
         records = [StoredRecord(TopicPartition(topic.topic, 0), 0, encode_key(each), encode(each)) for each in there]
         looks = []
