@@ -5,6 +5,7 @@
 - What goes as batches: `batch_fetch` and `produce_request` over connections of a pool, `transactions` around them.
 - Topics of our own: `ledger` and `control`, read by `log_reader`, written after what was read by `compare_and_set`.
 
-What a client raises or a broker answers becomes an error of ours: `connection_errors`, `client_errors`. `sync` and every room above it may
-import this one.
+What a client raises or a broker answers becomes an error of ours: `connection_errors`, `client_errors`.
+
+`sync` and every room above it may import it.
 """
