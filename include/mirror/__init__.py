@@ -5,8 +5,4 @@ The rooms, each importing only what stands before it: `errors` and `watchdog`, `
 then `alerts`, `backfill`, `cutover` and `migration`, then `airflow` and `cli`, and last `web`, `client` and `__main__`.
 """
 
-from mirror import former_paths
-
 __version__ = "1.0.0"
-
-former_paths.register()

@@ -10,7 +10,7 @@ from functools import cache
 from tests.unit.test_imports import LIBRARY
 
 LADDER = (
-    *(("former_paths",), ("",), ("errors", "watchdog"), ("offsets",), ("formats",)),
+    *(("",), ("errors", "watchdog"), ("offsets",), ("formats",)),
     *(("decisions", "policy", "translation"), ("logins",), ("config",), ("kafka", "spark")),
     *(
         ("sync",),

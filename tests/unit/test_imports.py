@@ -196,13 +196,11 @@ def test_plugin_that_every_task_loads_imports_nothing_but_airflows_base_class(pa
     tree = at_import_time(ast.parse(path.read_text(encoding="utf-8")))
     known = ("airflow.plugins_manager", "functools", "importlib.metadata", "importlib.util", "mirror.web.plugin", "typing")
     assert [module for module in imports(tree) if not any(within(module, each) for each in known)] == []
-    # With it come its packages, and the finder of former paths: none of them brings anything but the standard library.
+    # With it come its packages: none of them brings anything but the standard library.
     library = [
-        module
-        for file in ("__init__.py", "web/__init__.py", "former_paths.py")
-        for module in imports(ast.parse((LIBRARY / file).read_text(encoding="utf-8")))
+        module for file in ("__init__.py", "web/__init__.py") for module in imports(ast.parse((LIBRARY / file).read_text(encoding="utf-8")))
     ]
-    assert {module for module in library if module.split(".")[0] not in sys.stdlib_module_names} <= {"mirror", "mirror.former_paths"}
+    assert {module for module in library if module.split(".")[0] not in sys.stdlib_module_names} <= {"mirror"}
 
 
 @pytest.mark.parametrize("path", [*(ROOT / "dags").glob("*.py"), *LIBRARY.glob("airflow/dags/*.py")], ids=lambda path: path.name)

@@ -78,12 +78,11 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     marks = iter(watermarks_from_columns(document["watermarks"]))
     errors = iter([ErrorReport.from_dict(error) for error in document["errors"]])
     skipped = iter([SkippedRecords(*row) for row in rows_of(_SKIPPED, document["skipped"])])
-    # What no lane has, and an older mirror's workers do not tell, is left out.
+    # What no lane has is left out.
     elsewhere = _by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
     shares = _by_lane(BatchShare, _SHARE, document.get("batches"))
     reasons = _by_lane(RewriteReason, _REASON, document.get("rewritten"))
     stopped = _by_lane(TopicPartition, _STOPPED, document.get("stopped"))
-    lanes = {"ledger_end": [0] * len(document["lanes"]["lane"]), **document["lanes"]}  # an older mirror's workers do not tell it
     return [
         LaneResult(
             lane,
@@ -98,7 +97,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
             tuple(reasons.get(lane, ())),
             tuple(stopped.get(lane, ())),
         )
-        for lane, reached, failed, transactions, seconds, passed_over, ledger_end in rows_of(_LANE, lanes)
+        for lane, reached, failed, transactions, seconds, passed_over, ledger_end in rows_of(_LANE, document["lanes"])
     ]
 
 

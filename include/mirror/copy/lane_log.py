@@ -87,7 +87,7 @@ class LaneLog:
 
     def copied_elsewhere(self, copied: CopiedElsewhere) -> None:
         """Another run was faster with a part of the work."""
-        name = copied.run or "one that has no name (by hand, or an older mirror)"
+        name = copied.run or "one that has no name (by hand)"
         log.info(
             "%s: %s-%d: %s had been copied since the plan by another run: %s.",
             *(self._lane, copied.topic, copied.partition, count_text(copied.records, "record"), name),

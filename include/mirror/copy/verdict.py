@@ -87,7 +87,7 @@ def other_runs_text(elsewhere: Sequence[CopiedElsewhere]) -> list[str]:
 
 def _other_run_text(run: str, elsewhere: Sequence[CopiedElsewhere]) -> str:
     records, size = sum(copied.records for copied in elsewhere), sum(copied.bytes for copied in elsewhere)
-    name = f": {run}" if run else " that has no name (by hand, or an older mirror)"
+    name = f": {run}" if run else " that has no name (by hand)"
     return f"{records} records, {size} bytes of {len(elsewhere)} partitions were copied meanwhile by another run{name}"
 
 

@@ -48,11 +48,5 @@ def test_watermarks_are_columns_of_one_length() -> None:
     assert watermarks_from_columns(columns) == marks
 
 
-def test_results_of_an_older_mirrors_worker_say_nothing_of_the_ledgers_end() -> None:
-    columns = results_to_columns([LaneResult(3, ledger_end=7)])
-    del columns["lanes"]["ledger_end"]
-    assert results_from_columns(columns) == [LaneResult(3)]
-
-
-def test_results_with_one_engine_have_the_columns_that_an_older_mirror_knows():
+def test_results_leave_out_what_no_lane_has() -> None:
     assert results_to_columns([LaneResult(3)]).keys() == {"watermarks", "errors", "skipped", "lanes"}

@@ -66,7 +66,7 @@ def test_a_run_without_a_name_has_all_that_no_lane_saw_come_from_elsewhere():
 
 
 def test_an_unnamed_other_run_is_told_as_that():
-    assert str(judged([lane()], record(""))).endswith("were copied meanwhile by another run that has no name (by hand, or an older mirror)")
+    assert str(judged([lane()], record(""))).endswith("were copied meanwhile by another run that has no name (by hand)")
 
 
 def test_the_lanes_answer_keeps_it_on_its_way_and_one_of_an_older_mirror_is_read():

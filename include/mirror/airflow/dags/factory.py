@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from mirror.airflow.deadlines import deadlines
 from mirror.airflow.time_limits import task_limit
-from mirror.config import Configuration, Flow, InvalidFlow, load
+from mirror.config import Configuration, Flow, InvalidFlow
 from mirror.config.catalogue import CATALOGUE
 from mirror.errors import ConfigurationError
 
@@ -64,18 +64,6 @@ class FlowDag:
 
     def _seconds(self, flow: Flow) -> int:
         return int(flow.value(self.every)) if isinstance(self.every, str) else self.every(flow)
-
-
-def flow_dags(what: str, tasks: Callable[[Flow], Any], **options: Any) -> dict[str, DAG]:
-    """The DAGs `<flow>.<what>` of all flows by their ids, for DAG files that were copied from an older version: they call it with what
-    FlowDag takes."""
-    kind = FlowDag(what, tasks, **{name: value for name, value in options.items() if value is not None})
-    try:
-        configuration = kind.flows(load())
-    except ConfigurationError:
-        return {}
-    dags = [*map(kind.of, configuration.flows), *map(kind.of, configuration.invalid)]
-    return {dag.dag_id: dag for dag in dags if dag}
 
 
 def failing_dag(
