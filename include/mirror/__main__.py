@@ -19,7 +19,6 @@ from mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
 from mirror.cli.completion import complete
 from mirror.cli.options import check, configured
 from mirror.cli.parser import parser
-from mirror.cli.schema import print_schema
 from mirror.cli.selection import unknown_names_notice
 from mirror.cli.terminal import say, say_error, say_flow
 from mirror.cli.watch import check_watch, watch
@@ -66,8 +65,6 @@ def _run(given: Sequence[str]) -> int:
         check_watch(options)
     except UsageError as error:
         return _tell(options, iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
-    if getattr(options, "schema", False):
-        return print_schema()
     if options.command == "spark":
         try:
             return spark.run(options)

@@ -16,7 +16,6 @@ from mirror.cli import (
     migration,
     plan,
     pools,
-    schema,
     spark,
     status,
     step,
@@ -50,7 +49,6 @@ def parser() -> Parser:
     steps = top.add_subparsers(dest="command", metavar="command", title="commands")
     showing = _add(steps, "config", "show the effective configuration and where each value is from; asks no broker", config.run)
     config.add_arguments(showing)
-    schema.add_arguments(showing)
     _add(steps, "plan", "say what the next copy has to do; writes nothing", plan.run)
     copying = _add(steps, "copy", "plan, copy and publish", copy.run, writes=True)
     copy.add_arguments(copying)

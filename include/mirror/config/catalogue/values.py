@@ -18,16 +18,10 @@ _JAVA_TRIM = "".join(map(chr, range(33)))
 
 @dataclass(frozen=True)
 class Valid:
-    """What a value may be: the words for the documentation, and a check that gives the complaint or None.
-
-    `least` and `most` bound a number, and `words` are all that there are; None and () where it is not that simple.
-    """
+    """What a value may be: the words for the documentation, and a check that gives the complaint or None."""
 
     text: str
     check: Callable[[Any], str | None]
-    least: int | None = None
-    most: int | None = None
-    words: tuple[str, ...] = ()
 
 
 def parse_value(type: Type, text: str) -> Any:
@@ -76,7 +70,7 @@ def _double(text: str) -> float:
 def between(least: int, most: int | None = None) -> Valid:
     """A number from `least` to `most`, both included."""
     text = f"at least {least}" if most is None else f"{least} to {most}"
-    return Valid(text, lambda value: None if least <= value and (most is None or value <= most) else f"has to be {text}", least, most)
+    return Valid(text, lambda value: None if least <= value and (most is None or value <= most) else f"has to be {text}")
 
 
 def one_of(*words: str) -> Valid:
@@ -88,14 +82,14 @@ def one_of(*words: str) -> Valid:
         wrong = [word for word in (value if isinstance(value, tuple) else (value,)) if word not in words]
         return f"has to be {text}" if wrong else None
 
-    return Valid(text, check, words=words)
+    return Valid(text, check)
 
 
 def some_of(*words: str) -> Valid:
     """A list of these words, exactly; at least one."""
     each = one_of(*words)
     text = f"{each.text}, or several"
-    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it has to be {text}", words=words)
+    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it has to be {text}")
 
 
 def any_case(*words: str) -> Valid:
