@@ -25,8 +25,8 @@ class EngineHooks:
         """Is given the commit of a transaction, to be called once."""
         initialize = Attempt.__init__
 
-        def hooked(attempt: Attempt, task: LaneTask, state: Any, ranges: Any, open_engine: EngineFactory) -> None:
-            initialize(attempt, task, state, ranges, self._opened(open_engine))
+        def hooked(attempt: Attempt, task: LaneTask, state: Any, ranges: Any, open_engine: EngineFactory, follows: bool) -> None:
+            initialize(attempt, task, state, ranges, self._opened(open_engine), follows)
 
         patch.setattr(Attempt, "__init__", hooked)
 
