@@ -184,7 +184,7 @@ def main(quick: bool = False) -> None:
     with stage() as both:
         copies = measure(both, backlogs, 1 if quick else RUNS)
         measured = [row for backlog in backlogs for row in rows(backlog, both.batches(backlog.topic), copies[backlog])]
-    append("CPU a record, on a Spark that stays, beside MirrorMaker 2 tuned", columns, measured, write=not quick)
+    append("CPU a record with one engine, on a Spark that stays, beside MirrorMaker 2 tuned", columns, measured, write=not quick)
 
 
 if __name__ == "__main__":
