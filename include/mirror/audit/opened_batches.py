@@ -17,11 +17,15 @@ from mirror.formats.record_batch import RecordBatch
 from mirror.kafka.reader import Part
 
 SOURCE, TARGET = 0, 1
+MOST_RECORDS = 200_000
+_LARGEST = 16 * 1024 * 1024
+"""A few kilobytes may unpack to millions of records, and here each takes fifty times its bytes. A batch with more records than these, or more
+bytes, is read record by record."""
 _TIMED, _UNTIMED = itemgetter(1, 2, 3), itemgetter(2, 3)
 
 
 class OpenedBatches:
-    """The records of both sides behind a place up to which both are equal."""
+    """The records of both sides after a place up to which both are equal."""
 
     def __init__(self, parts: tuple[Part, Part]) -> None:
         self._parts = parts
@@ -29,10 +33,12 @@ class OpenedBatches:
         self._waiting: tuple[list[Record], list[Record]] = ([], [])
 
     def add(self, side: int, batch: RecordBatch) -> None:
-        """Adds the records of a side's next batch that belong to the range. Raises ValueError if it cannot be opened."""
+        """Adds the records of a side's next batch that belong to the range. Raises ValueError if it cannot be opened here."""
+        if batch.record_count > MOST_RECORDS:
+            raise ValueError(f"a batch has {batch.record_count} records")
         part, waiting = self._parts[side], self._waiting[side]
         had = len(waiting)
-        read_records(batch, waiting)
+        read_records(batch, waiting, _LARGEST)
         if batch.base_offset < part.start or batch.next_offset > part.end or part.excluded:
             waiting[had:] = [record for record in waiting[had:] if _is_in(part, record[0])]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.audit import batch_comparison, compare_ranges, equal_batches
+from mirror.audit import batch_comparison, compare_ranges, equal_batches, opened_batches
 from mirror.audit.compare_ranges import compare_audit_ranges
 from mirror.audit.range import AuditRange, Outcome
 from mirror.formats.record import Record
@@ -175,6 +175,18 @@ def test_what_was_joined_is_compared_where_it_was_fetched(monkeypatch: pytest.Mo
     _, closed, reading = outcomes(monkeypatch, whole(source, target), source, target, 1)
     assert (closed.source_records, closed.difference, reading.pairings[0].equal_records) == (17, None, 17)
     assert reading.pairings[0].segments == []
+
+
+def test_a_batch_of_very_many_records_is_left_to_reading_record_by_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = MemoryLog(), MemoryLog()
+    records = [Record(0, 1, 5, b"k", b"%d" % number, ()) for number in range(6)]
+    source.append(built(records[:2]))
+    source.append(built(records[2:]))
+    target.append(built(records))
+    monkeypatch.setattr(opened_batches, "MOST_RECORDS", 5)
+    _, closed, reading = outcomes(monkeypatch, whole(source, target), source, target, 1)
+    assert (closed.difference, closed.source_digest != "") == (None, True)
+    assert [(each.start, each.end) for each in reading.pairings[0].segments] == [(0, 6)]
 
 
 def test_a_difference_among_opened_records_begins_a_segment_right_there(monkeypatch: pytest.MonkeyPatch) -> None:
