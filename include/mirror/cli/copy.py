@@ -99,6 +99,7 @@ def copier(
     `_stopped_by_interrupt` gives it."""
 
     def copy(planned: Plan) -> list[LaneResult]:
+        """Copies what was planned, and shows how far it is."""
         offsets = sum(part.offsets for part in planned.ranges)
         reached, lasts = lambda: positions(flow, planned, run_name), planned.follow_for or None
         with progress(_begins(planned, offsets), offsets, reached, _LOOK_SECONDS, lasts):

@@ -128,7 +128,7 @@ class Attempt:
     # ------------------------------------------------------------ transactions
 
     def _copy(self, engine: Engine) -> bool:
-        """Whether the ranges are done."""
+        """Copies until nothing of the ranges is left, or the run is over; gives whether the ranges are done."""
         while True:
             limits = TransactionLimits(self._state.transaction_bytes(), self._task.transaction_timeout_ms / 4000)
             # What earlier attempts found is committed by itself: what is copied next may be refused as well, and take the note with it.

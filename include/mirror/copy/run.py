@@ -97,6 +97,7 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, 
     """Copies all lanes on the workers of a Spark with so many cores. `budget` is that of a round; None: that of a whole run."""
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
+        """Spreads lanes over Spark's tasks."""
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes. Lanes that
         # follow all run at the same time.
         slices = min(len(tasks), max(cores, 0 if plan.follow_for else -(-len(tasks) // LANES_AT_ONCE)))

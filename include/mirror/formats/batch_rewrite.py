@@ -167,8 +167,7 @@ class BatchBuilder:
             if not (position <= offset < next_offset <= end and at < behind <= whole):
                 break
             if attributes != codec:
-                is_aborted = aborted is not None and aborted.hold_by(next_offset, producer, attributes)
-                if is_aborted or attributes & _CONTROL:
+                if (aborted is not None and aborted.hold_by(next_offset, producer, attributes)) or attributes & _CONTROL:
                     if checksum_of(data[at + _CRC_FROM : behind]) != checksum:
                         break
                     at, position, epoch = behind, next_offset, leader
