@@ -19,8 +19,8 @@ from mirror.kafka.reader import Part
 SOURCE, TARGET = 0, 1
 MOST_RECORDS = 200_000
 _LARGEST = 16 * 1024 * 1024
-"""A few kilobytes may unpack to millions of records, and here each takes fifty times its bytes. A batch with more records than these, or more
-bytes, is read record by record."""
+"""A batch with more records, or more bytes, is read record by record. A few kilobytes may unpack to millions of records, and here each
+takes fifty times its bytes."""
 _TIMED, _UNTIMED = itemgetter(1, 2, 3), itemgetter(2, 3)
 
 
