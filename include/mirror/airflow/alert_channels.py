@@ -1,25 +1,20 @@
-"""Channels for alerts, made of Airflow's connections: mail by Airflow's SmtpNotifier, and web services; and those over notifiers."""
+"""Channels for alerts: a mail server or a web service by an Airflow connection, or one of Airflow's notifiers by its name."""
 
 import html
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mirror.airflow.connections import connection_of
 from mirror.alerts.channels import Channel
 from mirror.alerts.model import Alert
-from mirror.alerts.payloads import FORMATS, text_of, title_of
 from mirror.alerts.webhook import SECONDS, Webhook
 from mirror.config.notifiers import is_notifier
 from mirror.errors import AlertConnectionUnusable, NotificationFailed
 
-FORMAT_OF_TYPE = {"slackwebhook": "slack", "pagerduty": "pagerduty", "pagerduty_events": "pagerduty"}
-"""The format that a service of this connection type takes. For any other type, `format` in the extra names it."""
-
-_HOSTS = {"slack": "https://hooks.slack.com", "pagerduty": "https://events.pagerduty.com"}
-_PATHS = {"slack": "/services/", "pagerduty": "/v2/enqueue", "alertmanager": "/api/v2/alerts", "json": ""}
 _SMTP = "smtp"
+_WEB = ("http", "generic")
+"""The types of connections that say where a web service is, and not which one it is."""
 
 
 def channel(connection: str) -> Channel:
@@ -54,8 +49,8 @@ class Mail:
         notifier = SmtpNotifier(
             to=list(self.to),
             from_email=self.sender,
-            subject=f"[mirror] {title_of(alert, cleared)}",
-            html_content=f"<pre>{html.escape(text_of(alert, cleared))}</pre>",
+            subject=f"[mirror] {alert.title(cleared)}",
+            html_content=f"<pre>{html.escape(alert.text(cleared))}</pre>",
             smtp_conn_id=self.connection,
             auth_type=self.auth,
         )
@@ -65,9 +60,6 @@ class Mail:
         except (OSError, AirflowException, RuntimeError, ValueError) as error:
             # The mail library's errors hold what the server answered, and never what was sent to log in.
             raise NotificationFailed(self.connection, "the mail server", f"{type(error).__name__}: {error}") from None
-
-    def renew(self, alerts: Sequence[Alert]) -> None:
-        """Does nothing: a mail needs no renewal."""
 
 
 def _read(connection: str) -> tuple[Any, dict[str, Any]]:
@@ -94,29 +86,17 @@ def _mail(connection: str, extra: dict[str, Any]) -> Mail:
 
 
 def _webhook(connection: str, airflow_connection: Any, extra: dict[str, Any]) -> Webhook:
-    format = extra.get("format") or FORMAT_OF_TYPE.get(airflow_connection.conn_type)
-    if format not in FORMATS:
-        supported = f'smtp, {", ".join(FORMAT_OF_TYPE)}, or any with "format" in the extra: {", ".join(FORMATS)}'
+    kind, format = airflow_connection.conn_type, extra.get("format", "json")
+    if kind not in _WEB or format != "json":
+        reason = f"its type is '{kind}'" if kind not in _WEB else f"its extra asks for the format '{format}'"
+        possible = f"{_SMTP} sends mails, {' and '.join(_WEB)} post JSON"
         raise AlertConnectionUnusable(
-            connection, f"nobody knows what to send to a connection of type '{airflow_connection.conn_type}'; possible: {supported}"
+            connection, f"{reason}; {possible}. Slack, PagerDuty and others are reached by Airflow's own notifiers: mirror.alert.notifiers"
         )
     password = _secret(airflow_connection.password)
-    login = None
-    headers: dict[str, str] = {}
-    url = _address(connection, airflow_connection, extra, format)
-    if format == "slack":
-        if not password:
-            raise AlertConnectionUnusable(connection, "its password has to be the webhook's address, or the part behind /services/")
-        url = password if "://" in password else url + password.removeprefix("/services/").lstrip("/")
-    elif format == "pagerduty":
-        if not password:
-            raise AlertConnectionUnusable(connection, "its password has to be the integration key (routing key)")
-    elif airflow_connection.login:
-        login = (airflow_connection.login, password)
-    elif password:
-        headers["Authorization"] = f"Bearer {password}"
-    routing_key = password if format == "pagerduty" else ""
-    return Webhook(connection, format, url, headers, login, routing_key, _seconds(connection, extra))
+    login = (airflow_connection.login, password) if airflow_connection.login else None
+    headers = {"Authorization": f"Bearer {password}"} if password and not login else {}
+    return Webhook(connection, _address(connection, airflow_connection, extra), headers, login, _seconds(connection, extra))
 
 
 def _seconds(connection: str, extra: dict[str, Any]) -> float:
@@ -129,14 +109,14 @@ def _seconds(connection: str, extra: dict[str, Any]) -> float:
     return seconds
 
 
-def _address(connection: str, airflow_connection: Any, extra: dict[str, Any], format: str) -> str:
-    host = airflow_connection.host or _HOSTS.get(format, "")
+def _address(connection: str, airflow_connection: Any, extra: dict[str, Any]) -> str:
+    host = airflow_connection.host
     if not host:
         raise AlertConnectionUnusable(connection, "it has no host")
     base = host if "://" in host else f"{airflow_connection.schema or 'https'}://{host}"
     if airflow_connection.port:
         base = f"{base}:{airflow_connection.port}"
-    return base.rstrip("/") + str(extra.get("path", _PATHS[format]))
+    return base.rstrip("/") + str(extra.get("path", ""))
 
 
 def _secret(value: str | None) -> str:

@@ -2,13 +2,11 @@
 
 import importlib
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mirror.airflow.flow_files import configured_flow
 from mirror.alerts.model import Alert
-from mirror.alerts.payloads import text_of, title_of
 from mirror.config import Flow
 from mirror.config.notifiers import NotifierCall, parse_notifiers
 from mirror.errors import AlertNotifierUnusable, NotificationFailed
@@ -26,16 +24,13 @@ class NotifierChannel:
         """Calls the notifier. Its templates find the alert as `alert`. Raises AlertNotifierUnusable or NotificationFailed."""
         call = notifier_of(configured_flow(alert.flow), self.name)
         notifier = _notifier(call, self.name)
-        words = {"title": title_of(alert, cleared), "text": text_of(alert, cleared), "cleared": cleared}
+        words = {"title": alert.title(cleared), "text": alert.text(cleared), "cleared": cleared}
         try:
             notifier({"alert": {**alert.as_document(), **words}})
         except Exception as error:
             # Whatever somebody's class raises. Its words may hold a secret: Airflow masks them in the log, and not in XCom.
             log.exception("%s did not take the alert %s", self.name, alert.key)
             raise NotificationFailed(self.name, call.path, f"{type(error).__name__}; the log has its words") from None
-
-    def renew(self, alerts: Sequence[Alert]) -> None:
-        """Does nothing: notifiers know no renewal."""
 
 
 def notifier_of(flow: Flow, name: str) -> NotifierCall:

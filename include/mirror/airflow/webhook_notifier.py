@@ -1,4 +1,4 @@
-"""A notifier for Slack, PagerDuty, Alertmanager and plain webhooks, for the callbacks and deadlines of anybody's DAGs."""
+"""A notifier that posts JSON to a web service, for the callbacks and deadlines of anybody's DAGs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from mirror.alerts.model import Alert
 
 
 class WebhookNotifier(BaseNotifier):
-    """Sends one message by an Airflow connection: `on_failure_callback=WebhookNotifier("slack", summary="…")`.
+    """Sends one message by an Airflow connection: `on_failure_callback=WebhookNotifier("on_call", summary="…")`.
 
     docs/guides/alerts-to-pagerduty-or-slack.md has the connections.
-    `summary`, `detail` and `key` are templates. With the same `key` a service that knows incidents makes one of several messages.
+    `summary`, `detail` and `key` are templates. The `key` is the alert's: the end of a message has the key of its beginning.
     """
 
     template_fields: Sequence[str] = ("summary", "detail", "key")

@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """One way to people. Its methods raise AlertConnectionUnusable or NotificationFailed."""
+    """One way to people."""
 
     def send(self, alert: Alert, cleared: bool) -> None:
-        """Says that an alert begins, or that it is over."""
-
-    def renew(self, alerts: Sequence[Alert]) -> None:
-        """Says which alerts last, to a service that forgets what it does not hear of; nothing for all others."""
+        """Says that an alert begins, or that it is over. Raises AlertConnectionUnusable, AlertNotifierUnusable or NotificationFailed."""
 
 
 Opener = Callable[[str], Channel]

@@ -5,7 +5,7 @@ Looks at both clusters for a check: as `status` does, with the target's heartbea
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -136,20 +136,7 @@ def deliver_outbox(checked: FreshnessCheck, open_channel: Callable[[str], Channe
     undelivered, failed = deliver(
         checked.state.outbox, lambda notification: by(notification.connection).send(notification.as_sent, notification.cleared)
     )
-    failed |= _renewed(checked, by, failed)
     return replace(checked.state, outbox=undelivered), failed
-
-
-def _renewed(checked: FreshnessCheck, by: Callable[[str], Channel], failed: Mapping[str, MirrorError]) -> dict[str, MirrorError]:
-    connections = {name for tracked in checked.state.tracking.values() if tracked.is_open for name in tracked.notified} - failed.keys()
-    refused: dict[str, MirrorError] = {}
-    for connection in sorted(connections):
-        open_alerts = [problem.alert for problem in checked.state.tracking.values() if problem.is_open and connection in problem.notified]
-        try:
-            by(connection).renew(open_alerts)
-        except MirrorError as error:
-            refused[connection] = error
-    return refused
 
 
 def test_alert(flow: str) -> Alert:

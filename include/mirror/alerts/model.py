@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from mirror.errors import NextStep
+from mirror.errors.runbook import link
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Alert:
     partition: int | None = None
     """The partition, if the problem has one alone."""
     severity: str = "error"
-    """`critical`, `error`, `warning` or `info`, PagerDuty's words; `info` asks nobody to do anything."""
+    """`critical`, `error`, `warning` or `info`; `info` asks nobody to do anything."""
     commands: tuple[str, ...] = ()
     """What in `next` is to be typed, in its order."""
 
@@ -41,6 +42,21 @@ class Alert:
     def step(self) -> NextStep:
         """The next step with its commands."""
         return NextStep(self.next, self.commands)
+
+    def title(self, cleared: bool) -> str:
+        """The alert in one line, such as the subject of a mail."""
+        over = "over: " if cleared and self.severity != "info" else ""
+        return f"{self.flow}: {over}{' '.join(self.summary.split())}"
+
+    def text(self, cleared: bool) -> str:
+        """The alert in lines, such as the body of a mail."""
+        lines = [self.title(cleared), ""]
+        if not cleared:
+            # At its end, what was so when it began would be read as what is so now.
+            lines += [self.detail, ""] if self.detail else []
+            lines += [f"Next: {self.next}", ""] if self.next else []
+            lines += [f"Runbook: {address} in Airflow", ""] if (address := link(self.kind)) else []
+        return "\n".join([*lines, f"{self.kind}, since {self.since:%Y-%m-%d %H:%M:%S} UTC ({self.key})"])
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON, as it stands in XCom; `since` in ISO 8601, UTC."""

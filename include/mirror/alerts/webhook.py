@@ -1,17 +1,14 @@
-"""A web service that takes alerts: where it is, what it takes, and the call itself. Nothing of its secrets stands in a message."""
+"""A web service that takes alerts as JSON: where it is, and the call itself. Nothing of its secrets stands in a message."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
 import httpx
 
-from mirror.alerts import payloads
 from mirror.alerts.model import Alert
-from mirror.alerts.payloads import INFO
 from mirror.errors import NotificationFailed
 
 SECONDS = 10.0
@@ -25,71 +22,45 @@ _FAILURES = (httpx.HTTPError, httpx.InvalidURL, ValueError)
 _REFUSED = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
 """Answers that concern what was sent, and not who sent it."""
 
-# httpx logs every address it calls, and that of a Slack webhook is a secret.
+# httpx logs every address it calls, and that of a webhook may be a secret.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """One service. `format` is one of payloads.FORMATS; `secrets` are what must not be shown of its answers."""
+    """One service."""
 
     connection: str
-    format: str
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     login: tuple[str, str] | None = field(default=None, repr=False)
-    routing_key: str = field(default="", repr=False)
     seconds: float = SECONDS
 
     def send(self, alert: Alert, cleared: bool) -> None:
         """Says that an alert begins, or that it is over. Raises NotificationFailed."""
-        if self._takes(alert):
-            with httpx.Client(timeout=self.seconds) as client:
-                self._checked(lambda: client.post(**self._request(self.payload(alert, cleared))))
+        with httpx.Client(timeout=self.seconds) as client:
+            try:
+                answer = client.post(**self._request(alert, cleared))
+            except _FAILURES as error:
+                raise self._failed(error) from None
+            self._check(answer)
 
     async def async_send(self, alert: Alert, cleared: bool) -> None:
         """The same in an event loop."""
-        if self._takes(alert):
-            async with httpx.AsyncClient(timeout=self.seconds) as client:
-                try:
-                    answer = await client.post(**self._request(self.payload(alert, cleared)))
-                except _FAILURES as error:
-                    raise self._failed(error) from None
-                self._check(answer)
-
-    def renew(self, alerts: Sequence[Alert]) -> None:
-        """Says which alerts last, to an Alertmanager; it forgets them with a restart. Raises NotificationFailed."""
-        if self.format == "alertmanager" and alerts:
-            with httpx.Client(timeout=self.seconds) as client:
-                payload = payloads.alertmanager(alerts, cleared=False, now=datetime.now(UTC))
-                self._checked(lambda: client.post(**self._request(payload)))
-
-    def payload(self, alert: Alert, cleared: bool) -> Any:
-        """What is posted."""
-        if self.format == "slack":
-            return payloads.slack(alert, cleared)
-        if self.format == "pagerduty":
-            return payloads.pagerduty(alert, cleared, self.routing_key)
-        if self.format == "alertmanager":
-            return payloads.alertmanager([alert], cleared, datetime.now(UTC))
-        return payloads.as_json(alert, cleared)
+        async with httpx.AsyncClient(timeout=self.seconds) as client:
+            try:
+                answer = await client.post(**self._request(alert, cleared))
+            except _FAILURES as error:
+                raise self._failed(error) from None
+            self._check(answer)
 
     # ------------------------------------------------------------ inside
 
-    def _takes(self, alert: Alert) -> bool:
-        """What asks nobody to do anything wakes nobody."""
-        return alert.severity != INFO or self.format not in ("pagerduty", "alertmanager")
-
-    def _request(self, payload: Any) -> dict[str, Any]:
+    def _request(self, alert: Alert, cleared: bool) -> dict[str, Any]:
+        event = "cleared" if cleared else "opened"
+        body = {"version": 1, "event": event, "title": alert.title(cleared), "alert": alert.as_document()}
         auth = httpx.BasicAuth(*self.login) if self.login else None
-        return {"url": self.url, "json": payload, "headers": dict(self.headers), "auth": auth}
-
-    def _checked(self, call: Any) -> None:
-        try:
-            answer = call()
-        except _FAILURES as error:
-            raise self._failed(error) from None
-        self._check(answer)
+        return {"url": self.url, "json": body, "headers": dict(self.headers), "auth": auth}
 
     def _check(self, answer: httpx.Response) -> None:
         if not answer.is_success:
@@ -111,7 +82,7 @@ class Webhook:
     def _hidden(self, text: str) -> str:
         path = self.url.partition("://")[2].partition("/")[2]
         parts = [part for header in (path, *self.headers.values()) for part in (header, *header.split())]
-        secrets = [self.url, self.routing_key, *parts, *(self.login or ())]
+        secrets = [self.url, *parts, *(self.login or ())]
         for secret in sorted((secret_text for secret_text in secrets if len(secret_text) > 3), key=len, reverse=True):
             text = text.replace(secret, "***")
         return " ".join(text.split())[:_ANSWER_CHARACTERS]

@@ -52,8 +52,7 @@ _INTRODUCTION = f"""# Runbook
 <!-- Made from the classes in include/mirror/errors by tools/write_runbook.py. -->
 
 One section for each error and each [alert](#alerts): what it means, whether anything is lost, what to do. The code is the name of the error
-in messages, in `--json`, on the status page, in alerts (`kind`, Alertmanager's `alertname` without `Mirror`) and in the metric
-`mirror_problems`.
+in messages, in `--json`, on the status page, in alerts (`kind`) and in the metric `mirror_problems`.
 
 Read the log of the task `verdict` first, or run the step by hand. Every error names topic-partition@offset where there is one. What was
 committed before an error stays committed, and is never copied twice.

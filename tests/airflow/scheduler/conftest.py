@@ -69,11 +69,11 @@ def mails() -> Iterator[MailSink]:
 
 @pytest.fixture(scope="package")
 def on_call(hook: HttpSink, mails: MailSink) -> dict[str, str]:
-    """Connections in the environment: a mail server, and a service of incidents."""
+    """Connections in the environment: a mail server, and a web service."""
     people = {"to": "on-call@example.org", "from_email": "mirror@example.org", "disable_ssl": True, "disable_tls": True}
     mail = {"conn_type": "smtp", "host": "127.0.0.1", "port": mails.port, "extra": people}
-    incidents = {"conn_type": "http", "host": hook.url, "password": "integration-key", "extra": {"format": "pagerduty"}}
-    return {"AIRFLOW_CONN_ON_CALL_MAIL": json.dumps(mail), "AIRFLOW_CONN_ON_CALL_HOOK": json.dumps(incidents)}
+    web = {"conn_type": "http", "host": hook.url, "password": "integration-key", "extra": {"path": "/in_environment"}}
+    return {"AIRFLOW_CONN_ON_CALL_MAIL": json.dumps(mail), "AIRFLOW_CONN_ON_CALL_HOOK": json.dumps(web)}
 
 
 @pytest.fixture(scope="package")
@@ -101,8 +101,8 @@ def airflow(
     api = running.api()
     api.import_pools(pools(load(files).flows))
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
-    api.add_connection("of_backfills", "http", host=hook.url, extra=json.dumps({"format": "json", "path": "/of_backfills"}))
-    api.add_connection("in_database", "http", host=hook.url, extra=json.dumps({"format": "json", "path": "/in_database"}))
+    api.add_connection("of_backfills", "http", host=hook.url, extra=json.dumps({"path": "/of_backfills"}))
+    api.add_connection("in_database", "http", host=hook.url, extra=json.dumps({"path": "/in_database"}))
     api.add_connection("kafka_target", "kafka", extra=json.dumps({"bootstrap.servers": south.bootstrap}))
     copies = [flow.dag_id("copy") for flow in load(files).flows]
     api.wait_for_dags(copies)

@@ -26,15 +26,11 @@ class Channel:
     def __init__(self) -> None:
         self.is_up = True
         self.got: list[tuple[str, bool]] = []
-        self.renewed: list[list[str]] = []
 
     def send(self, alert: Alert, cleared: bool) -> None:
         if not self.is_up:
             raise NotificationFailed("mail", "the sink", "it is down")
         self.got.append((alert.kind, cleared))
-
-    def renew(self, alerts: list[Alert]) -> None:
-        self.renewed.append([alert.kind for alert in alerts])
 
 
 @pytest.fixture
@@ -60,7 +56,6 @@ def test_runs_remember_by_json_alone_and_tell_once_each(flow: Flow) -> None:
     for minute in range(5, 9):
         state, _, _ = run(flow, state, channel, 60 * minute)
     assert channel.got[2:] == [("SourceGap", True)]
-    assert channel.renewed[-1] == ["Behind"]
 
 
 def test_what_could_not_be_delivered_is_kept_and_sent_by_a_later_run(flow: Flow) -> None:

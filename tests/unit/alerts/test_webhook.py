@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from mirror.alerts.model import Alert
 from mirror.alerts.webhook import Webhook
 from mirror.errors import NotificationFailed
 from services.ports import free_ports
 from services.sinks import HttpSink
-from tests.unit.alerts.test_payloads import ALERT
+from tests.unit.alerts.test_model import ALERT
 
 SECRET = "T000/B000/verysecret"
 
@@ -21,46 +22,27 @@ def sink() -> Iterator[HttpSink]:
         yield running
 
 
-def slack(sink: HttpSink) -> Webhook:
-    return Webhook("chat", "slack", f"{sink.url}/services/{SECRET}")
+def chat(sink: HttpSink) -> Webhook:
+    return Webhook("chat", f"{sink.url}/services/{SECRET}")
 
 
-def test_an_alert_and_its_end_arrive_in_the_form_of_the_service(sink: HttpSink) -> None:
-    for format, routing_key in (("slack", ""), ("pagerduty", "R"), ("alertmanager", ""), ("json", "")):
-        webhook = Webhook("x", format, f"{sink.url}/{format}", {"X-Mark": "1"}, ("user", "password"), routing_key)
-        webhook.send(ALERT, cleared=False)
-        asyncio.run(webhook.async_send(ALERT, cleared=True))
-        begin, end = sink.posted[-2:]
-        assert begin.path == end.path == f"/{format}"
-        assert begin.headers["x-mark"] == "1"
-        assert begin.headers["authorization"].startswith("Basic ")
-        assert begin.body != end.body
-    assert sink.posted[2].body["event_action"] == "trigger"
-    assert sink.posted[3].body == {"routing_key": "R", "event_action": "resolve", "dedup_key": ALERT.key}
-
-
-def test_what_asks_nobody_to_do_anything_wakes_nobody(sink: HttpSink) -> None:
-    from dataclasses import replace
-
-    info = replace(ALERT, severity="info")
-    for format in ("pagerduty", "alertmanager", "slack", "json"):
-        Webhook("x", format, f"{sink.url}/{format}").send(info, cleared=False)
-        asyncio.run(Webhook("x", format, f"{sink.url}/{format}").async_send(info, cleared=False))
-    assert [each.path for each in sink.posted] == ["/slack", "/slack", "/json", "/json"]
-
-
-def test_only_an_alertmanager_is_told_again_what_lasts(sink: HttpSink) -> None:
-    for format in ("pagerduty", "alertmanager", "slack", "json"):
-        Webhook("x", format, f"{sink.url}/{format}").renew([ALERT, ALERT])
-    assert [(each.path, len(each.body)) for each in sink.posted] == [("/alertmanager", 2)]
-    Webhook("x", "alertmanager", sink.url).renew([])
-    assert len(sink.posted) == 1
+def test_an_alert_and_its_end_arrive_as_they_are(sink: HttpSink) -> None:
+    webhook = Webhook("x", f"{sink.url}/hook", {"X-Mark": "1"}, ("user", "password"))
+    webhook.send(ALERT, cleared=False)
+    asyncio.run(webhook.async_send(ALERT, cleared=True))
+    begin, end = sink.posted
+    assert begin.path == end.path == "/hook"
+    assert begin.headers["x-mark"] == "1"
+    assert begin.headers["authorization"].startswith("Basic ")
+    assert (begin.body["event"], begin.body["title"]) == ("opened", "east->west: Source gap: orders-3")
+    assert (end.body["event"], end.body["title"]) == ("cleared", "east->west: over: Source gap: orders-3")
+    assert Alert.from_document(begin.body["alert"]) == Alert.from_document(end.body["alert"]) == ALERT
 
 
 @pytest.mark.parametrize(("status", "answer"), [(403, f"no such hook: /services/{SECRET}"), (500, "x" * 5000), (302, "")])
 def test_a_refusal_names_the_host_and_the_answer_and_no_secret(sink: HttpSink, status: int, answer: str) -> None:
     sink.status, sink.answer = status, answer
-    for call in (lambda: slack(sink).send(ALERT, False), lambda: asyncio.run(slack(sink).async_send(ALERT, False))):
+    for call in (lambda: chat(sink).send(ALERT, False), lambda: asyncio.run(chat(sink).async_send(ALERT, False))):
         with pytest.raises(NotificationFailed) as caught:
             call()
         assert f"127.0.0.1:{sink.port}" in str(caught.value)
@@ -71,7 +53,7 @@ def test_a_refusal_names_the_host_and_the_answer_and_no_secret(sink: HttpSink, s
 
 
 def test_a_service_that_is_not_there_or_does_not_answer_is_said_in_time() -> None:
-    nobody = Webhook("chat", "slack", f"http://127.0.0.1:{free_ports(1)[0]}/services/{SECRET}", seconds=2)
+    nobody = Webhook("chat", f"http://127.0.0.1:{free_ports(1)[0]}/services/{SECRET}", seconds=2)
     for call in (lambda: nobody.send(ALERT, False), lambda: asyncio.run(nobody.async_send(ALERT, False))):
         with pytest.raises(NotificationFailed, match="ConnectError") as caught:
             call()
@@ -80,7 +62,7 @@ def test_a_service_that_is_not_there_or_does_not_answer_is_said_in_time() -> Non
 
 @pytest.mark.parametrize("host", ["[nonsense", "host:port", "host:999999"])
 def test_an_address_that_is_none_is_said_without_it(host: str) -> None:
-    nowhere = Webhook("chat", "slack", f"http://{host}/{SECRET}")
+    nowhere = Webhook("chat", f"http://{host}/{SECRET}")
     for call in (lambda: nowhere.send(ALERT, False), lambda: asyncio.run(nowhere.async_send(ALERT, False))):
         with pytest.raises(NotificationFailed) as caught:
             call()
@@ -89,7 +71,7 @@ def test_an_address_that_is_none_is_said_without_it(host: str) -> None:
 
 @pytest.mark.parametrize("end", ["ä", "\n"])
 def test_a_password_that_no_header_can_hold_is_said_without_it(sink: HttpSink, end: str) -> None:
-    unusable = Webhook("x", "json", sink.url, {"Authorization": f"Bearer {SECRET}{end}"})
+    unusable = Webhook("x", sink.url, {"Authorization": f"Bearer {SECRET}{end}"})
     for call in (lambda: unusable.send(ALERT, False), lambda: asyncio.run(unusable.async_send(ALERT, False))):
         with pytest.raises(NotificationFailed) as caught:
             call()
@@ -101,13 +83,13 @@ def test_whether_a_service_refuses_one_alert_or_all_is_told_apart(sink: HttpSink
     for status in (400, 413, 422, 401, 404, 429, 503):
         sink.status = status
         with pytest.raises(NotificationFailed) as caught:
-            slack(sink).send(ALERT, False)
+            chat(sink).send(ALERT, False)
         found[status] = caught.value.this_alone
     assert [status for status, this_alone in found.items() if this_alone] == [400, 413, 422]
 
 
 def test_neither_logs_nor_its_own_text_show_where_it_posts(sink: HttpSink, caplog: pytest.LogCaptureFixture) -> None:
-    webhook = Webhook("x", "pagerduty", f"{sink.url}/{SECRET}", {"Authorization": SECRET}, ("user", SECRET), SECRET)
+    webhook = Webhook("x", f"{sink.url}/{SECRET}", {"Authorization": SECRET}, ("user", SECRET))
     with caplog.at_level(logging.INFO):
         webhook.send(ALERT, cleared=False)
     assert "verysecret" not in caplog.text

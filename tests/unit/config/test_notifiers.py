@@ -1,5 +1,8 @@
 """`mirror.alert.notifiers`: what is read of it, and what is refused without quoting an argument."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from mirror.config.notifiers import check_notifiers, is_notifier, parse_notifiers
@@ -26,3 +29,13 @@ def test_what_is_no_class_or_no_plain_argument_is_refused(text):
 
 def test_arguments_stand_in_no_representation():
     assert "hush" not in repr(parse_notifiers('a.B(token="hush")'))
+
+
+def test_notifiers_in_the_guide_can_be_read():
+    page = Path(__file__).parents[3] / "docs" / "guides" / "alerts-to-pagerduty-or-slack.md"
+    rows = re.findall(r"`(airflow\.providers\.[^`]+\))`", page.read_text(encoding="utf-8"))
+    assert [parse_notifiers(row)[0].path.rpartition(".")[2] for row in rows] == [
+        "SlackWebhookNotifier",
+        "SlackNotifier",
+        "PagerdutyNotifier",
+    ]
